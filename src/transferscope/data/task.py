@@ -1,0 +1,189 @@
+"""The noun every verb takes: what is learnt from, and what it is learnt for."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal, Self
+
+import numpy as np
+from jaxtyping import Num
+
+from transferscope.errors import DataError
+
+Kind = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """Inputs with their labels.
+
+    Attributes:
+        inputs: Shape (N, *input_shape). Images are (N, C, H, W): uint8 in 0..255, or floating point in [0, 1];
+            other inputs are floating-point vectors (N, D).
+        labels: Classification: integers in 0..n_classes-1, shape (N,). Regression: float32, shape (N, n_outputs).
+        classes: The name of each class in label order; None for regression.
+
+    Raises:
+        DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
+    """
+
+    inputs: Num[np.ndarray, "N ..."]
+    labels: Num[np.ndarray, "N ..."]
+    classes: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check what every later step relies on."""
+        _check_arrays(self.inputs, self.labels)
+        if self.classes is None:
+            _check_targets(self.labels)
+        else:
+            _check_classes(self.labels, self.classes)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def kind(self) -> Kind:
+        """Whether labels are classes or numbers."""
+        return "regression" if self.classes is None else "classification"
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self.inputs.shape[1:])
+
+    @property
+    def is_image(self) -> bool:
+        """Whether inputs are images (C, H, W)."""
+        return len(self.input_shape) == 3
+
+    @property
+    def n_outputs(self) -> int:
+        """Width of a head for these labels: the number of classes, or of regression targets."""
+        return int(self.labels.shape[1]) if self.classes is None else len(self.classes)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of the content (inputs, labels and class names), 16 hexadecimal digits."""
+        digest = hashlib.sha256()
+        for array in (self.inputs, self.labels):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        digest.update(repr(self.classes).encode())
+        return digest.hexdigest()[:16]
+
+    def take(self, index: Num[np.ndarray, "n"]) -> Self:
+        """The examples at `index` (integers, shape (n,)), in that order, as a new set."""
+        return replace(self, inputs=self.inputs[index], labels=self.labels[index])
+
+    def class_counts(self) -> Num[np.ndarray, "C"]:
+        """Number of examples of each class.
+
+        Raises:
+            DataError: The labels are not classes.
+        """
+        if self.classes is None:
+            raise DataError("class counts were asked of a regression set; they exist for classification only")
+        return np.bincount(self.labels, minlength=len(self.classes))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A training set and a test set of one problem, and where they came from.
+
+    Attributes:
+        name: A short name for tables and figures.
+        train: Examples to learn from.
+        test: Examples to measure on; never trained on and never used to choose anything.
+        provenance: What a reader needs to find the data again: keys such as "spec", "address", "licence", "checksum",
+            "transforms"; all values are text.
+
+    Raises:
+        DataError: Training and test examples differ in shape or label space.
+    """
+
+    name: str
+    train: LabelledSet
+    test: LabelledSet
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that train and test belong together."""
+        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
+        if self.train.input_shape != self.test.input_shape:
+            raise DataError(
+                f"{self.name}: training inputs have shape {self.train.input_shape} and test inputs "
+                f"{self.test.input_shape}; give both the same shape"
+            )
+        if (self.train.classes, self.train.n_outputs) != (self.test.classes, self.test.n_outputs):
+            raise DataError(f"{self.name}: training and test labels differ in their classes or outputs; use one list")
+
+    @property
+    def fingerprint(self) -> str:
+        """Checksum of the content of both parts."""
+        return hashlib.sha256(f"{self.train.fingerprint}{self.test.fingerprint}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class TransferTask:
+    """What to learn, and what there is to transfer from.
+
+    Attributes:
+        target: The problem of interest; `target.train` holds the few labels a method may use.
+        source: Labelled data to transfer from; None when there is only a network, or nothing.
+
+    Raises:
+        DataError: Source and target inputs differ in shape.
+    """
+
+    target: Dataset
+    source: Dataset | None = None
+
+    def __post_init__(self) -> None:
+        """Check that one network can read both."""
+        if self.source is not None and self.source.train.input_shape != self.target.train.input_shape:
+            raise DataError(
+                f"source {self.source.name} has inputs of shape {self.source.train.input_shape} and target "
+                f"{self.target.name} of shape {self.target.train.input_shape}; resize one or make both grey "
+                f'(transforms "resize:28", "grey", "colour")'
+            )
+
+    def with_target_train(self, train: LabelledSet) -> "TransferTask":
+        """The same task with other target training examples (a few-shot subset)."""
+        return replace(self, target=replace(self.target, train=train))
+
+
+def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
+    if inputs.ndim < 2 or len(inputs) == 0:
+        raise DataError(f"inputs have shape {inputs.shape}; expected at least one example in an array (N, ...)")
+    if len(inputs) != len(labels):
+        raise DataError(f"there are {len(inputs)} inputs and {len(labels)} labels; expected one label for each input")
+    if inputs.dtype != np.uint8 and not np.issubdtype(inputs.dtype, np.floating):
+        raise DataError(f"inputs have type {inputs.dtype}; expected uint8 images or floating-point numbers")
+    if np.issubdtype(inputs.dtype, np.floating) and not np.isfinite(inputs).all():
+        rows = np.flatnonzero(~np.isfinite(inputs.reshape(len(inputs), -1)).all(axis=1))
+        raise DataError(
+            f"inputs hold NaN or infinity in {len(rows)} of {len(inputs)} examples (first: {rows[0]}); "
+            "drop or fill those examples"
+        )
+
+
+def _check_targets(labels: np.ndarray) -> None:
+    if labels.ndim != 2 or not np.issubdtype(labels.dtype, np.floating):
+        raise DataError(
+            f"regression labels have shape {labels.shape} and type {labels.dtype}; expected floats (N, n_outputs)"
+        )
+    if not np.isfinite(labels).all():
+        raise DataError("regression labels hold NaN or infinity; drop those examples")
+
+
+def _check_classes(labels: np.ndarray, classes: tuple[str, ...]) -> None:
+    if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
+        raise DataError(f"class labels have shape {labels.shape} and type {labels.dtype}; expected integers (N,)")
+    if labels.min() < 0 or labels.max() >= len(classes):
+        raise DataError(
+            f"class labels run from {labels.min()} to {labels.max()}; expected 0 to {len(classes) - 1} "
+            f"for the {len(classes)} classes"
+        )

@@ -1,0 +1,85 @@
+"""The exceptions of transferscope.
+
+    TransferscopeError
+    ├── DataError            (ValueError)         the data cannot be used as they are
+    │   ├── MissingDataError (FileNotFoundError)  a file or data set is not where it was looked for
+    │   └── CorruptDataError                      a file is there and is not what it should be
+    ├── SettingsError        (ValueError)         a setting is wrong: unknown key, wrong type, out of range
+    │   └── UnknownNameError                      a name that nothing answers to, with the nearest ones that exist
+    ├── NetworkError         (ValueError)         a network lacks what is asked of it, or a checkpoint does not fit it
+    ├── StoreError           (RuntimeError)       the results cannot be read or written
+    └── MissingExtraError    (ImportError)        an optional package is needed; the message says how to install it
+
+Every message is one sentence (or two) that says what was seen, what was expected and what to do next. The command line
+prints it and exits with status 2; it shows a traceback only for errors that are not in this tree.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class TransferscopeError(Exception):
+    """The base of everything transferscope raises on purpose."""
+
+
+class DataError(TransferscopeError, ValueError):
+    """The data cannot be used as they are."""
+
+
+class MissingDataError(DataError, FileNotFoundError):
+    """A file or data set is not where it was looked for."""
+
+
+class CorruptDataError(DataError):
+    """A file is there, and is not what it should be."""
+
+
+class SettingsError(TransferscopeError, ValueError):
+    """A setting is wrong: an unknown key, a wrong type, a value out of range."""
+
+
+class UnknownNameError(SettingsError):
+    """A name that nothing answers to."""
+
+
+class NetworkError(TransferscopeError, ValueError):
+    """A network lacks what is asked of it, or a checkpoint does not fit it."""
+
+
+class StoreError(TransferscopeError, RuntimeError):
+    """The results cannot be read or written."""
+
+
+class MissingExtraError(TransferscopeError, ImportError):
+    """An optional package is needed and absent."""
+
+
+def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError:
+    """The error for a name that is not among the valid ones, naming the nearest.
+
+    Args:
+        kind: What the name should name, as in "method" or "key in [training]".
+        seen: The name as given.
+        valid: The names that exist.
+
+    Returns:
+        An error to raise.
+    """
+    names = sorted(valid)
+    near = get_close_matches(seen, names, n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
+    return UnknownNameError(f"unknown {kind} {seen!r}: {hint}known are {', '.join(names)}")
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
+    """The error for an optional package that is absent.
+
+    Args:
+        package: The package that could not be imported, as in "pyarrow".
+        extra: The extra of transferscope that installs it.
+        purpose: What it is needed for, as in "reading parquet files".
+
+    Returns:
+        An error to raise.
+    """
+    return MissingExtraError(f"{purpose} needs the package {package}: pip install 'transferscope[{extra}]'")

@@ -1,0 +1,100 @@
+"""Plain frozen results that every room can read and the store can keep. No torch, no NumPy."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal[
+    "ok",
+    "converged",
+    "max_steps",
+    "non_finite",
+    "at_bound",
+    "not_identified",
+    "too_few",
+    "unbounded",
+    "undefined",
+]
+"""How a number came about. "ok" and "converged" can be used as they are; every other one says why not to.
+
+max_steps: an iteration stopped at its budget. non_finite: overflow or NaN on the way. at_bound: an optimum on the edge
+of its range. not_identified: the data do not determine it. too_few: fewer samples than it takes. unbounded: it is
+infinite in the model. undefined: it does not exist (no variance, an empty class).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes:
+        value: The number; NaN when the status says that there is none, infinite only when "unbounded".
+        stderr: Standard error in the unit of `value`; None when nothing can be said about it (one sample); 0 for an
+            exact value such as a closed form.
+        n: How many samples the value rests on; 0 for a closed form.
+        status: How the number came about.
+    """
+
+    value: float
+    stderr: float | None = None
+    n: int = 1
+    status: Status = "ok"
+
+    @property
+    def usable(self) -> bool:
+        """Whether the number may be used without reading the status."""
+        return self.status in ("ok", "converged")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One named number of one cell, measured or predicted by theory.
+
+    Attributes:
+        name: What it is, in the field's words: "accuracy", "loss", "weight_deviation/features.conv1".
+        estimate: The number.
+        part: The data it was measured on: "target_test", "target_train", "source_test", or "" for none.
+        step: The training step it belongs to; None for the final value.
+    """
+
+    name: str
+    estimate: Estimate
+    part: str = "target_test"
+    step: int | None = None
+
+
+FailureKind = Literal["exception", "non_finite", "out_of_memory", "lost", "bad_input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a cell has no outcome.
+
+    Attributes:
+        kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "lost" (its process died),
+            or "bad_input" (the data or settings of this one cell cannot be used).
+        message: One sentence for the reader.
+        details: The traceback, for whoever mends it; may be empty.
+    """
+
+    kind: FailureKind
+    message: str
+    details: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an outcome took.
+
+    Attributes:
+        seconds: Wall-clock seconds of the work itself, resumed parts included.
+        peak_memory: Largest resident memory of the process (CPU) or allocated memory (GPU) in bytes; 0 if unknown.
+        trained_parameters: Number of scalars that the optimiser could change.
+        examples_seen: Training examples passed forward and backward, counted with repetition.
+        steps: Optimiser steps; 0 for a closed form.
+    """
+
+    seconds: float = 0.0
+    peak_memory: int = 0
+    trained_parameters: int = 0
+    examples_seen: int = 0
+    steps: int = 0

@@ -1,0 +1,80 @@
+"""How a network is trained: one frozen record, shared by pre-training and every method."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+from transferscope.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """The recipe and budget of one training run.
+
+    The defaults follow section A.2 of "Meta-learning Transferable Representations with a Single Target Domain"
+    (Liu et al. 2020): SGD with momentum 0.9, learning rate 0.01, weight decay 5e-4, batch size 64.
+
+    Attributes:
+        steps: Optimiser steps, at least 1; None to give `epochs` instead.
+        epochs: Passes over the training set (over the source set in pre-training, joint training and MeRLin), above 0;
+            None to give `steps`.
+        batch_size: Examples per step, at least 1; a smaller set gives smaller batches.
+        optimiser: "sgd" (with momentum) or "adamw".
+        lr: Initial learning rate, above 0.
+        momentum: Momentum of SGD (beta_1 of AdamW), in [0, 1).
+        weight_decay: Strength of the L2 penalty (SGD) or decoupled decay (AdamW), at least 0.
+        schedule: "constant", "step" (times `decay` after every third of the run) or "cosine" (to 0).
+        decay: Factor of the step schedule, in (0, 1].
+        warmup: Share of the steps over which the rate rises linearly from 0, in [0, 1).
+        augment: "none", or "flip-crop": random horizontal flips and crops after padding by 4 pixels (images only).
+        eval_every: Steps between two points of the training curve; None for 20 points in all.
+        precision: "float32", or "bfloat16" for mixed precision.
+
+    Raises:
+        SettingsError: A value is out of its range, or not exactly one of `steps` and `epochs` is given.
+    """
+
+    steps: int | None = None
+    epochs: float | None = None
+    batch_size: int = 64
+    optimiser: Literal["sgd", "adamw"] = "sgd"
+    lr: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    schedule: Literal["constant", "step", "cosine"] = "cosine"
+    decay: float = 0.1
+    warmup: float = 0.0
+    augment: Literal["none", "flip-crop"] = "none"
+    eval_every: int | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        if (self.steps is None) == (self.epochs is None):
+            seen = "both" if self.steps is not None else "neither"
+            raise SettingsError(f"{seen} of steps and epochs were given; give exactly one, as in steps = 3000")
+        checks = {
+            "steps": self.steps is None or self.steps >= 1,
+            "epochs": self.epochs is None or self.epochs > 0,
+            "batch_size": self.batch_size >= 1,
+            "lr": self.lr > 0,
+            "momentum": 0 <= self.momentum < 1,
+            "weight_decay": self.weight_decay >= 0,
+            "decay": 0 < self.decay <= 1,
+            "warmup": 0 <= self.warmup < 1,
+            "eval_every": self.eval_every is None or self.eval_every >= 1,
+        }
+        for name, fine in checks.items():
+            if not fine:
+                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; see TrainingSettings for its range")
+
+    def n_steps(self, n_examples: int) -> int:
+        """Optimiser steps of a run over `n_examples` training examples (at least 1)."""
+        if self.steps is not None:
+            return self.steps
+        assert self.epochs is not None
+        batches_per_epoch = -(-n_examples // self.batch_size)
+        return max(1, round(self.epochs * batches_per_epoch))
+
+    def with_lr(self, lr: float) -> Self:
+        """The same recipe at another learning rate."""
+        return replace(self, lr=lr)
