@@ -65,7 +65,9 @@ class TrainingSettings:
         }
         for name, fine in checks.items():
             if not fine:
-                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; see TrainingSettings for its range")
+                raise SettingsError(
+                    f"{name} = {getattr(self, name)} is out of range; see TrainingSettings for its range"
+                )
 
     def n_steps(self, n_examples: int) -> int:
         """Optimiser steps of a run over `n_examples` training examples (at least 1)."""

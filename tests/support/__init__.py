@@ -1,0 +1,1 @@
+"""Shared by tests: run-time types, naive reference data."""
