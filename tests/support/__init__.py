@@ -1,1 +1,0 @@
-"""Shared by tests: run-time types, naive reference data."""
