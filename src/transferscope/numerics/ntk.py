@@ -1,0 +1,237 @@
+"""Kernel of infinitely wide two-layer ReLU networks, and what it says about two labelled sets.
+
+Source: "Towards Understanding the Transferability of Deep Representations", section 6 (Theorems 1 and 2). The network
+is f(x) = a' relu(W' x) / sqrt(m) with a fixed random signs and W trained; the width m tends to infinity.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg
+
+from transferscope.errors import DataError
+from transferscope.records import Estimate
+
+RIDGE = 1e-6
+"""Default ridge, relative to the mean of the diagonal of the Gram matrix."""
+
+CHECK_RIDGE = 1e-4
+"""The other ridge at which every value is computed, to see whether it depends on the choice."""
+
+TOLERATED_CHANGE = 0.05
+"""Relative change between the two ridges above which a value counts as not identified."""
+
+
+@dataclass(frozen=True)
+class KernelExamples:
+    """Distinct unit-norm inputs with the labels they carry.
+
+    Attributes:
+        inputs: Shape (n, d), rows of norm 1, no two alike.
+        labels: Shape (n, K); the mean over the examples that share an input.
+        n_duplicates: How many examples were merged into another one.
+        n_conflicts: How many of the distinct inputs carried more than one label.
+    """
+
+    inputs: Float[np.ndarray, "n d"]
+    labels: Float[np.ndarray, "n K"]
+    n_duplicates: int
+    n_conflicts: int
+
+
+@dataclass(frozen=True)
+class KernelTransfer:
+    """What the infinite-width kernel says about transfer from P to Q.
+
+    All estimates are exact values of a closed form (stderr 0, n 0) unless their status says otherwise: "not_identified"
+    when they change by more than 5 % between the two ridges (conflicting duplicates, antipodal inputs), "undefined" when a Gram matrix is singular and no ridge was allowed.
+
+    Attributes:
+        transformed_labels: y_PQ = H_PQ' H_P^-1 y_P, shape (n_Q, K), in the order of `target.inputs`.
+        task_distance: ||y_Q - y_PQ||, in the unit of the labels.
+        gradient_change: ||y_Q - y_PQ||^2 - ||y_Q||^2: change of the squared norm of the loss's gradient with respect to
+            the activations that pre-training brings (Theorem 1); negative is smoother.
+        deviation_transfer: sqrt((y_Q - y_PQ)' H_Q^-1 (y_Q - y_PQ)), the bound of Theorem 2 on ||W(Q) - W(P)||_F.
+        deviation_scratch: sqrt(y_Q' H_Q^-1 y_Q), the same bound from random initialisation.
+        source: The merged source examples.
+        target: The merged target examples.
+    """
+
+    transformed_labels: Float[np.ndarray, "n_Q K"]
+    task_distance: Estimate
+    gradient_change: Estimate
+    deviation_transfer: Estimate
+    deviation_scratch: Estimate
+    source: KernelExamples
+    target: KernelExamples
+
+
+def relu_gram(
+    inputs: Float[np.ndarray, "n d"], others: Float[np.ndarray, "p d"] | None = None
+) -> Float[np.ndarray, "n _"]:
+    """Infinite-width Gram matrix of a two-layer ReLU network.
+
+        H_ij = x_i.x'_j (pi - arccos u_ij) / (2 pi),    u_ij = x_i.x'_j / (||x_i|| ||x'_j||)
+
+    Args:
+        inputs: Shape (n, d), float64. On unit-norm rows this is the paper's H (section 6.1).
+        others: Shape (p, d); None for the symmetric matrix of `inputs` with themselves.
+
+    Returns:
+        H, shape (n, p), float64. Its symmetric form is positive semi-definite, and singular with equal rows or with
+        more than d antipodal pairs.
+    """
+    products = inputs @ (inputs if others is None else others).T
+    norms = np.linalg.norm(inputs, axis=1)
+    other_norms = norms if others is None else np.linalg.norm(others, axis=1)
+    scale = np.outer(norms, other_norms)
+    cosines = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0).clip(-1.0, 1.0)
+    gram: np.ndarray = products * (np.pi - np.arccos(cosines)) / (2 * np.pi)
+    if others is None:
+        np.fill_diagonal(gram, norms**2 / 2)
+    return gram
+
+
+def solve_gram(
+    gram: Float[np.ndarray, "n n"], labels: Float[np.ndarray, "n K"], *, ridge: float
+) -> Float[np.ndarray, "n K"]:
+    """H^-1 y by Cholesky decomposition of H + ridge (tr H / n) I.
+
+    Args:
+        gram: H, shape (n, n), symmetric positive semi-definite.
+        labels: y, shape (n, K).
+        ridge: Relative ridge, at least 0.
+
+    Returns:
+        The solution, shape (n, K); NaN throughout when the matrix is not positive definite.
+    """
+    shifted = gram + ridge * gram.trace() / len(gram) * np.eye(len(gram))
+    try:
+        factor = linalg.cho_factor(shifted, lower=True)
+    except linalg.LinAlgError:
+        return np.full_like(labels, np.nan)
+    solution: np.ndarray = linalg.cho_solve(factor, labels)
+    return solution
+
+
+def kernel_examples(inputs: Float[np.ndarray, "N ..."], labels: Float[np.ndarray, "N K"]) -> KernelExamples:
+    """Unit-norm inputs with exact duplicates merged, as the theorems need them.
+
+    Args:
+        inputs: Shape (N, ...), flattened to (N, d); rows must not be zero.
+        labels: Shape (N, K); the theorems assume entries in [-1, 1].
+
+    Returns:
+        The distinct examples, in order of their first appearance.
+
+    Raises:
+        DataError: An input is zero, so that it has no direction.
+    """
+    rows = inputs.reshape(len(inputs), -1).astype(np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    if (norms == 0).any():
+        zero = np.flatnonzero(norms[:, 0] == 0)
+        raise DataError(
+            f"{len(zero)} of {len(rows)} inputs are zero (first: {zero[0]}); the kernel needs inputs with a direction, "
+            "drop those examples"
+        )
+    return _merge_duplicates(rows / norms, labels.astype(np.float64))
+
+
+def _merge_duplicates(rows: Float[np.ndarray, "N d"], labels: Float[np.ndarray, "N K"]) -> KernelExamples:
+    _, first, group = np.unique(rows.round(12), axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    group = rank[group.reshape(-1)]  # groups numbered by first appearance
+    counts = np.bincount(group)
+    sums = np.zeros((len(first), labels.shape[1]))
+    np.add.at(sums, group, labels)
+    means = sums / counts[:, None]
+    differs = (np.abs(labels - means[group]) > 1e-12).any(axis=1)
+    return KernelExamples(
+        inputs=rows[np.sort(first)],
+        labels=means,
+        n_duplicates=len(rows) - len(first),
+        n_conflicts=len(np.unique(group[differs])),
+    )
+
+
+def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: float = RIDGE) -> KernelTransfer:
+    """Transformed labels, task distance and the leading terms of Theorems 1 and 2.
+
+    The theorems hold for wide networks from small symmetric initialisation, trained by gradient descent on half the
+    sum of squares; several outputs are summed over (Frobenius norms).
+
+    Args:
+        source: P, from `kernel_examples`.
+        target: Q, from `kernel_examples`.
+        ridge: Relative ridge of every solve, at least 0; values are computed at `CHECK_RIDGE` too, and marked
+            "not_identified" if that moves them by more than 5 % (skipped when `ridge` is 0).
+
+    Returns:
+        The values with their statuses.
+
+    Raises:
+        DataError: Inputs or labels of the two differ in width.
+    """
+    if source.inputs.shape[1] != target.inputs.shape[1] or source.labels.shape[1] != target.labels.shape[1]:
+        raise DataError(
+            f"source inputs and labels have widths {source.inputs.shape[1]} and {source.labels.shape[1]}, target ones "
+            f"{target.inputs.shape[1]} and {target.labels.shape[1]}; expected the same widths"
+        )
+    grams = _Grams(relu_gram(source.inputs), relu_gram(target.inputs), relu_gram(source.inputs, target.inputs))
+    here = _leading_terms(grams, source.labels, target.labels, ridge)
+    check = _leading_terms(grams, source.labels, target.labels, CHECK_RIDGE if ridge > 0 else ridge)
+    return KernelTransfer(
+        transformed_labels=here.transformed_labels,
+        task_distance=_exact(here.task_distance, check.task_distance),
+        gradient_change=_exact(here.gradient_change, check.gradient_change),
+        deviation_transfer=_exact(here.deviation_transfer, check.deviation_transfer),
+        deviation_scratch=_exact(here.deviation_scratch, check.deviation_scratch),
+        source=source,
+        target=target,
+    )
+
+
+@dataclass(frozen=True)
+class _Grams:
+    source: Float[np.ndarray, "n_P n_P"]
+    target: Float[np.ndarray, "n_Q n_Q"]
+    cross: Float[np.ndarray, "n_P n_Q"]
+
+
+@dataclass(frozen=True)
+class _LeadingTerms:
+    transformed_labels: Float[np.ndarray, "n_Q K"]
+    task_distance: float
+    gradient_change: float
+    deviation_transfer: float
+    deviation_scratch: float
+
+
+def _leading_terms(grams: _Grams, y_source: np.ndarray, y_target: np.ndarray, ridge: float) -> _LeadingTerms:
+    transformed = grams.cross.T @ solve_gram(grams.source, y_source, ridge=ridge)
+    residual = y_target - transformed
+    return _LeadingTerms(
+        transformed_labels=transformed,
+        task_distance=float(np.linalg.norm(residual)),
+        gradient_change=float((residual**2).sum() - (y_target**2).sum()),
+        deviation_transfer=_kernel_norm(grams.target, residual, ridge),
+        deviation_scratch=_kernel_norm(grams.target, y_target, ridge),
+    )
+
+
+def _kernel_norm(gram: np.ndarray, labels: np.ndarray, ridge: float) -> float:
+    return float(np.sqrt(np.sum(labels * solve_gram(gram, labels, ridge=ridge)).clip(min=0.0)))
+
+
+def _exact(value: float, check: float) -> Estimate:
+    status: Literal["ok", "undefined", "not_identified"] = "ok"
+    if not np.isfinite(value):
+        return Estimate(float("nan"), None, 0, "undefined")
+    if abs(value - check) > TOLERATED_CHANGE * max(abs(value), abs(check)):
+        status = "not_identified"
+    return Estimate(value, 0.0, 0, status)
