@@ -1,1 +1,33 @@
-"""."""
+"""One loop, used by pre-training and by every method: settings, batches, losses, checkpoints, measures."""
+
+from transferscope.training.evaluate import Measures, measure, outputs_of
+from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
+from transferscope.training.loop import RunOptions, TrainingRun, train
+from transferscope.training.losses import encode, task_loss
+from transferscope.training.settings import TrainingSettings
+from transferscope.training.stream import BatchStream, stream_seed
+from transferscope.training.tensors import Batch, PixelScale, TensorSet, choose_device, pixel_scale, to_tensors
+
+__all__ = [
+    "Batch",
+    "BatchStream",
+    "Draw",
+    "Learner",
+    "Measures",
+    "Objective",
+    "ParameterGroup",
+    "PixelScale",
+    "RunOptions",
+    "TensorSet",
+    "TrainingRun",
+    "TrainingSettings",
+    "choose_device",
+    "encode",
+    "measure",
+    "outputs_of",
+    "pixel_scale",
+    "stream_seed",
+    "task_loss",
+    "to_tensors",
+    "train",
+]

@@ -1,0 +1,87 @@
+"""Where a run stands, on disk, so that it can go on after any interruption."""
+
+import os
+import pickle
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transferscope.records import Estimate, Record
+
+
+@dataclass
+class RunState:
+    """Where a run stands.
+
+    Attributes:
+        step: Optimiser steps done.
+        seconds: Time spent so far, earlier sessions included.
+        examples_seen: Training examples passed so far.
+        peak_memory: Largest memory seen so far, in bytes.
+        history: The training curve so far.
+    """
+
+    step: int = 0
+    seconds: float = 0.0
+    examples_seen: int = 0
+    peak_memory: int = 0
+    history: list[Record] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """One run's checkpoint: written atomically, read without unpickling objects.
+
+    Attributes:
+        path: Where it is.
+        tag: Names the run; a file with another tag belongs to another run and is ignored.
+    """
+
+    path: Path
+    tag: str
+
+    def save(self, state: RunState, module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+        """Write everything that the next step depends on, or leave the old file as it was."""
+        content = {
+            "tag": self.tag,
+            "state": asdict(state),
+            "module": module.state_dict(),
+            "optimiser": optimiser.state_dict(),
+            "rng": torch.get_rng_state(),
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+        torch.save(content, partial)
+        partial.replace(self.path)
+
+    def load(self, module: nn.Module, optimiser: torch.optim.Optimizer, device: torch.device) -> RunState | None:
+        """Put module, optimiser and random state back where they were.
+
+        Returns:
+            Where the run stood, or None when there is no usable checkpoint of this run.
+        """
+        content = self._read(device)
+        if content is None:
+            return None
+        module.load_state_dict(content["module"])
+        optimiser.load_state_dict(content["optimiser"])
+        rng: Tensor = content["rng"]
+        torch.set_rng_state(rng.cpu())
+        plain: dict[str, Any] = content["state"]
+        history = [Record(**{**row, "estimate": Estimate(**row["estimate"])}) for row in plain.pop("history")]
+        return RunState(**plain, history=history)
+
+    def remove(self) -> None:
+        """Forget the run; fine when there is nothing to forget."""
+        self.path.unlink(missing_ok=True)
+
+    def _read(self, device: torch.device) -> dict[str, Any] | None:
+        try:
+            content: dict[str, Any] = torch.load(self.path, map_location=device, weights_only=True)
+        except (FileNotFoundError, EOFError, RuntimeError, pickle.UnpicklingError, zipfile.BadZipFile):
+            return None
+        return content if content.get("tag") == self.tag else None

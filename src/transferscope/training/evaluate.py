@@ -1,0 +1,87 @@
+"""Predictions and measures of a trained network."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transferscope.records import Estimate, Record
+from transferscope.training.tensors import TensorSet
+
+CHUNK = 512
+
+
+@torch.no_grad()
+def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
+    """Outputs of a network in evaluation mode, for all examples in order.
+
+    The network's mode is what it was when this returns.
+    """
+    was_training = network.training
+    network.eval()
+    try:
+        return torch.cat([network(batch.inputs) for batch in data.chunks(CHUNK)])
+    finally:
+        network.train(was_training)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How well outputs fit labels: plain numbers with their standard errors over examples.
+
+    Attributes:
+        records: "accuracy" and "loss" (cross-entropy in nats) for classification; "mse" and "r2" for regression.
+        predictions: Class index int32 (N,), or float32 values (N, K); on the CPU.
+    """
+
+    records: tuple[Record, ...]
+    predictions: Tensor
+
+
+def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: int | None = None) -> Measures:
+    """Measure outputs against labels.
+
+    Args:
+        outputs: Logits or regression values.
+        labels: int64 classes (N,), or float targets (N, K).
+        part: Name of the data, as in `Record.part`.
+        step: Training step, as in `Record.step`.
+
+    Returns:
+        Records and predictions; a non-finite loss has status "non_finite".
+    """
+    if labels.dtype == torch.int64:
+        predicted = outputs.argmax(dim=1)
+        correct = (predicted == labels).to(torch.float64)
+        losses = F.cross_entropy(outputs.to(torch.float64), labels, reduction="none")
+        named = {"accuracy": _mean(correct), "loss": _mean(losses)}
+        predictions = predicted.to(torch.int32)
+    else:
+        squares = (outputs.to(torch.float64) - labels).square().mean(dim=1)
+        named = {"mse": _mean(squares), "r2": _r_squared(squares, labels.to(torch.float64))}
+        predictions = outputs.to(torch.float32)
+    records = tuple(Record(name, estimate, part, step) for name, estimate in named.items())
+    return Measures(records, predictions.cpu())
+
+
+def _mean(values: Float[Tensor, "N"]) -> Estimate:
+    n = len(values)
+    mean = float(values.mean())
+    if not torch.isfinite(values).all():
+        return Estimate(float("nan"), None, n, "non_finite")
+    stderr = float(values.std()) / n**0.5 if n > 1 else None
+    return Estimate(mean, stderr, n)
+
+
+def _r_squared(squares: Float[Tensor, "N"], labels: Float[Tensor, "N K"]) -> Estimate:
+    spread = (labels - labels.mean(dim=0)).square().mean(dim=1)
+    n, total = len(labels), float(spread.mean())
+    if total == 0.0 or n < 2:
+        return Estimate(float("nan"), None, n, "undefined")
+    ratio = squares / total
+    if not torch.isfinite(ratio).all():
+        return Estimate(float("nan"), None, n, "non_finite")
+    residual = ratio - ratio.mean() * spread / total  # linearisation of a ratio of means
+    return Estimate(1.0 - float(ratio.mean()), float(residual.std()) / n**0.5, n)

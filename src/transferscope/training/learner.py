@@ -1,0 +1,75 @@
+"""What the loop trains: modules, the batches they need and the loss they minimise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.training.tensors import Batch, TensorSet
+
+
+@dataclass(frozen=True)
+class ParameterGroup:
+    """Parameters that share a learning rate.
+
+    Attributes:
+        parameters: The parameters.
+        lr_scale: Factor on the learning rate of the settings, at least 0.
+        weight_decay: Replaces the weight decay of the settings; None keeps it.
+    """
+
+    parameters: Sequence[nn.Parameter]
+    lr_scale: float = 1.0
+    weight_decay: float | None = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A set that batches are drawn from.
+
+    Attributes:
+        data: The examples.
+        batch_size: Examples per step; None for the batch size of the settings.
+    """
+
+    data: TensorSet
+    batch_size: int | None = None
+
+
+class Objective(Protocol):
+    """A loss on batches, one from each set that the learner draws from."""
+
+    def __call__(self, batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
+        """The loss of one step; its graph reaches every trained parameter."""
+        ...
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One thing to train.
+
+    Attributes:
+        module: Everything with state that training changes; this is what a checkpoint keeps.
+        groups: What the optimiser may change.
+        draws: The sets to draw batches from, by name ("source", "target").
+        objective: The loss on one batch of each.
+        frozen: Modules that stay in evaluation mode (frozen batch normalisation).
+    """
+
+    module: nn.Module
+    groups: Sequence[ParameterGroup]
+    draws: Mapping[str, Draw]
+    objective: Objective
+    frozen: Sequence[nn.Module] = field(default=())
+
+    def train_mode(self) -> None:
+        """Training mode for all but the frozen modules."""
+        self.module.train()
+        for module in self.frozen:
+            module.eval()
+
+    def trained_parameters(self) -> list[nn.Parameter]:
+        """Every parameter that the optimiser may change, each once."""
+        return list({id(p): p for group in self.groups for p in group.parameters}.values())

@@ -1,0 +1,217 @@
+"""The one training loop: pre-training and every method run through it."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import torch
+from torch import nn
+
+from transferscope.records import Cost, Record, Status
+from transferscope.training.augment import flip_crop
+from transferscope.training.checkpoint import CheckpointFile, RunState
+from transferscope.training.learner import Learner
+from transferscope.training.schedule import lr_factor
+from transferscope.training.settings import TrainingSettings
+from transferscope.training.stream import BatchStream, stream_seed
+from transferscope.training.tensors import Batch
+
+Curve = Callable[[int], tuple[Record, ...]]
+"""Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
+
+CHECK_EVERY = 50
+"""Steps between two looks at the loss; each look waits for the device."""
+
+CURVE_POINTS = 20
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How one run is carried out; of these, only the seed can change its result.
+
+    Attributes:
+        seed: Seed of the data order, augmentation and dropout.
+        checkpoint: File to keep the state in; None to keep none.
+        checkpoint_seconds: Time between two writes of it.
+        on_progress: Called now and then with (steps done, steps in all).
+    """
+
+    seed: int
+    checkpoint: Path | None = None
+    checkpoint_seconds: float = 20.0
+    on_progress: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What came of training; the trained values are in the learner's module.
+
+    Attributes:
+        history: The training curve.
+        cost: What it took.
+        status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number.
+    """
+
+    history: tuple[Record, ...]
+    cost: Cost
+    status: Status
+
+
+def train(
+    learner: Learner,
+    settings: TrainingSettings,
+    options: RunOptions,
+    *,
+    n_steps: int,
+    curve: Curve | None = None,
+) -> TrainingRun:
+    """Train a learner in place.
+
+    The result is a function of the learner, the settings, `n_steps` and the seed: interruption and resumption do not
+    change it (bit for bit on a CPU). The global random state is left as it was.
+
+    Args:
+        learner: What to train; its module is changed in place.
+        settings: Recipe.
+        options: Seed, checkpoint and progress.
+        n_steps: Length of the run, at least 1.
+        curve: Called at step 0, every `eval_every` steps and at the end.
+
+    Returns:
+        Curve, cost and status.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_seed(options.seed, "dropout"))
+        return _Loop(learner, settings, options, n_steps, curve).run()
+
+
+class _Loop:
+    """One run in progress."""
+
+    def __init__(
+        self, learner: Learner, settings: TrainingSettings, options: RunOptions, n_steps: int, curve: Curve | None
+    ) -> None:
+        self.learner, self.settings, self.options = learner, settings, options
+        self.n_steps, self.curve = n_steps, curve
+        self.device = next(iter(learner.draws.values())).data.device
+        self.optimiser = make_optimiser(learner, settings)
+        self.initial_lrs = [group["lr"] for group in self.optimiser.param_groups]
+        self.streams = {
+            name: BatchStream(
+                len(draw.data), draw.batch_size or settings.batch_size, stream_seed(options.seed, name, "order")
+            )
+            for name, draw in learner.draws.items()
+        }
+        self.state = RunState()
+        self.eval_every = settings.eval_every or max(1, n_steps // CURVE_POINTS)
+        tag = f"{settings} seed={options.seed} n_steps={n_steps}"
+        self.file = CheckpointFile(options.checkpoint, tag) if options.checkpoint else None
+
+    def run(self) -> TrainingRun:
+        """Take the remaining steps."""
+        if self.file is not None:
+            self.state = self.file.load(self.learner.module, self.optimiser, self.device) or self.state
+        if self.state.step == 0:
+            self._look(0)
+        self.learner.train_mode()
+        status = self._steps()
+        return TrainingRun(tuple(self.state.history), self._cost(), status)
+
+    def _steps(self) -> Status:
+        started, saved, before = time.perf_counter(), time.perf_counter(), self.state.seconds
+        for step in range(self.state.step, self.n_steps):
+            loss = self._step(step)
+            done = self.state.step = step + 1
+            at_end = done == self.n_steps
+            if done % self.eval_every == 0 or at_end:
+                self._look(done)
+            self.state.seconds = before + time.perf_counter() - started
+            if done % CHECK_EVERY == 0 or at_end:
+                self._note_memory()
+                if not bool(torch.isfinite(loss)):
+                    return "non_finite"
+                if self.options.on_progress is not None:
+                    self.options.on_progress(done, self.n_steps)
+            if self.file is not None and time.perf_counter() - saved > self.options.checkpoint_seconds:
+                self.file.save(self.state, self.learner.module, self.optimiser)
+                saved = time.perf_counter()
+        return "max_steps"
+
+    def _step(self, step: int) -> torch.Tensor:
+        factor = lr_factor(self.settings, step, self.n_steps)
+        for group, initial in zip(self.optimiser.param_groups, self.initial_lrs, strict=True):
+            group["lr"] = initial * factor
+        batches = {name: self._batch(name, step) for name in self.streams}
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
+            loss = self.learner.objective(batches, step)
+        self.optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        self.optimiser.step()
+        return loss.detach()
+
+    def _batch(self, name: str, step: int) -> Batch:
+        data = self.learner.draws[name].data
+        index = self.streams[name].indices(step).to(self.device)
+        self.state.examples_seen += len(index)
+        batch = data.batch(index)
+        if self.settings.augment == "none" or batch.inputs.ndim != 4:
+            return batch
+        seed = stream_seed(self.options.seed, name, "augment")
+        return Batch(flip_crop(batch.inputs, seed=seed, step=step), batch.labels)
+
+    def _look(self, step: int) -> None:
+        if self.curve is None:
+            return
+        with preserved_mode(self.learner.module):
+            self.state.history.extend(self.curve(step))
+        self.learner.train_mode()
+
+    def _note_memory(self) -> None:
+        self.state.peak_memory = max(self.state.peak_memory, memory_in_use(self.device))
+
+    def _cost(self) -> Cost:
+        return Cost(
+            seconds=self.state.seconds,
+            peak_memory=self.state.peak_memory,
+            trained_parameters=sum(p.numel() for p in self.learner.trained_parameters()),
+            examples_seen=self.state.examples_seen,
+            steps=self.state.step,
+        )
+
+
+def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:
+    """The optimiser of the settings over the learner's groups."""
+    groups = [
+        {
+            "params": list(group.parameters),
+            "lr": settings.lr * group.lr_scale,
+            "weight_decay": settings.weight_decay if group.weight_decay is None else group.weight_decay,
+        }
+        for group in learner.groups
+        if len(group.parameters) > 0
+    ]
+    fused = all(p.device.type in ("cpu", "cuda") for p in learner.trained_parameters())
+    if settings.optimiser == "sgd":
+        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, fused=fused)
+    return torch.optim.AdamW(groups, lr=settings.lr, betas=(settings.momentum, 0.999), fused=fused)
+
+
+@contextmanager
+def preserved_mode(module: nn.Module) -> Iterator[None]:
+    """Put every submodule's training / evaluation mode back afterwards."""
+    modes = {part: part.training for part in module.modules()}
+    try:
+        yield
+    finally:
+        for part, mode in modes.items():
+            part.training = mode
+
+
+def memory_in_use(device: torch.device) -> int:
+    """Memory in bytes: resident memory of this process, or the most that was allocated on a CUDA device."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return int(psutil.Process().memory_info().rss)
