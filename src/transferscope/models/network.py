@@ -1,13 +1,12 @@
 """A network with an explicit split into features and head."""
 
 import copy
-from typing import Self
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
+from transferscope.models.seeding import seeded
 
 
 class Network(nn.Module):
@@ -36,7 +35,7 @@ class Network(nn.Module):
         parts = list(self.features) if isinstance(self.features, nn.Sequential) else [self.features]
         return [part for part in parts if any(True for _ in part.parameters())]
 
-    def copy(self) -> Self:
+    def copy(self) -> "Network":
         """A deep copy that shares no memory with this network."""
         return copy.deepcopy(self)
 
@@ -61,6 +60,5 @@ def new_head(n_features: int, n_outputs: int, *, seed: int) -> nn.Linear:
     """
     if n_features < 1 or n_outputs < 1:
         raise NetworkError(f"a head from {n_features} features to {n_outputs} outputs was asked for; both must be >= 1")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         return nn.Linear(n_features, n_outputs)

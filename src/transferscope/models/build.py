@@ -1,0 +1,108 @@
+"""Networks by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import nn
+
+from transferscope.errors import NetworkError, SettingsError, unknown_name
+from transferscope.models.backbones.backbone import Backbone
+from transferscope.models.backbones.lenet import lenet
+from transferscope.models.backbones.linear import linear
+from transferscope.models.backbones.mlp import mlp
+from transferscope.models.backbones.resnet import resnet20, resnet32, resnet56
+from transferscope.models.network import Network
+from transferscope.models.seeding import seeded
+
+
+@dataclass(frozen=True, slots=True)
+class BackboneEntry:
+    """A backbone as `BACKBONES` lists it.
+
+    Attributes:
+        build: Makes it from the input shape and the widths, drawing from torch's global CPU generator.
+        widths: The usual widths of its layers.
+        any_depth: Whether there may be more or fewer layers than usual (at least one).
+    """
+
+    build: Callable[..., Backbone]
+    widths: tuple[int, ...]
+    any_depth: bool = False
+
+
+BACKBONES: dict[str, BackboneEntry] = {
+    "linear": BackboneEntry(linear, ()),
+    "mlp": BackboneEntry(mlp, (256, 256), any_depth=True),
+    "lenet": BackboneEntry(lenet, (20, 50, 500)),
+    "resnet20": BackboneEntry(resnet20, (16, 32, 64)),
+    "resnet32": BackboneEntry(resnet32, (16, 32, 64)),
+    "resnet56": BackboneEntry(resnet56, (16, 32, 64)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """Which backbone, and how wide.
+
+    Attributes:
+        name: One of `BACKBONES`.
+        widths: Units or channels of its layers from the input up, each at least 1; None for the usual ones: () for
+            linear, (256, 256) for mlp, (20, 50, 500) for lenet and (16, 32, 64) for the residual networks.
+
+    Raises:
+        UnknownNameError: There is no such backbone.
+        SettingsError: A width is below 1, or their number does not fit the backbone.
+    """
+
+    name: str = "lenet"
+    widths: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the name and the widths."""
+        if self.name not in BACKBONES:
+            raise unknown_name("network", self.name, BACKBONES)
+        if self.widths is not None:
+            _check_widths(self.name, self.widths)
+
+
+def build_network(
+    settings: NetworkSettings | str, input_shape: tuple[int, ...], n_outputs: int, *, seed: int
+) -> Network:
+    """A freshly initialised network.
+
+    Args:
+        settings: Which backbone and how wide, or just its name.
+        input_shape: Shape of one input: (C, H, W) for images, (D,) for vectors.
+        n_outputs: Number of classes or regression targets, at least 1.
+        seed: Seed of the initialisation; the global random state is left as it was.
+
+    Returns:
+        The network, on the CPU and in training mode; the same weights for the same arguments.
+
+    Raises:
+        UnknownNameError: There is no such backbone.
+        NetworkError: The backbone cannot read inputs of this shape, or `n_outputs` is below 1.
+
+    Example:
+        >>> build_network("lenet", (1, 28, 28), 10, seed=0).n_features
+        500
+    """
+    settings = NetworkSettings(settings) if isinstance(settings, str) else settings
+    if n_outputs < 1 or not input_shape or min(input_shape) < 1:
+        raise NetworkError(
+            f"a network from inputs of shape {input_shape} to {n_outputs} outputs was asked for; all must be >= 1"
+        )
+    entry = BACKBONES[settings.name]
+    widths = entry.widths if settings.widths is None else settings.widths
+    with seeded(seed):
+        backbone = entry.build(input_shape, widths)
+        head = nn.Linear(backbone.n_features, n_outputs)
+    return Network(backbone.features, head, backbone.n_features)
+
+
+def _check_widths(name: str, widths: tuple[int, ...]) -> None:
+    usual = BACKBONES[name].widths
+    fits = len(widths) >= 1 if BACKBONES[name].any_depth else len(widths) == len(usual)
+    if not fits or any(width < 1 for width in widths):
+        count = "at least 1 width" if BACKBONES[name].any_depth else f"{len(usual)} widths"
+        raise SettingsError(f"{name} was given widths {widths}; expected {count}, each >= 1, as in {usual}")

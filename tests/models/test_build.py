@@ -1,0 +1,141 @@
+import pytest
+import torch
+from torch.nn import functional as F
+
+from transferscope.errors import NetworkError, SettingsError, UnknownNameError
+from transferscope.models import BACKBONES, Network, NetworkSettings, build_network
+
+IMAGE = (3, 32, 32)
+
+
+def n_parameters(network: Network) -> int:
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "input_shape", "published"),
+    [
+        ("linear", (1, 28, 28), 7850),
+        ("lenet", (1, 28, 28), 431_080),  # Caffe's LeNet
+        ("resnet20", IMAGE, 269_722),  # He et al. 2016, table 6: 0.27M, 0.46M, 0.85M
+        ("resnet32", IMAGE, 464_154),
+        ("resnet56", IMAGE, 853_018),
+    ],
+)
+def test_parameters_number_as_published(name: str, input_shape: tuple[int, ...], published: int) -> None:
+    assert n_parameters(build_network(name, input_shape, 10, seed=0)) == published
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_features_are_as_wide_as_they_say_and_feed_the_head(name: str) -> None:
+    network = build_network(name, IMAGE, 7, seed=0)
+    inputs = torch.rand(2, *IMAGE)
+    assert network.features(inputs).shape == (2, network.n_features)
+    assert network(inputs).shape == (2, 7)
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_the_seed_decides_the_weights_and_nothing_else_moves(name: str) -> None:
+    before = torch.get_rng_state()
+    first = build_network(name, IMAGE, 3, seed=5).state_dict()
+    torch.rand(3)
+    again = build_network(name, IMAGE, 3, seed=5).state_dict()
+    other = build_network(name, IMAGE, 3, seed=6).state_dict()
+    torch.set_rng_state(before)
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not torch.equal(first["head.weight"], other["head.weight"])
+
+
+def test_the_global_random_state_is_left_as_it_was() -> None:
+    before = torch.get_rng_state()
+    build_network("lenet", (1, 28, 28), 10, seed=1)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_lenet_equals_convolution_relu_pooling_written_out() -> None:
+    network = build_network("lenet", IMAGE, 4, seed=0)
+    weights = network.state_dict()
+    inputs = torch.rand(3, *IMAGE)
+    x = inputs
+    for block in ("conv1", "conv2"):
+        kernel, bias = weights[f"features.{block}.0.weight"], weights[f"features.{block}.0.bias"]
+        x = F.max_pool2d(F.relu(F.conv2d(x, kernel, bias)), 2)
+    x = F.relu(x.flatten(1) @ weights["features.hidden.1.weight"].T + weights["features.hidden.1.bias"])
+    torch.testing.assert_close(network.features(inputs), x)
+
+
+@pytest.mark.parametrize(("name", "depth"), [("linear", 0), ("mlp", 2), ("lenet", 3), ("resnet20", 1 + 9)])
+def test_blocks_can_be_counted_from_the_input_up(name: str, depth: int) -> None:
+    assert len(build_network(name, IMAGE, 2, seed=0).blocks()) == depth
+
+
+def test_a_residual_block_starts_with_the_shortcut_of_option_a() -> None:
+    network = build_network("resnet20", IMAGE, 2, seed=0)
+    block = network.features.get_submodule("stage2_block1")
+    for name in ("conv1", "conv2"):
+        torch.nn.init.zeros_(block.get_submodule(name).get_parameter("weight"))
+    x = torch.rand(2, 16, 8, 8)
+    expected = torch.zeros(2, 32, 4, 4)
+    expected[:, 8:24] = x[:, :, ::2, ::2]
+    torch.testing.assert_close(block(x), expected)
+
+
+def test_widths_are_settings() -> None:
+    network = build_network(NetworkSettings("mlp", widths=(7, 5, 3)), (4,), 2, seed=0)
+    assert network.n_features == 3
+    assert n_parameters(network) == (4 * 7 + 7) + (7 * 5 + 5) + (5 * 3 + 3) + (3 * 2 + 2)
+
+
+def test_an_unknown_network_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        build_network("lenet5", (1, 28, 28), 10, seed=0)
+    assert str(caught.value) == (
+        "unknown network 'lenet5': did you mean 'lenet'? known are lenet, linear, mlp, resnet20, resnet32, resnet56"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "widths", "message"),
+    [
+        ("lenet", (1, 2), "lenet was given widths (1, 2); expected 3 widths, each >= 1, as in (20, 50, 500)"),
+        ("mlp", (), "mlp was given widths (); expected at least 1 width, each >= 1, as in (256, 256)"),
+        ("mlp", (0,), "mlp was given widths (0,); expected at least 1 width, each >= 1, as in (256, 256)"),
+    ],
+)
+def test_widths_that_do_not_fit_are_refused(name: str, widths: tuple[int, ...], message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        NetworkSettings(name, widths)
+    assert str(caught.value) == message
+
+
+def test_images_too_small_for_lenet_are_refused() -> None:
+    with pytest.raises(NetworkError) as caught:
+        build_network("lenet", (1, 8, 8), 10, seed=0)
+    assert str(caught.value) == (
+        "lenet needs images of at least 16 x 16 pixels, and these are 8 x 8; "
+        'resize them (transforms "resize:28") or use mlp'
+    )
+
+
+def test_the_smallest_image_lenet_reads() -> None:
+    assert build_network("lenet", (1, 16, 16), 2, seed=0)(torch.rand(1, 1, 16, 16)).shape == (1, 2)
+
+
+def test_vectors_are_refused_by_a_convolutional_network() -> None:
+    with pytest.raises(NetworkError) as caught:
+        build_network("resnet20", (64,), 10, seed=0)
+    assert str(caught.value) == (
+        "resnet20 reads images (channels, height, width), and the inputs have shape (64,); use linear or mlp"
+    )
+
+
+def test_decreasing_widths_of_a_residual_network_are_refused() -> None:
+    with pytest.raises(NetworkError) as caught:
+        build_network(NetworkSettings("resnet20", widths=(8, 4, 4)), IMAGE, 10, seed=0)
+    assert str(caught.value) == "resnet20 has widths (8, 4, 4); its shortcuts need widths that do not decrease"
+
+
+def test_no_outputs_are_refused() -> None:
+    with pytest.raises(NetworkError) as caught:
+        build_network("linear", (4,), 0, seed=0)
+    assert str(caught.value) == "a network from inputs of shape (4,) to 0 outputs was asked for; all must be >= 1"
