@@ -88,9 +88,9 @@ def test_widths_are_settings() -> None:
 
 def test_an_unknown_network_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError) as caught:
-        build_network("lenet5", (1, 28, 28), 10, seed=0)
+        build_network("linet", (1, 28, 28), 10, seed=0)
     assert str(caught.value) == (
-        "unknown network 'lenet5': did you mean 'lenet'? known are lenet, linear, mlp, resnet20, resnet32, resnet56"
+        "unknown network 'linet': did you mean 'lenet' or 'linear'? known are lenet, linear, mlp, resnet20, resnet32, resnet56"
     )
 
 

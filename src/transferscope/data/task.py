@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Num
@@ -74,7 +74,7 @@ class LabelledSet:
         digest.update(repr(self.classes).encode())
         return digest.hexdigest()[:16]
 
-    def take(self, index: Num[np.ndarray, "n"]) -> Self:
+    def take(self, index: Num[np.ndarray, "n"]) -> "LabelledSet":
         """The examples at `index` (integers, shape (n,)), in that order, as a new set."""
         return replace(self, inputs=self.inputs[index], labels=self.labels[index])
 
