@@ -1,1 +1,49 @@
-"""."""
+"""Solvable problems: frozen dataclasses that can be sampled and know their population quantities.
+
+Each has `.sample(n, generator) -> Sample` (NumPy float64 arrays `inputs` (n, d) and `targets` (n,)) and a population
+risk in closed form. A transfer problem has a `.source` and a `.target`, each such a problem, and samples its target.
+
+    linear.py       linear teachers at an angle, or a given vector apart (001 section 3, 002 sections 4 and 5)
+    covariance.py   the spectrum of Gaussian inputs
+    deep_linear.py  small and balanced weights of deep linear networks
+    relu.py         two-layer ReLU teachers and ablated sources (001 section 4)
+    quadratic.py    the distributions of quadratic networks (004 section 5)
+    power_law.py    functions with a power-law spectrum (003 Appendix E)
+"""
+
+from transferscope.data.problems.covariance import Covariance, isotropic, power_law_covariance, two_level
+from transferscope.data.problems.deep_linear import balanced_layers, end_to_end, small_layers
+from transferscope.data.problems.linear import LinearTeacher, LinearTransfer, teachers_apart, teachers_at_angle
+from transferscope.data.problems.power_law import (
+    PowerLawTarget,
+    PowerLawTransfer,
+    power_law_transfer,
+    smooth_coefficients,
+)
+from transferscope.data.problems.quadratic import QuadraticProblem
+from transferscope.data.problems.relu import AblatedTeachers, ReluNetwork, ablate, relu_teacher
+from transferscope.data.problems.sample import Sample
+
+__all__ = [
+    "AblatedTeachers",
+    "Covariance",
+    "LinearTeacher",
+    "LinearTransfer",
+    "PowerLawTarget",
+    "PowerLawTransfer",
+    "QuadraticProblem",
+    "ReluNetwork",
+    "Sample",
+    "ablate",
+    "balanced_layers",
+    "end_to_end",
+    "isotropic",
+    "power_law_covariance",
+    "power_law_transfer",
+    "relu_teacher",
+    "small_layers",
+    "smooth_coefficients",
+    "teachers_apart",
+    "teachers_at_angle",
+    "two_level",
+]

@@ -1,0 +1,128 @@
+"""Two-layer ReLU teachers over Gaussian inputs, and what is left of them after ablation (001, section 4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from transferscope.data.problems.sample import Sample, check_at_least, check_size
+from transferscope.errors import SettingsError
+from transferscope.numerics.gaussian import relu_overlap
+
+
+@dataclass(frozen=True)
+class ReluNetwork:
+    """f(x) = (1/m) sum_i c_i relu(w_i'x) for x ~ N(0, I_d): a teacher, or a trained student.
+
+    Attributes:
+        neurons: w, shape (m, d); unit rows in 001, any rows here.
+        heads: c, shape (m,).
+        sigma: Standard deviation of the label noise, at least 0.
+
+    Raises:
+        SettingsError: There is no neuron, or sigma is negative.
+    """
+
+    neurons: Float64[np.ndarray, "m d"]
+    heads: Float64[np.ndarray, "m"]
+    sigma: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        check_at_least("the number of neurons", len(self.heads), 1)
+        check_at_least("sigma", self.sigma, 0)
+
+    @property
+    def d(self) -> int:
+        """Number of inputs."""
+        return int(self.neurons.shape[1])
+
+    def features(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, "n m"]:
+        """relu(w_i'x), shape (n, m)."""
+        return np.asarray(np.maximum(inputs @ self.neurons.T, 0.0))
+
+    def predict(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, "n"]:
+        """f(x) without noise, shape (n,)."""
+        return np.asarray(self.features(inputs) @ self.heads / len(self.heads))
+
+    def sample(self, n: int, generator: np.random.Generator) -> Sample:
+        """Draw n inputs from N(0, I) with noisy targets.
+
+        Raises:
+            SettingsError: n is below 1.
+        """
+        check_size(n)
+        inputs = generator.standard_normal((n, self.d))
+        return Sample(inputs, self.predict(inputs) + self.sigma * generator.standard_normal(n))
+
+    def squared_norm(self) -> float:
+        """E f(x)^2 in closed form (001, Appendix C)."""
+        gram = relu_overlap(self.neurons, self.neurons)
+        return float(self.heads @ gram @ self.heads) / len(self.heads) ** 2
+
+    def risk(self, student: "ReluNetwork") -> float:
+        """Population risk E (f_student(x) - f(x))^2 in closed form, clipped at 0; the noise floor is left out."""
+        cross = relu_overlap(student.neurons, self.neurons)
+        inner = float(student.heads @ cross @ self.heads) / (len(student.heads) * len(self.heads))
+        return max(student.squared_norm() - 2 * inner + self.squared_norm(), 0.0)
+
+    def keep(self, index: Int[np.ndarray, "k"]) -> "ReluNetwork":
+        """The network of the neurons at `index` alone: f = (1/k) sum over those kept (001, eq. 20)."""
+        return ReluNetwork(self.neurons[index], self.heads[index], self.sigma)
+
+
+@dataclass(frozen=True)
+class AblatedTeachers:
+    """A target teacher, and the source that lacks a share of its neurons.
+
+    Attributes:
+        source: What is learnt first, on the population: the neurons that are left.
+        target: The full teacher.
+        ablated: Share mu of the target's neurons that the source lacks, in [0, 1).
+    """
+
+    source: ReluNetwork
+    target: ReluNetwork
+    ablated: float
+
+    def sample(self, n: int, generator: np.random.Generator) -> Sample:
+        """Draw n examples of the target."""
+        return self.target.sample(n, generator)
+
+
+def relu_teacher(d: int, n_neurons: int, generator: np.random.Generator, *, sigma: float = 0.0) -> ReluNetwork:
+    """A random teacher: neurons uniform on the unit sphere, heads N(0, 1) (001, section 4).
+
+    Args:
+        d: Number of inputs, at least 1.
+        n_neurons: Number of neurons m*, at least 1.
+        generator: Source of randomness.
+        sigma: Label noise, at least 0.
+    """
+    check_at_least("d", d, 1)
+    check_at_least("n_neurons", n_neurons, 1)
+    directions = generator.standard_normal((n_neurons, d))
+    neurons = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    return ReluNetwork(neurons, generator.standard_normal(n_neurons), sigma)
+
+
+def ablate(target: ReluNetwork, mu: float, generator: np.random.Generator) -> AblatedTeachers:
+    """Remove a random share of the target's neurons to make the source.
+
+    Args:
+        target: The full teacher.
+        mu: Share to remove, in [0, 1); round(mu m*) neurons go, and at least one stays.
+        generator: Chooses which.
+
+    Returns:
+        The pair, with the share that was in fact removed.
+
+    Raises:
+        SettingsError: mu is out of range.
+    """
+    if not 0 <= mu < 1:
+        raise SettingsError(f"mu = {mu} is out of range; the share of ablated neurons lies in [0, 1)")
+    m = len(target.heads)
+    n_gone = min(round(mu * m), m - 1)
+    left = np.sort(generator.permutation(m)[n_gone:])
+    return AblatedTeachers(target.keep(left), target, n_gone / m)
