@@ -1,0 +1,79 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from transferscope.errors import DataError, SettingsError
+from transferscope.numerics.intervals import Interval, t_interval, wilson_interval
+
+
+def test_the_t_interval_is_the_one_of_scipy() -> None:
+    values = np.array([0.941, 0.936, 0.944, 0.939, 0.951])
+    summary = t_interval(values, level=0.9)
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.9)
+    assert summary.interval is not None
+    assert (summary.interval.low, summary.interval.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+    assert (summary.mean, summary.sd, summary.n) == pytest.approx((values.mean(), stats.tstd(values), 5))
+
+
+def test_one_sample_says_nothing_about_spread() -> None:
+    summary = t_interval(np.array([0.9]))
+    assert (summary.mean, summary.n, summary.interval, summary.status) == (0.9, 1, None, "too_few")
+    assert math.isnan(summary.sd)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_the_t_interval_covers_the_mean_as_often_as_it_says(n: int) -> None:
+    repeats, level = 2000, 0.95
+    samples = np.random.default_rng(n).normal(0.3, 2.0, size=(repeats, n))
+    covered = sum(not _interval(row).excludes(0.3) for row in samples)
+    assert abs(covered - level * repeats) < 4 * math.sqrt(repeats * level * (1 - level))
+
+
+def test_the_wilson_interval_is_the_one_of_scipy() -> None:
+    expected = stats.binomtest(1889, 2007).proportion_ci(0.95, method="wilson")
+    interval = wilson_interval(1889, 2007)
+    assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+
+
+@pytest.mark.parametrize(("successes", "edge"), [(0, "low"), (7, "high")])
+def test_a_proportion_at_its_end_keeps_an_interval_inside_the_range(successes: int, edge: str) -> None:
+    interval = wilson_interval(successes, 7)
+    assert getattr(interval, edge) == pytest.approx(successes / 7, abs=1e-12)
+    assert 0 <= interval.low < interval.high <= 1
+
+
+def test_an_interval_is_cut_to_the_range_of_its_quantity() -> None:
+    assert Interval(0.97, 1.02).clipped(0, 1) == Interval(0.97, 1.0)
+    assert Interval(-3.0, -2.0).clipped(0, 1) == Interval(0, 0)
+
+
+def test_no_sample_is_refused() -> None:
+    with pytest.raises(DataError) as error:
+        t_interval(np.array([]))
+    assert str(error.value) == "no samples were given; a mean takes at least one"
+
+
+def test_a_sample_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(DataError) as error:
+        t_interval(np.array([0.1, np.nan, np.inf]))
+    assert str(error.value) == "2 of 3 samples are NaN or infinite; leave them out and say so"
+
+
+def test_a_level_that_is_no_coverage_is_refused() -> None:
+    with pytest.raises(SettingsError) as error:
+        t_interval(np.array([0.1, 0.2]), level=95)
+    assert str(error.value) == "level = 95 was given; a coverage lies between 0 and 1, as in level = 0.95"
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(DataError) as error:
+        wilson_interval(8, 7)
+    assert str(error.value) == "8 successes in 7 trials were given; expected 0 <= successes <= n and n >= 1"
+
+
+def _interval(values: np.ndarray) -> Interval:
+    interval = t_interval(values).interval
+    assert interval is not None
+    return interval
