@@ -1,0 +1,35 @@
+"""Random numbers that belong to an index: the i-th row of a seed is the same however many rows are drawn."""
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.errors import SettingsError
+
+_PER_COUNTER = 4  # 64-bit draws that Philox makes from one value of its counter
+
+
+def uniform_rows(n: int, width: int, *, seed: int, purpose: str, start: int = 0) -> Float[np.ndarray, "n width"]:
+    """Rows start, ..., start + n - 1 of an endless table of uniform numbers.
+
+    The table is the stream of a Philox counter-based generator (Salmon et al. 2011), which can be entered anywhere, so
+    that drawing in chunks of any size gives the same rows.
+
+    Args:
+        n: Number of rows, at least 0.
+        width: Numbers per row, at least 1.
+        seed: Seed of the table, at least 0.
+        purpose: Name of the table; tables of different purposes are independent.
+        start: First row, at least 0.
+
+    Returns:
+        float64 in [0, 1), shape (n, width).
+
+    Raises:
+        SettingsError: The seed is negative.
+    """
+    if seed < 0:
+        raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
+    counters_per_row = -(-width // _PER_COUNTER)
+    philox = np.random.Philox(np.random.SeedSequence([seed, *purpose.encode()]))
+    philox.advance(start * counters_per_row)
+    return np.random.Generator(philox).random((n, counters_per_row * _PER_COUNTER))[:, :width]

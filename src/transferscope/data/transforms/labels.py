@@ -1,0 +1,124 @@
+"""Other labels on the same inputs."""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.transforms.images import Images, check_images
+from transferscope.errors import DataError, SettingsError, unknown_name
+
+_CHUNK = 4096
+
+
+def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
+    """Labels that say how bright or how red an image is, in as many classes as before.
+
+    "relabel:brightness" goes by the mean of all pixels, "relabel:colour" by mean red minus mean blue. The classes are
+    quantiles of the training images, so that they are equally large there. Inputs stay what they were, and the task
+    has nothing to do with the old one (Liu et al. 2019, section 5.1, relabel images by their colour).
+
+    Args:
+        dataset: Images with class labels.
+        argument: "brightness" or "colour".
+        seed: Unused.
+
+    Returns:
+        The data set with new labels and class names such as "brightness 1 of 10".
+
+    Raises:
+        DataError: The inputs are no images, have no colour, or hardly differ; or the labels are numbers.
+        UnknownNameError: The argument is neither "brightness" nor "colour".
+    """
+    if argument not in _MEASURES:
+        raise unknown_name("argument of relabel", argument, _MEASURES)
+    check_images(dataset)
+    n_classes = _n_classes(dataset, "relabel")
+    measure = _MEASURES[argument]
+    train, test = measure(dataset.train.inputs), measure(dataset.test.inputs)
+    thresholds = np.quantile(train, np.arange(1, n_classes) / n_classes)
+    if len(np.unique(thresholds)) < n_classes - 1:
+        raise DataError(
+            f"{dataset.name} cannot be divided into {n_classes} classes by {argument}: too many training images agree"
+        )
+    classes = tuple(f"{argument} {index} of {n_classes}" for index in range(1, n_classes + 1))
+    return replace(
+        dataset,
+        train=_labelled(dataset.train, np.searchsorted(thresholds, train, side="right"), classes),
+        test=_labelled(dataset.test, np.searchsorted(thresholds, test, side="right"), classes),
+    )
+
+
+def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
+    """Wrong labels on a share of the training examples ("label-noise:0.2"); test labels stay right.
+
+    The examples are drawn at random, and each gets one of the other classes, all equally likely.
+
+    Args:
+        dataset: Examples with class labels.
+        argument: The share, in [0, 1]; rounded to a whole number of examples.
+        seed: Seed of the draws.
+
+    Returns:
+        The data set with noisy training labels.
+
+    Raises:
+        DataError: The labels are numbers, or there is one class only.
+        SettingsError: The argument is no share.
+    """
+    share = _share(argument)
+    n_classes = _n_classes(dataset, "label-noise")
+    random = np.random.default_rng(seed)
+    n_wrong = round(share * len(dataset.train))
+    wrong = random.permutation(len(dataset.train))[:n_wrong]
+    labels = dataset.train.labels.copy()
+    labels[wrong] = (labels[wrong] + random.integers(1, n_classes, size=n_wrong)) % n_classes
+    return replace(dataset, train=replace(dataset.train, labels=labels))
+
+
+def brightness(images: Images) -> Float[np.ndarray, "N"]:
+    """Mean over all pixels and channels of each image (N, C, H, W), in its own unit."""
+    return np.concatenate(
+        [
+            images[start : start + _CHUNK].mean(axis=(1, 2, 3), dtype=np.float64)
+            for start in range(0, len(images), _CHUNK)
+        ]
+    )
+
+
+def redness(images: Images) -> Float[np.ndarray, "N"]:
+    """Mean red minus mean blue of each image (N, 3, H, W), in its own unit.
+
+    Raises:
+        DataError: The images have no three channels.
+    """
+    if images.shape[1] != 3:
+        raise DataError(f"images have {images.shape[1]} channels; relabel:colour needs red, green and blue")
+    return brightness(images[:, :1]) - brightness(images[:, 2:])
+
+
+_MEASURES = {"brightness": brightness, "colour": redness}
+
+
+def _labelled(data: LabelledSet, labels: Num[np.ndarray, "N"], classes: tuple[str, ...]) -> LabelledSet:
+    return replace(data, labels=labels.astype(np.int64), classes=classes)
+
+
+def _n_classes(dataset: Dataset, name: str) -> int:
+    classes = dataset.train.classes
+    if classes is None:
+        raise DataError(f"{dataset.name} has numbers for labels; {name} needs classes")
+    if len(classes) < 2:
+        raise DataError(f"{dataset.name} has one class only; {name} needs at least 2")
+    return len(classes)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise SettingsError(f"label-noise was given {text!r}; expected a share from 0 to 1, as in 'label-noise:0.2'")
+    return share
