@@ -2,7 +2,7 @@
 
 from transferscope.training.evaluate import Measures, measure, outputs_of
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
-from transferscope.training.loop import RunOptions, TrainingRun, train
+from transferscope.training.loop import Curve, RunOptions, TrainingRun, train
 from transferscope.training.losses import encode, task_loss
 from transferscope.training.settings import TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
@@ -11,6 +11,7 @@ from transferscope.training.tensors import Batch, PixelScale, TensorSet, choose_
 __all__ = [
     "Batch",
     "BatchStream",
+    "Curve",
     "Draw",
     "Learner",
     "Measures",

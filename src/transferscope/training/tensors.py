@@ -1,7 +1,7 @@
 """Labelled sets as tensors on a device, scaled with statistics of training data."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -104,11 +104,12 @@ class TensorSet:
         for start in range(0, len(self), size):
             yield self._ready(self.inputs[start : start + size], self.labels[start : start + size])
 
-    def head_rows(self, n: int) -> "TensorSet":
-        """The first `n` examples (all of them when there are fewer)."""
-        return TensorSet(
-            self.inputs[:n], self.labels[:n], self.shift, self.factor, self.n_outputs, self.is_classification
-        )
+    def spread(self, n: int) -> "TensorSet":
+        """`n` examples at even distances (all of them when there are fewer)."""
+        if n >= len(self):
+            return self
+        index = torch.linspace(0, len(self) - 1, n, dtype=torch.float64, device=self.device).round().long()
+        return replace(self, inputs=self.inputs[index], labels=self.labels[index])
 
     def _ready(self, raw: Tensor, labels: Tensor) -> Batch:
         inputs = (raw.to(torch.float32) - self.shift) * self.factor

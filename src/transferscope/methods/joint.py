@@ -1,0 +1,81 @@
+"""Joint training: one backbone, two heads, both losses at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.common import domain, fit_learner, source_head, source_of, target_head, working_copy
+from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.models.network import Network
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, task_loss
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Minimise (1 - alpha) L_source + alpha L_target from a fresh network.
+
+    Section 6.1.2 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al. 2020).
+
+    Attributes:
+        alpha: Weight of the target loss, in (0, 1).
+    """
+
+    alpha: float = 0.5
+
+    name: ClassVar[str] = "joint"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        if not 0 < self.alpha < 1:
+            raise SettingsError(f"alpha = {self.alpha} is out of range; expected a number between 0 and 1")
+
+    @property
+    def start(self) -> Start:
+        """A freshly initialised network."""
+        return "random"
+
+    @property
+    def uses_source(self) -> bool:
+        """Source and target batches in every step."""
+        return True
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`."""
+        source = domain(source_of(task, self.name), options)
+        target = domain(task.target, options)
+        own = working_copy(network, task.target.train, options)
+        own.head = target_head(own, target.train.n_outputs, options)
+        head_s = source_head(own, source.train.n_outputs, options)
+
+        def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
+            features = shared_features(own, batches)
+            loss_s = task_loss(head_s(features["source"]), batches["source"].labels)
+            loss_t = task_loss(own.head(features["target"]), batches["target"].labels)
+            return (1 - self.alpha) * loss_s + self.alpha * loss_t
+
+        module = nn.ModuleDict({"network": own, "source_head": head_s})
+        draws = {"source": Draw(source.train), "target": Draw(target.train)}
+        learner = Learner(module, [ParameterGroup(list(module.parameters()))], draws, objective)
+        return fit_learner(learner, target, options, as_network=lambda: own, source_head=head_s)
+
+
+def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str, Float[Tensor, "n m"]]:
+    """Features of several batches in one pass through the backbone (batch normalisation sees them together).
+
+    Args:
+        network: Its backbone is used.
+        batches: By name; all of one input shape.
+
+    Returns:
+        Features by the same names.
+    """
+    together = network.features(torch.cat([batch.inputs for batch in batches.values()]))
+    parts = together.split([len(batch.inputs) for batch in batches.values()])
+    return dict(zip(batches, parts, strict=True))

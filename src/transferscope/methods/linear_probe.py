@@ -1,0 +1,86 @@
+"""The linear probe: a head on frozen pretrained features."""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import DataError, SettingsError
+from transferscope.methods.common import Domain, domain, working_copy
+from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.probe_head import ProbeFit, logistic_probe, ridge_probe
+from transferscope.models.network import Network
+from transferscope.records import Cost
+from transferscope.training import outputs_of
+from transferscope.training.loop import memory_in_use
+
+
+@dataclass(frozen=True)
+class LinearProbe:
+    """Fit a linear head to the pretrained features, which stay as they are (in evaluation mode).
+
+    Attributes:
+        solver: "ridge" (squared loss in closed form, penalty by leave-one-out error) or "logistic" (cross-entropy, run
+            to convergence).
+        penalty: L2 penalty of the logistic solver on standardised features, above 0.
+        max_iterations: Limit of the logistic solver, at least 1.
+    """
+
+    solver: Literal["ridge", "logistic"] = "ridge"
+    penalty: float = 1.0
+    max_iterations: int = 2000
+
+    name: ClassVar[str] = "linear-probe"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.penalty <= 0 or self.max_iterations < 1:
+            raise SettingsError(
+                f"penalty = {self.penalty} and max_iterations = {self.max_iterations}; expected a penalty above 0 and "
+                "at least 1 iteration"
+            )
+
+    @property
+    def start(self) -> Start:
+        """The pretrained network."""
+        return "pretrained"
+
+    @property
+    def uses_source(self) -> bool:
+        """No source data: the network is enough."""
+        return False
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`.
+
+        Raises:
+            DataError: The logistic solver was asked of a regression task.
+        """
+        if self.solver == "logistic" and task.target.train.kind == "regression":
+            raise DataError('the logistic probe was asked of a regression task; use solver = "ridge"')
+        started = time.perf_counter()
+        target = domain(task.target, options)
+        own = working_copy(network, task.target.train, options)
+        probe = self._probe(own, target)
+        cost = Cost(
+            seconds=time.perf_counter() - started,
+            peak_memory=memory_in_use(target.train.device),
+            trained_parameters=sum(p.numel() for p in probe.head.parameters()),
+            examples_seen=len(target.train),
+        )
+        fitted = own.with_head(probe.head)
+        return Fitted(fitted, target.scale, own.head, (), cost, "converged" if probe.converged else "max_steps")
+
+    @torch.no_grad()
+    def _probe(self, own: Network, target: Domain) -> ProbeFit:
+        features, labels, n_outputs = (
+            outputs_of(own.features, target.train),
+            target.train.labels,
+            target.train.n_outputs,
+        )
+        if self.solver == "ridge":
+            return ridge_probe(features, labels, n_outputs)
+        return logistic_probe(features, labels, n_outputs, penalty=self.penalty, max_iterations=self.max_iterations)

@@ -1,0 +1,207 @@
+"""MeRLin: features on which a target head fitted to one half of the data predicts the other half."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import DataError, SettingsError
+from transferscope.methods.common import Domain, domain, fit_learner, source_head, source_of, working_copy
+from transferscope.methods.fine_tune import check_scales
+from transferscope.methods.inner_head import ridge_head, unrolled_head
+from transferscope.methods.joint import shared_features
+from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.models.network import Network
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, encode, outputs_of, task_loss
+
+
+@dataclass(frozen=True)
+class Merlin:
+    """Minimise L_source(theta_s, phi) + rho L_val(theta_t(phi), phi) over the backbone phi and the source head theta_s.
+
+    "Meta-learning Transferable Representations with a Single Target Domain" (Liu, HaoChen, Wei, Ma 2020), equation 3.
+    Each step splits a batch of target training examples at random into two halves; the target head theta_t(phi) is
+    fitted on the first and L_val is its loss on the second. The head that predicts is fitted by the same rule on all
+    target training examples.
+
+    Attributes:
+        rho: Weight of the target term, above 0.
+        inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K.
+            "unrolled" is Algorithm 1: `inner_steps` gradient steps on the task's own loss, differentiated through.
+        ridge: lambda of the inner head, above 0, on the sum of squares.
+        inner_steps: Gradient steps of the unrolled head, at least 1.
+        inner_lr: Their size; None for the largest at which they cannot diverge.
+        target_batch: Target examples per step, both halves together, at least 4; None for twice the batch size.
+        initial: "random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin (pre-trained)",
+            section A.5).
+        source_term: False leaves L_source out ("MeRLin-target-only", section A.5).
+        lr_scale: Learning rate as a share of the training settings' rate.
+    """
+
+    rho: float = 2.0
+    inner: Literal["ridge", "unrolled"] = "ridge"
+    ridge: float = 1.0
+    inner_steps: int = 20
+    inner_lr: float | None = None
+    target_batch: int | None = None
+    initial: Literal["random", "pretrained"] = "random"
+    source_term: bool = True
+    lr_scale: float = 1.0
+
+    name: ClassVar[str] = "merlin"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_scales(self.lr_scale)
+        fine = {
+            "rho": self.rho > 0,
+            "ridge": self.ridge > 0,
+            "inner_steps": self.inner_steps >= 1,
+            "inner_lr": self.inner_lr is None or self.inner_lr > 0,
+            "target_batch": self.target_batch is None or self.target_batch >= 4,
+        }
+        for name, holds in fine.items():
+            if not holds:
+                least = "at least 4" if name == "target_batch" else "above 0"
+                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; expected {least}")
+
+    @property
+    def start(self) -> Start:
+        """As `initial` says."""
+        return self.initial
+
+    @property
+    def uses_source(self) -> bool:
+        """Source batches in every step, unless the source term is left out."""
+        return self.source_term
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`.
+
+        Raises:
+            DataError: There are fewer than 4 target examples to split.
+        """
+        if len(task.target.train) < 4:
+            raise DataError(f"MeRLin was given {len(task.target.train)} target examples; it needs 4 or more to split")
+        target = domain(task.target, options)
+        own = working_copy(network, task.target.train, options)
+        source = domain(source_of(task, self.name), options) if self.source_term else None
+        head_s = self._source_head(own, source, options)
+        own.head = nn.Identity()
+        module = nn.ModuleDict({"features": own.features, "source_head": head_s})
+        size = self.target_batch or 2 * options.training.batch_size
+        draws = {"target": Draw(target.train, size)} | ({"source": Draw(source.train)} if source else {})
+        objective = _MerlinObjective(self, own, head_s, target.train.n_outputs)
+        trained = list(own.features.parameters()) + (list(head_s.parameters()) if source else [])
+        learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective)
+        return fit_learner(
+            learner, target, options, as_network=lambda: self._predictor(own, target), source_head=head_s
+        )
+
+    def _source_head(self, own: Network, source: Domain | None, options: FitOptions) -> nn.Module:
+        if self.initial == "pretrained" or source is None:
+            return own.head
+        return source_head(own, source.train.n_outputs, options)
+
+    def inner_head(self, features: Float[Tensor, "n m"], labels: Tensor, n_outputs: int) -> Float[Tensor, "m K"]:
+        """theta_t(phi) as a differentiable function of the features of some target examples."""
+        targets = encode(labels, n_outputs)
+        if self.inner == "ridge":
+            return ridge_head(features, targets, self.ridge)
+        return unrolled_head(features, labels, targets, ridge=self.ridge, steps=self.inner_steps, lr=self.inner_lr)
+
+    def outer_loss(self, outputs: Float[Tensor, "n K"], labels: Tensor, n_outputs: int) -> Float[Tensor, ""]:
+        """L_val: squared error summed over outputs and averaged over examples (ridge), or the task's own loss."""
+        if self.inner == "ridge":
+            return (outputs - encode(labels, n_outputs)).square().sum(dim=1).mean()
+        return task_loss(outputs, labels)
+
+    @torch.no_grad()
+    def _predictor(self, own: Network, target: Domain) -> Network:
+        theta = self.inner_head(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs)
+        n_features, n_outputs = theta.shape
+        head = nn.Linear(n_features, n_outputs, bias=False, device="meta").to_empty(device=theta.device)
+        head.weight.copy_(theta.T)
+        return Network(own.features, head, own.n_features)
+
+
+@dataclass(frozen=True)
+class _MerlinObjective:
+    """The loss of one MeRLin step."""
+
+    settings: Merlin
+    network: Network
+    source_head: nn.Module
+    n_outputs: int
+
+    def __call__(self, batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
+        features = shared_features(self.network, batches)
+        loss = self.settings.rho * self._target_term(features["target"], batches["target"].labels)
+        if "source" in batches:
+            loss = loss + task_loss(self.source_head(features["source"]), batches["source"].labels)
+        return loss
+
+    def _target_term(self, features: Float[Tensor, "n m"], labels: Tensor) -> Float[Tensor, ""]:
+        half = len(features) // 2  # the order of a batch is random already
+        theta = self.settings.inner_head(features[:half], labels[:half], self.n_outputs)
+        return self.settings.outer_loss(features[half:].to(theta.dtype) @ theta, labels[half:], self.n_outputs)
+
+
+@dataclass(frozen=True)
+class MerlinFt:
+    """MeRLin-ft: start from the pretrained network and meta-learn on target data only (section 6.1.3).
+
+    Attributes:
+        inner: As in `Merlin`.
+        ridge: As in `Merlin`.
+        inner_steps: As in `Merlin`.
+        inner_lr: As in `Merlin`.
+        target_batch: As in `Merlin`.
+        lr_scale: Learning rate as a share of the training settings' rate; 0.1 as in fine-tuning.
+    """
+
+    inner: Literal["ridge", "unrolled"] = "ridge"
+    ridge: float = 1.0
+    inner_steps: int = 20
+    inner_lr: float | None = None
+    target_batch: int | None = None
+    lr_scale: float = 0.1
+
+    name: ClassVar[str] = "merlin-ft"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        self._merlin()
+
+    @property
+    def start(self) -> Start:
+        """The pretrained network."""
+        return "pretrained"
+
+    @property
+    def uses_source(self) -> bool:
+        """No source data: the network is enough."""
+        return False
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`."""
+        return self._merlin().fit(task, network, options)
+
+    def _merlin(self) -> Merlin:
+        return Merlin(
+            rho=1.0,
+            inner=self.inner,
+            ridge=self.ridge,
+            inner_steps=self.inner_steps,
+            inner_lr=self.inner_lr,
+            target_batch=self.target_batch,
+            initial="pretrained",
+            source_term=False,
+            lr_scale=self.lr_scale,
+        )

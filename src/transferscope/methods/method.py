@@ -1,0 +1,112 @@
+"""What every transfer method is: frozen settings with one verb."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.data.task import LabelledSet, TransferTask
+from transferscope.models.network import Network
+from transferscope.records import Cost, Record, Status
+from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
+
+Start = Literal["random", "pretrained"]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How a method is carried out.
+
+    Attributes:
+        training: Recipe and budget, the same for every method of a comparison. Epochs count passes over the target
+            training set, so that all methods take the same number of steps.
+        seed: Seed of heads, data order, augmentation and dropout, at least 0.
+        device: "auto", "cpu", "cuda" or "mps".
+        checkpoint: File that keeps the state of training; None to keep none.
+        on_progress: Called now and then with (steps done, steps in all).
+        curve_examples: Test examples that the training curve is measured on; 0 for no curve.
+    """
+
+    training: TrainingSettings
+    seed: int = 0
+    device: str = "auto"
+    checkpoint: Path | None = None
+    on_progress: Callable[[int, int], None] | None = None
+    curve_examples: int = 1000
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A network trained for the target.
+
+    Attributes:
+        network: Backbone and target head, on the device it was trained on.
+        scale: How target inputs are standardised for it.
+        source_head: The head that reads source labels from the same backbone; None when there is none.
+        history: The training curve.
+        cost: What it took.
+        status: "converged" (closed form or solver), "max_steps" (the whole budget) or "non_finite".
+    """
+
+    network: Network
+    scale: PixelScale
+    source_head: nn.Module | None
+    history: tuple[Record, ...]
+    cost: Cost
+    status: Status
+
+    def outputs(self, data: LabelledSet) -> Float[Tensor, "N K"]:
+        """Logits or regression values for the inputs of `data`, on the network's device."""
+        device = next(self.network.parameters()).device
+        return outputs_of(self.network, to_tensors(data, self.scale, device))
+
+    def predict(self, data: LabelledSet) -> np.ndarray:
+        """Class indices (N,) for classification, values (N, K) for regression."""
+        outputs = self.outputs(data)
+        return (outputs.argmax(dim=1) if data.classes is not None else outputs).cpu().numpy()
+
+
+class Method(Protocol):
+    """A way to learn the target, as a frozen dataclass whose fields are its settings.
+
+    `fit` is a function of its arguments: it never changes the caller's network, its gradients, its mode or the global
+    random state, and the same seed gives the same result.
+    """
+
+    name: ClassVar[str]
+    """The name in study files and tables."""
+
+    version: ClassVar[int]
+    """Part of a cell's key; raised when the same settings give other results than before."""
+
+    @property
+    def start(self) -> Start:
+        """Whether `fit` expects a freshly initialised or a pretrained network."""
+        ...
+
+    @property
+    def uses_source(self) -> bool:
+        """Whether `fit` reads `task.source`."""
+        ...
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """Learn the target.
+
+        Args:
+            task: Target and, where `uses_source`, source data.
+            network: The starting network. With `start == "pretrained"` its head is the source head. Every method
+                draws a new target head from the seed.
+            options: Budget, seed, device.
+
+        Returns:
+            The trained network with its history and cost.
+
+        Raises:
+            DataError: The task has no source data and the method reads them.
+            NetworkError: The network does not take the task's inputs.
+        """
+        ...

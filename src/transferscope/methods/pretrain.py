@@ -1,0 +1,44 @@
+"""Pre-training on the source: a stage that every method which starts from it shares."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.data.task import Dataset
+from transferscope.methods.common import domain, fit_learner, source_head, working_copy
+from transferscope.methods.method import FitOptions, Fitted
+from transferscope.models.network import Network
+from transferscope.records import Record
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, task_loss
+
+PRETRAINING_VERSION = 1
+"""Part of a pre-training cell's key; raised when the same settings give other results than before."""
+
+
+def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
+    """Train a network on source labels.
+
+    Args:
+        source: The data to learn from.
+        network: A freshly initialised network; a copy is trained.
+        options: Recipe, seed, device. Epochs count passes over the source training set.
+
+    Returns:
+        The network with its source head; its curve has parts "source_train" and "source_test".
+    """
+    data = domain(source, options)
+    own = working_copy(network, source.train, options)
+    own.head = source_head(own, data.train.n_outputs, options)
+
+    def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
+        return task_loss(own(batches["source"].inputs), batches["source"].labels)
+
+    learner = Learner(own, [ParameterGroup(list(own.parameters()))], {"source": Draw(data.train)}, objective)
+    fitted = fit_learner(learner, data, options, as_network=lambda: own, source_head=None)
+    return replace(fitted, history=tuple(_of_source(record) for record in fitted.history))
+
+
+def _of_source(record: Record) -> Record:
+    return replace(record, part=record.part.replace("target", "source"))

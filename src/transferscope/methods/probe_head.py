@@ -1,0 +1,94 @@
+"""Linear heads fitted to frozen features, in closed form or to convergence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from torch import Tensor, nn
+
+from transferscope.errors import DataError
+from transferscope.training import encode
+
+RIDGE_GRID = np.logspace(-5, 5, 21)
+"""Penalties tried by the ridge probe, in units of the mean squared feature norm per example."""
+
+
+@dataclass(frozen=True)
+class ProbeFit:
+    """A head fitted to frozen features.
+
+    Attributes:
+        head: On the features' device.
+        converged: Whether the solver reached its tolerance; true for closed forms.
+    """
+
+    head: nn.Linear
+    converged: bool
+
+
+def ridge_probe(features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int) -> ProbeFit:
+    """Ridge regression on features, its penalty chosen by leave-one-out error in closed form.
+
+    Args:
+        features: float32 features of the training examples.
+        labels: Classes (N,), regressed as e_c - 1/K, or regression targets (N, K).
+        n_outputs: K.
+
+    Returns:
+        The head.
+    """
+    design = features.detach().to("cpu", torch.float64).numpy()
+    targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
+    scale = float(np.square(design - design.mean(axis=0)).sum(axis=1).mean()) or 1.0
+    model = RidgeCV(alphas=RIDGE_GRID * scale).fit(design, targets)
+    return ProbeFit(_head(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), features.device), converged=True)
+
+
+def logistic_probe(
+    features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, *, penalty: float, max_iterations: int
+) -> ProbeFit:
+    """Multinomial logistic regression on features, run to convergence.
+
+    Args:
+        features: float32 features of the training examples.
+        labels: Classes (N,); a class never seen gets the output -65504 (the lowest
+            float16), so that it is never predicted.
+        n_outputs: Number of classes.
+        penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
+        max_iterations: Limit of the solver.
+
+    Returns:
+        The head, and whether the solver converged.
+
+    Raises:
+        DataError: Fewer than two classes are present.
+    """
+    present = torch.unique(labels).cpu().numpy()
+    if len(present) < 2:
+        raise DataError(f"logistic regression was asked of {len(present)} class; it takes examples of at least two")
+    design = features.detach().to("cpu", torch.float64).numpy()
+    mean, std = design.mean(axis=0), design.std(axis=0)
+    std[std == 0] = 1.0
+    model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations)
+    model.fit((design - mean) / std, labels.cpu().numpy())
+    weights = np.zeros((n_outputs, design.shape[1]))
+    biases = np.full(n_outputs, float(np.finfo(np.float16).min))
+    coefficients, intercepts = model.coef_, model.intercept_
+    if len(present) == 2:
+        coefficients, intercepts = (
+            np.vstack([-coefficients, coefficients]) / 2,
+            np.hstack([-intercepts, intercepts]) / 2,
+        )
+    weights[present] = coefficients / std
+    biases[present] = intercepts - coefficients @ (mean / std)
+    return ProbeFit(_head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations))
+
+
+def _head(weights: Float[np.ndarray, "K m"], biases: Float[np.ndarray, "K"], device: torch.device) -> nn.Linear:
+    head = nn.Linear(weights.shape[1], weights.shape[0], device="meta").to_empty(device=device)
+    with torch.no_grad():
+        head.weight.copy_(torch.from_numpy(weights))
+        head.bias.copy_(torch.from_numpy(biases))
+    return head
