@@ -1,1 +1,15 @@
-"""."""
+"""Real data sets by name: one file each with its addresses, published checksums, licence and decoding.
+
+Nothing is downloaded on import. A further data set is one file with an `ENTRY` here, and one line below.
+"""
+
+from types import MappingProxyType
+
+from transferscope.data.catalogue import digits, fashion_mnist, mnist
+from transferscope.data.catalogue.entry import CatalogueEntry, Decoder, RemoteFile
+
+CATALOGUE: MappingProxyType[str, CatalogueEntry] = MappingProxyType(
+    {entry.name: entry for entry in (mnist.ENTRY, fashion_mnist.ENTRY, digits.ENTRY)}
+)
+
+__all__ = ["CATALOGUE", "CatalogueEntry", "Decoder", "RemoteFile"]

@@ -1,0 +1,76 @@
+"""A user's arrays: an .npz file with x_train, y_train, x_test and y_test."""
+
+import zlib
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.errors import CorruptDataError, DataError
+
+KEYS = ("x_train", "y_train", "x_test", "y_test")
+
+
+def load_npz(path: Path) -> Parts:
+    """Read a training and a test set from an .npz file, without unpickling anything.
+
+    Args:
+        path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`. Inputs are grey images (N, H, W),
+            colour images (N, H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for
+            classes, floating-point numbers (N,) or (N, n_outputs) for regression.
+
+    Returns:
+        Both parts.
+
+    Raises:
+        CorruptDataError: The file is no .npz file, or is damaged.
+        DataError: An array is missing, holds objects, or has a shape or type that fits nothing.
+    """
+    arrays = _read_arrays(path)
+    train, test = RawPart(arrays["x_train"], arrays["y_train"]), RawPart(arrays["x_test"], arrays["y_test"])
+    for part, given in (("train", train), ("test", test)):
+        if given.inputs.ndim == 0 or given.labels.ndim == 0 or len(given.inputs) != len(given.labels):
+            raise DataError(
+                f"{path}: x_{part} has shape {given.inputs.shape} and y_{part} {given.labels.shape}; "
+                "expected one label for each input"
+            )
+        if len(given.inputs) == 0:
+            raise DataError(f"{path}: x_{part} has shape {given.inputs.shape}; expected at least one example")
+    return to_parts(train, test, name=str(path))
+
+
+def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with _open(path) as archive:
+            missing = [key for key in KEYS if key not in archive]
+            if missing:
+                raise DataError(
+                    f"{path} has no {' and no '.join(missing)}; expected the arrays {', '.join(KEYS)}, "
+                    f"and it holds {', '.join(archive.files) or 'nothing'}"
+                )
+            return {key: _read_array(archive, key, path) for key in KEYS}
+    except (BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise CorruptDataError(f"{path} cannot be read as an .npz file ({error}); get or write it again") from error
+
+
+def _open(path: Path) -> "np.lib.npyio.NpzFile":
+    try:
+        archive = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise CorruptDataError(f"{path} is no .npz file; write one with numpy.savez_compressed") from error
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise CorruptDataError(f"{path} holds a single array; expected an .npz file with {', '.join(KEYS)}")
+    return archive
+
+
+def _read_array(archive: "np.lib.npyio.NpzFile", key: str, path: Path) -> np.ndarray:
+    try:
+        return np.asarray(archive[key])
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise CorruptDataError(f"{path}: {key} cannot be read ({error}); write the file again") from error
+        raise DataError(
+            f"{path}: {key} is an array of objects, which is never unpickled; save plain numbers or text "
+            "(images of one size, labels of one type)"
+        ) from error

@@ -1,0 +1,117 @@
+"""How data are named: `KIND`, `KIND:PATH`, each with options as in `KIND:PATH?key=value&key=value`."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from transferscope.errors import SettingsError, unknown_name
+
+
+@dataclass(frozen=True, slots=True)
+class DataSpec:
+    """A name of data, taken apart.
+
+    Attributes:
+        text: The name as it was given.
+        kind: What stands before the colon: "mnist", "npz", "csv", ...
+        path: What stands between the colon and the options; empty when there is no colon.
+        options: The values given for each key, in order; a key that was given twice has two.
+    """
+
+    text: str
+    kind: str
+    path: str = ""
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def allow(self, known: Collection[str]) -> None:
+        """Refuse every option that is not among the known ones.
+
+        Raises:
+            UnknownNameError: An option that `kind` does not have.
+            SettingsError: An option was given, and `kind` has none.
+        """
+        for key in self.options:
+            if not known:
+                raise SettingsError(f"{self.text!r} has the option {key!r}; {self.kind} takes no options")
+            if key not in known:
+                raise unknown_name(f"option of {self.kind}", key, known)
+
+    def one(self, key: str, default: str | None = None) -> str | None:
+        """The value of an option that may be given once; `default` when it is absent.
+
+        Raises:
+            SettingsError: It was given more than once.
+        """
+        values = self.options.get(key, ())
+        if len(values) > 1:
+            raise SettingsError(f"{self.text!r} gives {key!r} {len(values)} times; give it once")
+        return values[0] if values else default
+
+    def integer(self, key: str) -> int | None:
+        """The value of an option that is a whole number of at least 1; None when it is absent.
+
+        Raises:
+            SettingsError: It is no such number.
+        """
+        value = self.one(key)
+        if value is None:
+            return None
+        if not value.isdecimal() or int(value) < 1:
+            raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a whole number of at least 1")
+        return int(value)
+
+    def share(self, key: str) -> float | None:
+        """The value of an option that is a number strictly between 0 and 1; None when it is absent.
+
+        Raises:
+            SettingsError: It is no such number.
+        """
+        value = self.one(key)
+        if value is None:
+            return None
+        try:
+            share = float(value)
+        except ValueError:
+            share = float("nan")
+        if not 0 < share < 1:
+            raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a number between 0 and 1, as in 0.2")
+        return share
+
+    def choice(self, key: str, among: Collection[str]) -> str | None:
+        """The value of an option that is one of a few words; None when it is absent.
+
+        Raises:
+            UnknownNameError: It is another word.
+        """
+        value = self.one(key)
+        if value is not None and value not in among:
+            raise unknown_name(f"{key} of {self.kind}", value, among)
+        return value
+
+
+def parse_spec(text: str) -> DataSpec:
+    """Take a name of data apart.
+
+    The last "?" starts the options, so that a name can hold another one with options of its own, as in
+    `half-images:folder:photos?resize=32?parts=AB`. Values may hold any character; write "&" as %26 and "%" as %25.
+
+    Args:
+        text: The name, as in "mnist" or "csv:houses.csv?label=price".
+
+    Returns:
+        Its parts; whether anything answers to the kind is not checked here.
+
+    Raises:
+        SettingsError: The name is empty, or an option is not of the form key=value.
+    """
+    head, _, query = text.rpartition("?") if "?" in text else (text, "", "")
+    kind, _, path = head.partition(":")
+    if not kind:
+        raise SettingsError(f"{text!r} names no data; expected a name such as 'mnist' or 'npz:PATH'")
+    options: dict[str, tuple[str, ...]] = {}
+    for item in query.split("&") if query else ():
+        key, equals, value = item.partition("=")
+        if not (key and equals and value):
+            raise SettingsError(f"{text!r} has the option {item!r}; expected key=value, as in 'csv:PATH?label=COLUMN'")
+        options[key] = (*options.get(key, ()), unquote(value))
+    return DataSpec(text, kind, path, options)
