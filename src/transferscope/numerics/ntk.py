@@ -46,7 +46,8 @@ class KernelTransfer:
     """What the infinite-width kernel says about transfer from P to Q.
 
     All estimates are exact values of a closed form (stderr 0, n 0) unless their status says otherwise: "not_identified"
-    when they change by more than 5 % between the two ridges (conflicting duplicates, antipodal inputs), "undefined" when a Gram matrix is singular and no ridge was allowed.
+    when they change by more than 5 % between the two ridges (conflicting duplicates, antipodal inputs), "undefined"
+    when a Gram matrix is singular and no ridge was allowed.
 
     Attributes:
         transformed_labels: y_PQ = H_PQ' H_P^-1 y_P, shape (n_Q, K), in the order of `target.inputs`.

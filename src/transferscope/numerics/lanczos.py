@@ -1,0 +1,205 @@
+"""Extreme eigenpairs of a symmetric operator that is known only by its products with vectors.
+
+Sources: thick-restart Lanczos (Wu and Simon, "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems",
+SIAM J. Matrix Anal. Appl. 2000) with full re-orthogonalisation in every step; Gauss quadrature from the same recurrence
+(Golub and Welsch 1969).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.records import Status
+
+Matvec = Callable[[Tensor], Tensor]
+"""Product of a symmetric matrix with a vector: shape (n,) to shape (n,)."""
+
+
+@dataclass(frozen=True)
+class EigenPairs:
+    """Eigenpairs with the evidence that they are some.
+
+    Attributes:
+        values: Ritz values, shape (k,), float64 on the CPU, from the largest down.
+        vectors: Unit Ritz vectors as rows, shape (k, n).
+        residuals: ||A v - value v|| of each, shape (k,), float64; an eigenvalue of A lies within this of the value.
+        n_products: Products with A that it took.
+        status: "converged", "max_steps" (some residual is above the tolerance) or "non_finite".
+    """
+
+    values: Float[Tensor, "k"]
+    vectors: Float[Tensor, "k n"]
+    residuals: Float[Tensor, "k"]
+    n_products: int
+    status: Status
+
+
+@dataclass
+class _Krylov:
+    """An orthonormal basis V, the projection T = V A V' and the coupling of the last vector to what is outside.
+
+    Rows 0..n_done-1 of `basis` have been multiplied by A; row n_done is the next to be.
+    """
+
+    matvec: Matvec
+    basis: Float[Tensor, "m n"]
+    projection: Float[Tensor, "_ _"]
+    generator: torch.Generator
+    n_done: int = 0
+    n_products: int = 0
+    coupling: float = 0.0
+
+    def expand(self) -> None:
+        """One Lanczos step."""
+        j = self.n_done
+        product = self.matvec(self.basis[j]).detach()
+        self.n_products += 1
+        coefficients, rest = _orthogonalise(product, self.basis[: j + 1])
+        self.projection[j, : j + 1] = self.projection[: j + 1, j] = coefficients.double().cpu()
+        self.coupling = float(rest.norm())
+        noise = 10 * torch.finfo(rest.dtype).eps * float(product.norm())
+        if self.coupling <= noise:  # an invariant subspace: go on with any direction outside it
+            self.coupling = 0.0
+            rest = _orthogonalise(_random_like(product, self.generator), self.basis[: j + 1])[1]
+        self.basis[j + 1] = rest / rest.norm().clamp_min(torch.finfo(rest.dtype).tiny)
+        self.n_done = j + 1
+
+    def ritz(self) -> "_Ritz":
+        """Eigenpairs of the projection, from the largest down."""
+        values, rotation = torch.linalg.eigh(self.projection[: self.n_done, : self.n_done])
+        values, rotation = values.flip(0), rotation.flip(1)
+        return _Ritz(values, rotation, self.coupling * rotation[-1].abs())
+
+    def vectors(self, rotation: Float[Tensor, "j k"]) -> Float[Tensor, "k n"]:
+        """Ritz vectors as rows."""
+        return rotation.T.to(self.basis) @ self.basis[: self.n_done]
+
+    def restart(self, ritz: "_Ritz", kept: Tensor) -> None:
+        """Keep the chosen Ritz vectors and the last direction, and forget the rest."""
+        last = self.basis[self.n_done].clone()
+        self.basis[: len(kept)] = self.vectors(ritz.rotation[:, kept])
+        self.basis[len(kept)] = last
+        self.projection.zero_()
+        self.projection.diagonal()[: len(kept)] = ritz.values[kept]
+        self.n_done = len(kept)
+
+
+@dataclass(frozen=True)
+class _Ritz:
+    values: Float[Tensor, "j"]
+    rotation: Float[Tensor, "j j"]
+    residuals: Float[Tensor, "j"]
+
+
+def top_eigenpairs(
+    matvec: Matvec,
+    start: Float[Tensor, "n"],
+    k: int,
+    *,
+    generator: torch.Generator,
+    tolerance: float = 1e-6,
+    max_products: int = 1000,
+    max_basis: int | None = None,
+) -> EigenPairs:
+    """The k largest (algebraic) eigenvalues and their vectors.
+
+    Memory is `max_basis` + 1 vectors. A repeated eigenvalue is found as often as rounding lets it (a property of every
+    single-vector Lanczos method).
+
+    Args:
+        matvec: Product with the symmetric matrix A, in the dtype of `start`.
+        start: Any vector that is not orthogonal to the eigenvectors sought, shape (n,), such as a Gaussian draw.
+        k: How many, from 1 to n.
+        generator: Draws a new direction (on the CPU) when an invariant subspace has been exhausted.
+        tolerance: A pair has converged when its residual is below `tolerance` times its value.
+        max_products: Budget of products (at least k are made).
+        max_basis: Vectors kept before a restart, above k; None for max(2 k + 20, 60).
+
+    Returns:
+        The pairs; those of the last iteration if the budget ran out.
+    """
+    n = len(start)
+    m = min(n, max_basis or max(2 * k + 20, 60))
+    krylov = _Krylov(matvec, start.new_zeros(m + 1, n), torch.zeros(m, m, dtype=torch.float64), generator)
+    krylov.basis[0] = start / start.norm()
+    while True:
+        krylov.expand()
+        if not torch.isfinite(krylov.projection).all():
+            return _nothing(krylov, k)
+        exhausted = krylov.n_products >= max(max_products, k) or krylov.n_done == n
+        if not exhausted and krylov.n_done < m and (krylov.n_done < min(n, 2 * k) or krylov.n_done % 5):
+            continue
+        ritz = krylov.ritz()
+        if exhausted or _converged(ritz, k, tolerance, start.dtype):
+            return _finish(krylov, ritz, k, _converged(ritz, k, tolerance, start.dtype))
+        if krylov.n_done == m:
+            krylov.restart(ritz, torch.arange(min(k + (m - k) // 2, m - 1)))
+
+
+def _converged(ritz: _Ritz, k: int, tolerance: float, dtype: torch.dtype) -> bool:
+    if len(ritz.values) < k:
+        return False
+    noise = 50 * torch.finfo(dtype).eps * ritz.values.abs().max()
+    return bool((ritz.residuals[:k] <= (tolerance * ritz.values[:k].abs()).clamp_min(noise)).all())
+
+
+def _finish(krylov: _Krylov, ritz: _Ritz, k: int, converged: bool) -> EigenPairs:
+    vectors = krylov.vectors(ritz.rotation[:, :k])
+    status: Status = "converged" if converged else "max_steps"
+    return EigenPairs(ritz.values[:k], vectors, ritz.residuals[:k], krylov.n_products, status)
+
+
+def _nothing(krylov: _Krylov, k: int) -> EigenPairs:
+    nan = torch.full((k,), torch.nan, dtype=torch.float64)
+    vectors = krylov.basis.new_full((k, krylov.basis.shape[1]), torch.nan)
+    return EigenPairs(nan, vectors, nan.clone(), krylov.n_products, "non_finite")
+
+
+@dataclass(frozen=True)
+class Quadrature:
+    """Nodes and weights of the spectral measure of A seen from one vector.
+
+    Attributes:
+        nodes: Shape (m,), float64, ascending.
+        weights: Shape (m,), float64, non-negative, sum 1. Sum_i weights_i nodes_i^p = v' A^p v for p <= 2 m - 1.
+    """
+
+    nodes: Float[Tensor, "m"]
+    weights: Float[Tensor, "m"]
+
+
+def quadrature(matvec: Matvec, start: Float[Tensor, "n"], steps: int) -> Quadrature:
+    """Gauss quadrature of the spectral measure that the unit vector along `start` sees.
+
+    Args:
+        matvec: Product with the symmetric matrix A.
+        start: Shape (n,), not zero.
+        steps: Products with A, from 1 to n; fewer are made when the Krylov space is exhausted, which is exact.
+
+    Returns:
+        At most `steps` nodes; NaN throughout when a product was not finite.
+    """
+    n, generator = len(start), torch.Generator()
+    krylov = _Krylov(matvec, start.new_zeros(steps + 1, n), torch.zeros(steps, steps, dtype=torch.float64), generator)
+    krylov.basis[0] = start / start.norm()
+    while krylov.n_done < steps and (krylov.n_done == 0 or krylov.coupling > 0):
+        krylov.expand()
+        if not torch.isfinite(krylov.projection).all():
+            nan = torch.full((steps,), torch.nan, dtype=torch.float64)
+            return Quadrature(nan, nan.clone())
+    ritz = krylov.ritz()
+    return Quadrature(ritz.values.flip(0), ritz.rotation[0].square().flip(0))
+
+
+def _orthogonalise(vector: Float[Tensor, "n"], basis: Float[Tensor, "j n"]) -> tuple[Tensor, Tensor]:
+    first = basis @ vector
+    vector = vector - first @ basis
+    second = basis @ vector  # "twice is enough"
+    return first + second, vector - second @ basis
+
+
+def _random_like(vector: Float[Tensor, "n"], generator: torch.Generator) -> Tensor:
+    return torch.randn(vector.shape, generator=generator, dtype=torch.float64).to(vector)

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.numerics.lanczos import EigenPairs, quadrature, top_eigenpairs
+
+
+def _symmetric(values: np.ndarray, seed: int = 0) -> Float[Tensor, "n n"]:
+    basis, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))
+    return torch.from_numpy(basis @ np.diag(values) @ basis.T)
+
+
+def _top(matrix: Tensor, k: int, **settings: float) -> EigenPairs:
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(len(matrix), generator=generator, dtype=torch.float64).to(matrix)
+    tolerance = settings.pop("tolerance", 1e-10)
+    budget = {name: int(value) for name, value in settings.items()}
+    return top_eigenpairs(lambda v: matrix @ v, start, k, generator=generator, tolerance=tolerance, **budget)
+
+
+@pytest.mark.parametrize("max_basis", [300, 25], ids=["one sweep", "restarts"])
+def test_top_eigenpairs_agree_with_dense_decomposition(max_basis: int) -> None:
+    matrix = _symmetric(np.random.default_rng(1).standard_normal(300) ** 3)
+    pairs = _top(matrix, 8, max_basis=max_basis)
+    values, vectors = torch.linalg.eigh(matrix)
+    assert pairs.status == "converged"
+    torch.testing.assert_close(pairs.values, values.flip(0)[:8], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close((pairs.vectors @ vectors.flip(1)[:, :8]).abs(), torch.eye(8).double(), rtol=0, atol=1e-6)
+
+
+def test_residuals_are_those_of_the_returned_pairs() -> None:
+    matrix = _symmetric(np.linspace(-1, 1, 100))
+    pairs = _top(matrix, 5, max_products=30)
+    residuals = (pairs.vectors @ matrix - pairs.values[:, None] * pairs.vectors).norm(dim=1)
+    assert pairs.status == "max_steps"
+    torch.testing.assert_close(pairs.residuals, residuals, rtol=1e-6, atol=1e-12)
+
+
+def test_vectors_stay_orthogonal_on_an_ill_conditioned_matrix() -> None:
+    pairs = _top(_symmetric(np.logspace(6, -6, 120)), 10)
+    torch.testing.assert_close(pairs.vectors @ pairs.vectors.T, torch.eye(10).double(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros(12), np.full(12, 3.0), np.r_[5.0, 2.0, np.zeros(10)], np.r_[4.0, 4.0, 1.0, np.full(9, -1.0)]],
+    ids=["zero", "multiple of the identity", "rank two", "repeated"],
+)
+def test_degenerate_matrices_are_exhausted(values: np.ndarray) -> None:
+    pairs = _top(_symmetric(values), 4)
+    assert pairs.status == "converged"
+    np.testing.assert_allclose(pairs.values.numpy(), np.sort(values)[::-1][:4], atol=1e-10)
+
+
+def test_all_pairs_of_a_small_matrix() -> None:
+    pairs = _top(_symmetric(np.array([3.0, 1.0, -2.0])), 3)
+    np.testing.assert_allclose(pairs.values.numpy(), [3, 1, -2], atol=1e-12)
+
+
+def test_single_precision_converges_to_its_own_precision() -> None:
+    matrix = _symmetric(np.linspace(0, 10, 200)).float()
+    pairs = _top(matrix, 5, tolerance=1e-9, max_products=2000)
+    assert pairs.status == "converged"
+    np.testing.assert_allclose(pairs.values.numpy(), np.linspace(0, 10, 200)[::-1][:5], rtol=1e-5)
+
+
+def test_products_that_are_not_finite_end_the_iteration() -> None:
+    pairs = _top(torch.full((5, 5), torch.nan).double(), 2)
+    assert pairs.status == "non_finite"
+    assert pairs.values.isnan().all()
+
+
+def test_quadrature_is_exact_for_polynomials() -> None:
+    matrix = _symmetric(np.random.default_rng(2).standard_normal(40))
+    start = torch.randn(40, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    rule = quadrature(lambda v: matrix @ v, start, 4)
+    unit = start / start.norm()
+    for power in range(8):  # 2 m - 1 = 7
+        exact = unit @ torch.linalg.matrix_power(matrix, power) @ unit
+        torch.testing.assert_close((rule.weights * rule.nodes**power).sum(), exact, rtol=1e-10, atol=1e-12)
+
+
+def test_quadrature_stops_when_the_space_is_exhausted() -> None:
+    rule = quadrature(lambda v: 2 * v, torch.ones(6).double(), 5)
+    torch.testing.assert_close(rule.nodes, torch.tensor([2.0]).double())
