@@ -1,1 +1,28 @@
-"""."""
+"""The hand-over between studies and reports: plans, outcomes and failures in a SQL database, networks beside it.
+
+`study` writes through `Store.plan`, `claim`, `finish` and `fail`; `report` reads `studies`, `cells`, `records` and
+`arrays`. Everything that goes in or comes out is a frozen row of `rows`. No other room knows SQL, and nothing here
+imports torch: a copied store can be read on any machine.
+"""
+
+from transferscope.store.owner import Owner
+from transferscope.store.rows import (
+    Outcome,
+    PlannedCell,
+    RecordColumns,
+    StoredCell,
+    StudyCounts,
+    StudyRow,
+)
+from transferscope.store.store import Store
+
+__all__ = [
+    "Outcome",
+    "Owner",
+    "PlannedCell",
+    "RecordColumns",
+    "Store",
+    "StoredCell",
+    "StudyCounts",
+    "StudyRow",
+]

@@ -1,15 +1,18 @@
 """What goes into the store and what comes out of it: frozen rows without SQL."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float, Int
 
-from transferscope.records import Cost, Failure, Record
+from transferscope.records import Cost, Failure, Record, Status
 
 Role = Literal["pretrain", "method", "diagnose", "theory"]
-CellState = Literal["planned", "running", "done", "failed"]
+CellState = Literal["planned", "running", "done", "failed", "blocked"]
+"""Where a cell stands. blocked: a cell that it needs has failed, so it cannot be done before that one is retried."""
+
 Label = str | int | float | None
 
 
@@ -21,7 +24,8 @@ class PlannedCell:
         key: Hash of everything that can change the answer, and of nothing else.
         role: What kind of work it is.
         labels: What a reader groups by: "source", "method", "n_target", "n_source", "seed".
-        payload: What a worker needs to do it (JSON values only).
+        payload: What a worker needs besides the labels (JSON values only). Cells that differ in their labels alone
+            share one payload, which the store then keeps once.
         needs: Keys of the cells that must be done first (the shared pre-training).
     """
 
@@ -83,3 +87,59 @@ class StudyRow:
     spec: Mapping[str, Any]
     facts: Mapping[str, Any]
     created: str
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCounts:
+    """How many cells of a study stand where.
+
+    Attributes:
+        planned: Waiting to be done.
+        running: Being done by some process.
+        done: Done, with a stored outcome.
+        failed: Failed, with a stored failure.
+        blocked: Waiting for a cell that has failed.
+    """
+
+    planned: int = 0
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+    blocked: int = 0
+
+    @property
+    def total(self) -> int:
+        """All cells of the study."""
+        return self.planned + self.running + self.done + self.failed + self.blocked
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """The records of a study by column; entry i of every column belongs to record i.
+
+    Attributes:
+        key: Key of the cell.
+        name: Name of the number, as in `Record`.
+        part: The data it was measured on.
+        step: The training step; None for a final value.
+        value: Shape (n_records,); NaN where there is no number.
+        stderr: Shape (n_records,); NaN where nothing is known of it.
+        n: Sample counts, shape (n_records,).
+        status: How each number came about.
+    """
+
+    key: list[str]
+    name: list[str]
+    part: list[str]
+    step: list[int | None]
+    value: Float[np.ndarray, "n_records"]
+    stderr: Float[np.ndarray, "n_records"]
+    n: Int[np.ndarray, "n_records"]
+    status: list[Status]
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def columns(self) -> dict[str, Any]:
+        """The columns by name, as `pandas.DataFrame` takes them."""
+        return {column.name: getattr(self, column.name) for column in fields(self)}

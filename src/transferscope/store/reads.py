@@ -1,0 +1,164 @@
+"""Reading a store: everything comes out as frozen rows."""
+
+from typing import Any
+
+import numpy as np
+from sqlalchemy import CTE, Connection, Row, Select, func, select
+
+from transferscope.errors import unknown_name
+from transferscope.records import Cost, Failure
+from transferscope.store import schema
+from transferscope.store.encoding import from_bytes, from_json
+from transferscope.store.rows import CellState, PlannedCell, RecordColumns, StoredCell, StudyCounts, StudyRow
+
+_members = schema.study_cells
+
+
+def read_studies(connection: Connection) -> list[StudyRow]:
+    """All studies, in the order of their first planning."""
+    return [_study(row) for row in connection.execute(select(schema.studies).order_by(schema.studies.c.id))]
+
+
+def read_study(connection: Connection, study: int) -> StudyRow:
+    """One study by its number."""
+    return _study(connection.execute(select(schema.studies).where(schema.studies.c.id == study)).one())
+
+
+def study_id(connection: Connection, name: str) -> int:
+    """The number of a study.
+
+    Raises:
+        UnknownNameError: The store has no such study.
+    """
+    known = {row.name: row.id for row in connection.execute(select(schema.studies.c.name, schema.studies.c.id))}
+    if name not in known:
+        raise unknown_name("study", name, known)
+    return int(known[name])
+
+
+def read_counts(connection: Connection, study: int) -> StudyCounts:
+    """How many cells of the study stand where."""
+    states = _of_study(select(schema.cells.c.state, func.count().label("cells")), study)
+    counts = {row.state: row.cells for row in connection.execute(states.group_by(schema.cells.c.state))}
+    waits = schema.cells.c.id.in_(select(_blocked().c.cell_id))
+    stuck = _of_study(select(func.count()), study).where(schema.cells.c.state == "planned", waits)
+    blocked = connection.scalar(stuck) or 0
+    counts["planned"] = counts.get("planned", 0) - blocked
+    return StudyCounts(**counts, blocked=blocked)
+
+
+def read_cells(connection: Connection, study: int) -> list[StoredCell]:
+    """The cells of a study in the order of its plan."""
+    columns = (
+        schema.cells.c.id,
+        schema.cells.c.key,
+        schema.cells.c.role,
+        schema.cells.c.state,
+        _members.c.labels,
+        _members.c.payload_id,
+        *(column for column in schema.outcomes.c if column.name != "cell_id"),
+        *(column for column in schema.failures.c if column.name != "cell_id"),
+    )
+    query = (
+        _of_study(select(*columns), study)
+        .outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
+        .outerjoin(schema.failures, schema.failures.c.cell_id == schema.cells.c.id)
+        .order_by(_members.c.position)
+    )
+    payloads = _payloads(connection, study)
+    needs = _needs(connection, study)
+    blocked = set(connection.scalars(select(_blocked().c.cell_id)))
+    return [
+        _stored(
+            row,
+            PlannedCell(row.key, row.role, from_json(row.labels), payloads[row.payload_id], needs.get(row.id, ())),
+            row.id in blocked,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def read_records(connection: Connection, study: int) -> RecordColumns:
+    """All records of the study's cells, in the order of its plan."""
+    table = schema.records
+    columns = (
+        schema.cells.c.key,
+        *(table.c[name] for name in ("name", "part", "step", "value", "stderr", "n", "status")),
+    )
+    query = _of_study(select(*columns), study).join(table, table.c.cell_id == schema.cells.c.id)
+    rows = connection.execute(query.order_by(_members.c.position, table.c.position)).all()
+    key, name, part, step, value, stderr, n, status = zip(*rows, strict=True) if rows else ((),) * 8
+    return RecordColumns(
+        key=list(key),
+        name=list(name),
+        part=list(part),
+        step=list(step),
+        value=np.array(value, dtype=np.float64),  # None becomes NaN
+        stderr=np.array(stderr, dtype=np.float64),
+        n=np.array(n, dtype=np.int64),
+        status=list(status),
+    )
+
+
+def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.ndarray]:
+    """The array `name` of every cell of the study that has it, by key."""
+    query = _of_study(select(schema.cells.c.key, schema.arrays.c.content), study)
+    query = query.join(schema.arrays, schema.arrays.c.cell_id == schema.cells.c.id).where(schema.arrays.c.name == name)
+    return {row.key: from_bytes(row.content) for row in connection.execute(query.order_by(_members.c.position))}
+
+
+def read_planned(connection: Connection, study: int, cell: int) -> PlannedCell:
+    """One cell of a study by its number, as planned."""
+    columns = (schema.cells.c.key, schema.cells.c.role, _members.c.labels, schema.payloads.c.content)
+    query = _of_study(select(*columns), study).join(schema.payloads, schema.payloads.c.id == _members.c.payload_id)
+    row = connection.execute(query.where(schema.cells.c.id == cell)).one()
+    needed = select(schema.cells.c.key).join(schema.needs, schema.needs.c.need_id == schema.cells.c.id)
+    needs = tuple(connection.scalars(needed.where(schema.needs.c.cell_id == cell)))
+    return PlannedCell(row.key, row.role, from_json(row.labels), from_json(row.content), needs)
+
+
+def _of_study(query: Select[Any], study: int) -> Select[Any]:
+    joined = query.select_from(_members).join(schema.cells, schema.cells.c.id == _members.c.cell_id)
+    return joined.where(_members.c.study_id == study)
+
+
+def _blocked() -> CTE:
+    """Cells that need a failed cell, directly or through others."""
+    needs, cells = schema.needs, schema.cells
+    direct = select(needs.c.cell_id).join(cells, cells.c.id == needs.c.need_id).where(cells.c.state == "failed")
+    found = direct.cte("blocked", recursive=True)
+    return found.union(select(needs.c.cell_id).join(found, found.c.cell_id == needs.c.need_id))
+
+
+def _payloads(connection: Connection, study: int) -> dict[int, dict[str, Any]]:
+    used = select(_members.c.payload_id).where(_members.c.study_id == study)
+    query = select(schema.payloads.c.id, schema.payloads.c.content).where(schema.payloads.c.id.in_(used))
+    return {row.id: from_json(row.content) for row in connection.execute(query)}
+
+
+def _needs(connection: Connection, study: int) -> dict[int, tuple[str, ...]]:
+    needed = schema.cells.alias("needed")
+    query = (
+        select(schema.needs.c.cell_id, needed.c.key)
+        .join(needed, needed.c.id == schema.needs.c.need_id)
+        .join(_members, _members.c.cell_id == schema.needs.c.cell_id)
+        .where(_members.c.study_id == study)
+    )
+    keys: dict[int, tuple[str, ...]] = {}
+    for cell, key in connection.execute(query):
+        keys[cell] = (*keys.get(cell, ()), key)
+    return keys
+
+
+def _study(row: Row[Any]) -> StudyRow:
+    return StudyRow(row.name, from_json(row.spec), from_json(row.facts), row.created)
+
+
+def _stored(row: Row[Any], cell: PlannedCell, blocked: bool) -> StoredCell:
+    state: CellState = "blocked" if row.state == "planned" and blocked else row.state
+    if row.seconds is not None:
+        cost = Cost(row.seconds, row.peak_memory, row.trained_parameters, row.examples_seen, row.steps)
+        return StoredCell(cell, state, cost=cost, notes=from_json(row.notes))
+    if row.kind is not None:
+        return StoredCell(cell, state, failure=Failure(row.kind, row.message, row.details))
+    return StoredCell(cell, state)

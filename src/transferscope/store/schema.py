@@ -1,0 +1,173 @@
+"""The tables of a store. Numbers that a reader may group by are columns; what only workers read is JSON text."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    select,
+)
+
+from transferscope.errors import StoreError
+
+SCHEMA_VERSION = 1
+
+metadata = MetaData()
+
+
+def _parent(table: str, *, primary_key: bool = False) -> Column[int]:
+    reference = ForeignKey(f"{table}.id", ondelete="CASCADE")
+    name = {"studies": "study_id", "cells": "cell_id", "payloads": "payload_id"}[table]
+    return Column(name, Integer, reference, primary_key=primary_key, nullable=False)
+
+
+meta = Table("meta", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
+
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("spec", Text, nullable=False),
+    Column("facts", Text, nullable=False),
+    Column("created", Text, nullable=False),
+    Column("plan", Text, nullable=False),  # digest of the cells, so that planning the same again costs nothing
+)
+
+payloads = Table(
+    "payloads",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("content", Text, nullable=False),
+)
+
+cells = Table(
+    "cells",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("role", Text, nullable=False),
+    Column("state", Text, nullable=False),  # planned, running, done or failed
+    Column("owner", Text),  # of a running cell
+    Column("heartbeat", Float),  # seconds since the epoch when the owner last said that it lives
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    _parent("cells", primary_key=True),
+    Column("seconds", Float, nullable=False),
+    Column("peak_memory", BigInteger, nullable=False),
+    Column("trained_parameters", BigInteger, nullable=False),
+    Column("examples_seen", BigInteger, nullable=False),
+    Column("steps", BigInteger, nullable=False),
+    Column("notes", Text, nullable=False),
+)
+
+failures = Table(
+    "failures",
+    metadata,
+    _parent("cells", primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("details", Text, nullable=False),
+)
+
+study_cells = Table(
+    "study_cells",
+    metadata,
+    _parent("studies", primary_key=True),
+    Column("position", Integer, primary_key=True),
+    _parent("cells"),
+    _parent("payloads"),
+    Column("labels", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+needs = Table(
+    "needs",
+    metadata,
+    _parent("cells", primary_key=True),
+    Column("need_id", Integer, ForeignKey("cells.id"), primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+records = Table(
+    "records",
+    metadata,
+    _parent("cells", primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("part", Text, nullable=False),
+    Column("step", BigInteger),
+    Column("value", Float),  # NULL for NaN
+    Column("stderr", Float),
+    Column("n", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+arrays = Table(
+    "arrays",
+    metadata,
+    _parent("cells", primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+
+study_arrays = Table(
+    "study_arrays",
+    metadata,
+    _parent("studies", primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+
+Index("cells_by_state", cells.c.state)
+Index("study_cells_by_cell", study_cells.c.cell_id)
+
+
+def create(connection: Connection) -> None:
+    """Create the tables of an empty database and write down their version."""
+    metadata.create_all(connection)
+    connection.execute(meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
+
+
+def is_empty(connection: Connection) -> bool:
+    """Whether the database has no tables at all."""
+    return not inspect(connection).get_table_names()
+
+
+def check(connection: Connection, place: str) -> None:
+    """Check that the database is a store of this version.
+
+    Args:
+        connection: A connection to a database that is not empty.
+        place: Where it is, for the message.
+
+    Raises:
+        StoreError: It is another kind of database, or a newer transferscope wrote it.
+    """
+    if not inspect(connection).has_table("meta"):
+        raise StoreError(
+            f"{place} is a database of something else; give the path of a transferscope store or a new file"
+        )
+    found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
+    if found is None or not found.isdigit():
+        raise StoreError(
+            f"{place} is a database of something else; give the path of a transferscope store or a new file"
+        )
+    if int(found) > SCHEMA_VERSION:
+        raise StoreError(
+            f"{place} was written by a newer transferscope (its format is {found}, this version reads up to "
+            f"{SCHEMA_VERSION}); upgrade transferscope, or give another store"
+        )

@@ -1,0 +1,249 @@
+"""The store: what `study` writes and `report` reads, and the only place where the two meet."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from transferscope.errors import StoreError
+from transferscope.records import Failure
+from transferscope.store import claims, outcomes, planning, reads, schema
+from transferscope.store.database import Database, connect, sqlite_path
+from transferscope.store.encoding import from_bytes, to_bytes
+from transferscope.store.owner import Owner
+from transferscope.store.rows import Outcome, PlannedCell, RecordColumns, StoredCell, StudyCounts, StudyRow
+
+
+class Store:
+    """Plans, claims, outcomes and failures of studies in a SQL database.
+
+    Every write is one transaction: after a crash the store holds all of it or nothing of it. Any number of processes
+    may use one store at a time. Open it with `Store.open`, preferably in a `with` statement.
+
+    Attributes:
+        files: Folder of the trained networks, `NAME.files` beside a SQLite file.
+    """
+
+    def __init__(self, database: Database, files: Path) -> None:
+        self.files = files
+        self._database = database
+        self._ready: dict[str, deque[int]] = {}
+
+    @classmethod
+    def open(cls, url: str | Path, *, create: bool = True, files: Path | None = None) -> Self:
+        """Open a store.
+
+        Args:
+            url: Path of a SQLite file, or a database URL ("postgresql+psycopg://user@host/name").
+            create: Whether to make a new store where there is none.
+            files: Folder of the trained networks; None for `NAME.files` beside the SQLite file, or in the current
+                folder, after the database's name, for any other database.
+
+        Returns:
+            The open store.
+
+        Raises:
+            StoreError: There is none and `create` is off; it is no store, damaged, locked, or of a newer version; or
+                it cannot be created there.
+        """
+        path = sqlite_path(url)
+        if path is not None and not path.exists():
+            _check_may_create(path, create)
+        database = connect(url)
+        try:
+            _prepare(database, create=create)
+        except StoreError:
+            database.engine.dispose()
+            raise
+        name = path or Path(database.engine.url.database or "transferscope")
+        return cls(database, files or name.with_suffix(".files"))
+
+    @property
+    def place(self) -> str:
+        """Where the store is: a path, or a URL without its password."""
+        return self._database.place
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def plan(self, study: StudyRow, cells: Sequence[PlannedCell]) -> None:
+        """Make the cells of `study` exactly `cells`, in this order; cells stored already keep their outcome.
+
+        Args:
+            study: The study; spec and facts replace those stored, `created` stays as first planned.
+            cells: Its cells, in the order in which they should be done. Cells no longer among them stay stored, for
+                other studies and for later, but leave this study.
+
+        Raises:
+            StoreError: Two cells have one key, a cell needs one outside the plan, or the store cannot be written.
+        """
+        self._ready.pop(study.name, None)
+        try:
+            with self._database.write() as connection:
+                planning.write_plan(connection, study, cells)
+        except StoreError as error:
+            if not isinstance(error.__cause__, IntegrityError):
+                raise
+            with self._database.write() as connection:  # another process planned the same cells at the same moment
+                planning.write_plan(connection, study, cells)
+
+    def claim(self, study: str, owner: Owner) -> PlannedCell | None:
+        """Claim the next cell of a study whose needs are done; no other process can claim it meanwhile.
+
+        Cells of owners that are gone are free again: at once when their process ran on this host, after a minute
+        without a heartbeat when it ran on another.
+
+        Args:
+            study: Name of the study.
+            owner: Who does the cell.
+
+        Returns:
+            The cell, or None when there is none at the moment: all are done, failed, blocked, running elsewhere, or
+            wait for a running one.
+
+        Raises:
+            StoreError: The store cannot be written.
+            UnknownNameError: There is no such study.
+        """
+        with self._database.write() as connection:
+            study_id = reads.study_id(connection, study)
+            queue = self._ready.get(study, deque())
+            cell = claims.take(connection, _drain(queue), owner)
+            if cell is None:
+                claims.free_abandoned(connection)
+                queue = self._ready[study] = claims.ready(connection, study_id)
+                cell = claims.take(connection, _drain(queue), owner)
+            return None if cell is None else reads.read_planned(connection, study_id, cell)
+
+    def finish(self, key: str, outcome: Outcome) -> None:
+        """Store the outcome of a cell; nothing happens if the cell is done already.
+
+        Raises:
+            StoreError: There is no such cell, or the store cannot be written.
+        """
+        with self._database.write() as connection:
+            outcomes.write_outcome(connection, key, outcome)
+
+    def fail(self, key: str, failure: Failure) -> None:
+        """Store why a cell failed; nothing happens if the cell is done already.
+
+        Raises:
+            StoreError: There is no such cell, or the store cannot be written.
+        """
+        with self._database.write() as connection:
+            outcomes.write_failure(connection, key, failure)
+
+    def release(self, owner: Owner) -> None:
+        """Give up every claim of `owner`."""
+        with self._database.write() as connection:
+            claims.release(connection, owner)
+
+    def heartbeat(self, owner: Owner) -> None:
+        """Say that `owner` still works on its cells; due well within a minute."""
+        with self._database.write() as connection:
+            claims.beat(connection, owner)
+
+    def retry_failed(self, study: str) -> int:
+        """Plan the failed cells of a study again.
+
+        Returns:
+            How many cells that were.
+        """
+        with self._database.write() as connection:
+            return claims.retry_failed(connection, reads.study_id(connection, study))
+
+    def studies(self) -> list[StudyRow]:
+        """All studies, in the order of their first planning."""
+        with self._database.read() as connection:
+            return reads.read_studies(connection)
+
+    def study(self, name: str) -> StudyRow:
+        """One study.
+
+        Raises:
+            UnknownNameError: There is no such study.
+        """
+        with self._database.read() as connection:
+            return reads.read_study(connection, reads.study_id(connection, name))
+
+    def counts(self, study: str) -> StudyCounts:
+        """How many cells of a study stand where."""
+        with self._database.read() as connection:
+            return reads.read_counts(connection, reads.study_id(connection, study))
+
+    def cells(self, study: str) -> list[StoredCell]:
+        """The cells of a study in the order of its plan."""
+        with self._database.read() as connection:
+            return reads.read_cells(connection, reads.study_id(connection, study))
+
+    def records(self, study: str) -> RecordColumns:
+        """All records of a study's cells, by column: `pandas.DataFrame(store.records(study).columns())`."""
+        with self._database.read() as connection:
+            return reads.read_records(connection, reads.study_id(connection, study))
+
+    def arrays(self, study: str, name: str) -> dict[str, np.ndarray]:
+        """The array `name` of each cell of a study that has it, by the cell's key."""
+        with self._database.read() as connection:
+            return reads.read_arrays(connection, reads.study_id(connection, study), name)
+
+    def put_study_array(self, study: str, name: str, array: np.ndarray) -> None:
+        """Keep an array with a study, such as "target_test_labels"; one of the same name is replaced.
+
+        Raises:
+            StoreError: It holds Python objects, or the store cannot be written.
+        """
+        table = schema.study_arrays
+        content = to_bytes(name, array)
+        with self._database.write() as connection:
+            study_id = reads.study_id(connection, study)
+            connection.execute(delete(table).where(table.c.study_id == study_id, table.c.name == name))
+            connection.execute(insert(table).values(study_id=study_id, name=name, content=content))
+
+    def study_array(self, study: str, name: str) -> np.ndarray | None:
+        """An array kept with a study; None when there is none of that name."""
+        table = schema.study_arrays
+        with self._database.read() as connection:
+            study_id = reads.study_id(connection, study)
+            query = select(table.c.content).where(table.c.study_id == study_id, table.c.name == name)
+            content = connection.scalar(query)
+        return None if content is None else from_bytes(content)
+
+
+def _check_may_create(path: Path, create: bool) -> None:
+    if not create:
+        raise StoreError(f"there is no store at {path}; give the path of a store, or make one with `transferscope run`")
+    if not path.parent.is_dir():
+        raise StoreError(f"the store {path} cannot be created: there is no folder {path.parent}; create it first")
+
+
+def _prepare(database: Database, *, create: bool) -> None:
+    with database.read() as connection:
+        empty = schema.is_empty(connection)
+    if empty and not create:
+        raise StoreError(f"{database.place} is an empty database; give the path of a transferscope store")
+    if empty:
+        database.share()
+        with database.write() as connection:
+            if schema.is_empty(connection):  # no other process was faster
+                schema.create(connection)
+    with database.read() as connection:
+        schema.check(connection, database.place)
+
+
+def _drain(queue: deque[int]) -> Iterator[int]:
+    while queue:
+        yield queue.popleft()
