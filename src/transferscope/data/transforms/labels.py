@@ -95,7 +95,8 @@ def redness(images: Images) -> Float[np.ndarray, "N"]:
     """
     if images.shape[1] != 3:
         raise DataError(f"images have {images.shape[1]} channels; relabel:colour needs red, green and blue")
-    return brightness(images[:, :1]) - brightness(images[:, 2:])
+    red, blue = images[:, :1], images[:, 2:]
+    return np.asarray(brightness(red) - brightness(blue))
 
 
 _MEASURES = {"brightness": brightness, "colour": redness}

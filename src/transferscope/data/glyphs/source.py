@@ -1,0 +1,89 @@
+"""Rendered characters as a data set without end."""
+
+import numpy as np
+import PIL
+
+from transferscope.data.glyphs.atlas import make_atlas
+from transferscope.data.glyphs.layer import make_canvas
+from transferscope.data.glyphs.scene import render
+from transferscope.data.glyphs.settings import GlyphSettings
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.errors import SettingsError
+
+TEST_START = 2**40  # test images are counted from here: no training set is that long
+
+_CHUNK = 256  # images drawn at once: their intermediate arrays fit in a processor's cache
+_DEFAULT = GlyphSettings()
+
+
+def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
+    """Images of characters in random fonts and poses.
+
+    The i-th image of a seed is the same however many are made and in however many calls. It depends on the fonts and
+    on the version of Pillow's font renderer; `load_glyphs` notes both.
+
+    Args:
+        n: Number of images, at least 1.
+        settings: What they look like.
+        seed: Seed of everything random, at least 0.
+        start: Index of the first image, at least 0.
+
+    Returns:
+        uint8 images (n, C, size, size) with C = 1 or 3, white on black at the default settings, and the index of the
+        character as label; all characters are equally likely.
+
+    Raises:
+        SettingsError: `n` is below 1, or `start` or `seed` negative.
+        MissingDataError: The folder of fonts does not exist or holds none.
+        DataError: No font has all the characters.
+
+    Example:
+        >>> ten = glyphs(10, GlyphSettings(characters="abc", size=16), seed=0)
+        >>> ten.inputs.shape, ten.classes
+        ((10, 1, 16, 16), ('a', 'b', 'c'))
+    """
+    if n < 1 or start < 0:
+        raise SettingsError(f"{n} glyphs from index {start} were asked for; expected at least 1, from index 0 or more")
+    atlas = make_atlas(settings.fonts, settings.characters)
+    canvas = make_canvas(settings.size)
+    images = np.empty((n, settings.n_channels, settings.size, settings.size), np.uint8)
+    labels = np.empty(n, np.int64)
+    for first in range(0, n, _CHUNK):
+        here = slice(first, min(first + _CHUNK, n))
+        scenes = render(here.stop - first, settings, atlas, canvas, seed=seed, start=start + first)
+        images[here], labels[here] = scenes.images, scenes.labels
+    return LabelledSet(images, labels, tuple(settings.characters))
+
+
+def load_glyphs(
+    *, n_train: int = 10_000, n_test: int = 2_000, settings: GlyphSettings = _DEFAULT, seed: int = 0
+) -> Dataset:
+    """A data set of rendered characters; training and test images come from separate ranges of indices.
+
+    Args:
+        n_train: Number of training images, 1 to 2^40.
+        n_test: Number of test images, at least 1; the same whatever `n_train`.
+        settings: What the images look like.
+        seed: Seed of everything random, at least 0.
+
+    Returns:
+        The data set; its provenance names the settings, the seed, the fonts and the version of Pillow.
+
+    Raises:
+        SettingsError: A number is out of its range.
+        MissingDataError: The folder of fonts does not exist or holds none.
+        DataError: No font has all the characters.
+    """
+    fonts = make_atlas(settings.fonts, settings.characters).fonts
+    return Dataset(
+        name="glyphs",
+        train=glyphs(n_train, settings, seed=seed),
+        test=glyphs(n_test, settings, seed=seed, start=TEST_START),
+        provenance={
+            "spec": "glyphs",
+            "settings": repr(settings),
+            "seed": str(seed),
+            "fonts": ", ".join(file.stem for file in fonts),
+            "pillow": PIL.__version__,
+        },
+    )
