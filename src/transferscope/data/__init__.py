@@ -1,11 +1,22 @@
 """What we learn from: data by name, few-shot subsets, and a check that no test image is trained on.
 
 `load` is the one door: real data sets of the catalogue, a user's own files, rendered glyphs. `few_shot` and `folds`
-choose examples by seed.
+choose examples by seed; `check_leakage` counts test examples that are trained on.
 """
 
+from transferscope.data.leakage import LeakageReport, check_leakage
 from transferscope.data.load import load
 from transferscope.data.splits import Fold, few_shot, folds
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 
-__all__ = ["Dataset", "Fold", "LabelledSet", "TransferTask", "few_shot", "folds", "load"]
+__all__ = [
+    "Dataset",
+    "Fold",
+    "LabelledSet",
+    "LeakageReport",
+    "TransferTask",
+    "check_leakage",
+    "few_shot",
+    "folds",
+    "load",
+]

@@ -1,19 +1,22 @@
 """The one door to data: a name in, a data set out."""
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
-from transferscope.data.arrays import Parts
 from transferscope.data.catalogue import CATALOGUE
 from transferscope.data.catalogue.read import read_entry
-from transferscope.data.npz import load_npz
-from transferscope.data.places import find_path
+from transferscope.data.half_images import half_images
+from transferscope.data.readers import READERS
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import UnknownNameError, unknown_name
+from transferscope.data.transforms import apply_transforms, check_transforms
+from transferscope.errors import SettingsError, UnknownNameError, unknown_name
+
+_HALVES = "half-images"
+_PARTS: tuple[Literal["AB", "A", "B"], ...] = ("AB", "A", "B")
 
 
 def load(
@@ -36,7 +39,7 @@ def load(
         seed: Seed of everything that is drawn: subsets, a split where the data have none, rendered or noisy images.
 
     Returns:
-        The data. Its provenance says the name, the transformations, the place, the licence and a checksum.
+        The data. Its provenance says the name, the place, the licence, a checksum, the transformations and the seed.
 
     Raises:
         MissingDataError: A file is absent, or a data set is absent and cannot be downloaded.
@@ -49,15 +52,15 @@ def load(
         >>> len(digits.train), digits.train.input_shape
         (100, (1, 8, 8))
     """
-    dataset = _read(parse_spec(spec), seed)
-    if transforms:
-        from transferscope.data.transforms import apply_transforms
-
-        dataset = apply_transforms(dataset, transforms, seed=seed)
+    if seed < 0:
+        raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
+    check_transforms(transforms)
+    dataset = apply_transforms(_read(parse_spec(spec), seed), transforms, seed=seed)
     return replace(
         dataset,
         train=_limited(dataset.train, limit, seed),
         test=_limited(dataset.test, test_limit, seed),
+        provenance={**dataset.provenance, "seed": str(seed)},
     )
 
 
@@ -66,32 +69,26 @@ def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet
 
 
 def _read(spec: DataSpec, seed: int) -> Dataset:
+    if spec.kind == _HALVES:
+        return _read_halves(spec, seed)
     if spec.kind in CATALOGUE:
         spec.allow(())
+        if spec.path:
+            raise SettingsError(f"{spec.text!r} has a path; {spec.kind} is looked up by name alone")
         return read_entry(CATALOGUE[spec.kind], seed=seed)
-    if spec.kind not in _READERS:
+    if spec.kind not in READERS:
         raise _unknown(spec)
-    return _READERS[spec.kind](spec, seed)
+    return READERS[spec.kind](spec, seed)
+
+
+def _read_halves(spec: DataSpec, seed: int) -> Dataset:
+    spec.allow(("parts",))
+    halves = half_images(_read(parse_spec(spec.path), seed), parts=spec.choice("parts", _PARTS) or "AB", seed=seed)
+    return replace(halves, provenance={**halves.provenance, "spec": spec.text})
 
 
 def _unknown(spec: DataSpec) -> UnknownNameError:
     suffix = Path(spec.kind).suffix.removeprefix(".")
-    if suffix in _READERS:
+    if suffix in READERS:
         return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}'")
-    return unknown_name("data set", spec.kind, [*CATALOGUE, *_READERS])
-
-
-def _read_npz(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(())
-    path = find_path(spec.path)
-    return _of_file(spec, path, load_npz(path))
-
-
-def _of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
-    with path.open("rb") as stream:
-        checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-    provenance = {"spec": spec.text, "address": str(path), "checksum": f"sha256:{checksum}"}
-    return Dataset(path.stem, parts.train, parts.test, provenance)
-
-
-_READERS: dict[str, Callable[[DataSpec, int], Dataset]] = {"npz": _read_npz}
+    return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES])

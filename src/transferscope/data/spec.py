@@ -2,9 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 from urllib.parse import unquote
 
 from transferscope.errors import SettingsError, unknown_name
+
+Word = TypeVar("Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class DataSpec:
             if key not in known:
                 raise unknown_name(f"option of {self.kind}", key, known)
 
-    def one(self, key: str, default: str | None = None) -> str | None:
-        """The value of an option that may be given once; `default` when it is absent.
+    def one(self, key: str) -> str | None:
+        """The value of an option that may be given once; None when it is absent.
 
         Raises:
             SettingsError: It was given more than once.
@@ -45,7 +48,7 @@ class DataSpec:
         values = self.options.get(key, ())
         if len(values) > 1:
             raise SettingsError(f"{self.text!r} gives {key!r} {len(values)} times; give it once")
-        return values[0] if values else default
+        return values[0] if values else None
 
     def integer(self, key: str) -> int | None:
         """The value of an option that is a whole number of at least 1; None when it is absent.
@@ -66,27 +69,36 @@ class DataSpec:
         Raises:
             SettingsError: It is no such number.
         """
-        value = self.one(key)
-        if value is None:
-            return None
-        try:
-            share = float(value)
-        except ValueError:
-            share = float("nan")
-        if not 0 < share < 1:
-            raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a number between 0 and 1, as in 0.2")
+        share = self.number(key)
+        if share is not None and not 0 < share < 1:
+            raise SettingsError(f"{self.text!r} has {key} = {share}; expected a number between 0 and 1, as in 0.2")
         return share
 
-    def choice(self, key: str, among: Collection[str]) -> str | None:
+    def number(self, key: str) -> float | None:
+        """The value of an option that is a number; None when it is absent.
+
+        Raises:
+            SettingsError: It is none.
+        """
+        value = self.one(key)
+        try:
+            return None if value is None else float(value)
+        except ValueError as error:
+            raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a number") from error
+
+    def choice(self, key: str, among: tuple[Word, ...]) -> Word | None:
         """The value of an option that is one of a few words; None when it is absent.
 
         Raises:
             UnknownNameError: It is another word.
         """
         value = self.one(key)
-        if value is not None and value not in among:
-            raise unknown_name(f"{key} of {self.kind}", value, among)
-        return value
+        if value is None:
+            return None
+        for word in among:
+            if word == value:
+                return word
+        raise unknown_name(f"{key} of {self.kind}", value, among)
 
 
 def parse_spec(text: str) -> DataSpec:

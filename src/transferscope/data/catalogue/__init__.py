@@ -5,11 +5,14 @@ Nothing is downloaded on import. A further data set is one file with an `ENTRY` 
 
 from types import MappingProxyType
 
-from transferscope.data.catalogue import digits, fashion_mnist, mnist
+from transferscope.data.catalogue import cifar10, digits, fashion_mnist, mnist, svhn, usps
 from transferscope.data.catalogue.entry import CatalogueEntry, Decoder, RemoteFile
 
 CATALOGUE: MappingProxyType[str, CatalogueEntry] = MappingProxyType(
-    {entry.name: entry for entry in (mnist.ENTRY, fashion_mnist.ENTRY, digits.ENTRY)}
+    {
+        entry.name: entry
+        for entry in (mnist.ENTRY, fashion_mnist.ENTRY, usps.ENTRY, svhn.ENTRY, cifar10.ENTRY, digits.ENTRY)
+    }
 )
 
 __all__ = ["CATALOGUE", "CatalogueEntry", "Decoder", "RemoteFile"]

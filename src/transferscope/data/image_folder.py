@@ -1,0 +1,130 @@
+"""A user's images: a folder with one sub-folder per class."""
+
+import struct
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int64, UInt8
+from PIL import Image, ImageOps
+
+from transferscope.data.arrays import Parts
+from transferscope.data.splits import split_off_test
+from transferscope.data.task import LabelledSet
+from transferscope.errors import CorruptDataError, DataError
+
+_TEST_SHARE = 0.2
+_GREY_MODES = ("1", "L", "LA", "La")
+_WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
+
+
+def load_image_folder(path: Path, *, resize: int | None, test_share: float | None, seed: int) -> Parts:
+    """Read images whose class is the name of their folder.
+
+    Hidden files, and those whose suffix no reader of Pillow knows, are passed over. Images are turned upright by their
+    EXIF orientation and read as grey if all of them are grey, as RGB otherwise.
+
+    Args:
+        path: Holds one sub-folder per class, or the sub-folders `train` and `test` that do. A class may have any name.
+        resize: Height and width in pixels to bring every image to (bilinear, without regard to its proportions); None
+            to take images as they are, all of one size.
+        test_share: Share of the images for a seeded, stratified test set, between 0 and 1; None for 0.2. Not with
+            `train` and `test` sub-folders.
+        seed: Seed of that split.
+
+    Returns:
+        Both parts: uint8 (N, C, H, W).
+
+    Raises:
+        CorruptDataError: A file is named like an image and cannot be read.
+        DataError: There are no classes or no images, sizes are mixed, or an image is too large to be one.
+    """
+    names = _sub_folders(path)
+    if {"train", "test"} <= set(names):
+        if test_share is not None or len(names) > 2:
+            seen = "test_share was given" if test_share is not None else f"it also has {', '.join(names)}"
+            raise DataError(f"{path} has the sub-folders train and test, and {seen}; keep one way to split it")
+        return _read_split(path, resize)
+    files = _list_files(path, names)
+    whole = LabelledSet(_read_images(files.paths, resize), files.labels, tuple(names))
+    return split_off_test(whole, test_share or _TEST_SHARE, seed=seed)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Image files, and the position of each one's class."""
+
+    paths: tuple[Path, ...]
+    labels: Int64[np.ndarray, "N"]
+
+
+def _read_split(path: Path, resize: int | None) -> Parts:
+    classes = _sub_folders(path / "train")
+    strange = sorted(set(_sub_folders(path / "test")) - set(classes))
+    if strange:
+        raise DataError(f"{path}: test has the class {strange[0]!r}, which train has not; give both the same classes")
+    train, test = _list_files(path / "train", classes), _list_files(path / "test", classes)
+    images = _read_images(train.paths + test.paths, resize)
+    n_train = len(train.paths)
+    return Parts(
+        LabelledSet(images[:n_train], train.labels, tuple(classes)),
+        LabelledSet(images[n_train:], test.labels, tuple(classes)),
+    )
+
+
+def _sub_folders(path: Path) -> list[str]:
+    if not path.is_dir():
+        raise DataError(f"{path} is no folder; expected one with a sub-folder of images per class")
+    return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _list_files(path: Path, classes: Sequence[str]) -> _Files:
+    suffixes = {suffix for suffix, form in Image.registered_extensions().items() if form in Image.OPEN}
+    paths: list[Path] = []
+    labels: list[int] = []
+    for label, name in enumerate(classes):
+        folder = path / name
+        entries = sorted(folder.iterdir()) if folder.is_dir() else []
+        images = [file for file in entries if file.suffix.lower() in suffixes and not file.name.startswith(".")]
+        if folder.is_dir() and not images:
+            raise DataError(f"{folder} holds no images; add some or remove the folder")
+        paths += images
+        labels += [label] * len(images)
+    if not paths:
+        raise DataError(f"{path} has no sub-folders; expected one of images per class")
+    return _Files(tuple(paths), np.array(labels, dtype=np.int64))
+
+
+def _read_images(paths: Sequence[Path], resize: int | None) -> UInt8[np.ndarray, "N C H W"]:
+    images = [_read_image(path, resize) for path in paths]
+    first = images[0]
+    for path, image in zip(paths, images, strict=True):
+        if image.size != first.size:
+            raise DataError(
+                f"images differ in size: {paths[0]} has {first.width} x {first.height} pixels and {path} "
+                f"{image.width} x {image.height}; write ?resize=32 after the folder to bring all to 32 x 32"
+            )
+    mode = "L" if all(image.mode == "L" for image in images) else "RGB"
+    pixels = np.stack([np.asarray(image.convert(mode)) for image in images])
+    return pixels[:, None] if mode == "L" else np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
+
+
+def _read_image(path: Path, resize: int | None) -> Image.Image:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path) as opened:
+                if opened.mode in _WIDE_MODES:
+                    raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
+                upright = ImageOps.exif_transpose(opened)
+                grey = upright.mode in _GREY_MODES
+                image = (upright if grey else upright.convert("RGBA")).convert("L" if grey else "RGB")
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
+    except DataError:
+        raise
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
+        raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
+    return image if resize is None else image.resize((resize, resize), Image.Resampling.BILINEAR)

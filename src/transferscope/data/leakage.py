@@ -1,0 +1,79 @@
+"""Whether the test set can be trusted: no target test input may be trained on."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Num
+
+from transferscope.data.task import LabelledSet, TransferTask
+from transferscope.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class LeakageReport:
+    """How many target test examples are among the training examples, value by value.
+
+    Attributes:
+        n_test: Number of target test examples.
+        in_target_train: How many of them are also in the target training set.
+        in_source_train: How many of them are also in the source training set; 0 when there is no source.
+        in_any: How many of them are in at least one of the two.
+    """
+
+    n_test: int
+    in_target_train: int
+    in_source_train: int
+    in_any: int
+
+    def require_at_most(self, share: float) -> None:
+        """Refuse a test set of which more than a share is trained on.
+
+        Args:
+            share: The largest share to accept, from 0 (none at all) to 1.
+
+        Raises:
+            DataError: More test examples than that are in a training set.
+        """
+        if self.in_any > share * self.n_test:
+            raise DataError(
+                f"{self.in_any} of {self.n_test} target test examples are also trained on ({self.in_target_train} in "
+                f"the target training set, {self.in_source_train} in the source training set), so the test result "
+                "would be too good: remove them from the training data"
+            )
+
+
+def check_leakage(task: TransferTask) -> LeakageReport:
+    """Count the target test examples whose inputs occur, value by value, in a training set.
+
+    Bytes and floating-point pixels compare as pixels in [0, 1]. Near duplicates (another crop, another compression)
+    are not found. A few exact ones can be natural where inputs are small or coarse (a table of few categories,
+    images shrunk to a few pixels), so what to accept is for the caller to say, with `LeakageReport.require_at_most`.
+
+    Args:
+        task: The task; source and target inputs have one shape.
+
+    Returns:
+        The counts.
+    """
+    sets = [task.target.test, task.target.train, *([] if task.source is None else [task.source.train])]
+    as_bytes = all(examples.inputs.dtype == np.uint8 for examples in sets)
+    test, *training = (_digests(examples, as_bytes=as_bytes) for examples in sets)
+    found = [np.isin(test, one) for one in training]
+    return LeakageReport(
+        n_test=len(test),
+        in_target_train=int(found[0].sum()),
+        in_source_train=int(found[1].sum()) if len(found) > 1 else 0,
+        in_any=int(np.logical_or.reduce(found).sum()),
+    )
+
+
+def _digests(examples: LabelledSet, *, as_bytes: bool) -> Num[np.ndarray, "N"]:
+    """A 64-bit hash of each input: two of 1e5 different inputs agree with a chance below 1e-9."""
+    inputs = examples.inputs
+    if not as_bytes:
+        scale = 255 if inputs.dtype == np.uint8 else 1
+        inputs = inputs.astype(np.float32) / np.float32(scale) + np.float32(0)  # + 0 makes -0.0 equal to 0.0
+    rows = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
+    hashes = b"".join(hashlib.blake2b(row.data, digest_size=8).digest() for row in rows)
+    return np.frombuffer(hashes, np.uint64)

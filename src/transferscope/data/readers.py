@@ -1,0 +1,102 @@
+"""From a name to data, for everything outside the catalogue: one reader per kind of name."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from transferscope.data.arrays import Parts
+from transferscope.data.glyphs import GlyphSettings, load_glyphs
+from transferscope.data.image_folder import load_image_folder
+from transferscope.data.npz import load_npz
+from transferscope.data.places import find_path
+from transferscope.data.spec import DataSpec
+from transferscope.data.tables import Format, TableSettings, load_table
+from transferscope.data.task import Dataset, Kind
+from transferscope.errors import SettingsError
+
+Reader = Callable[[DataSpec, int], Dataset]
+"""Takes a name whose kind it reads, and a seed; returns the data."""
+
+_KINDS: tuple[Kind, ...] = ("classification", "regression")
+_N_GLYPHS, _N_TEST_GLYPHS = 10_000, 2_000
+
+
+def _npz(spec: DataSpec, seed: int) -> Dataset:
+    spec.allow(())
+    path = find_path(spec.path)
+    return _of_file(spec, path, load_npz(path))
+
+
+def _folder(spec: DataSpec, seed: int) -> Dataset:
+    spec.allow(("resize", "test_share"))
+    path = find_path(spec.path)
+    parts = load_image_folder(path, resize=spec.integer("resize"), test_share=spec.share("test_share"), seed=seed)
+    return Dataset(path.resolve().name, parts.train, parts.test, {"spec": spec.text, "address": str(path)})
+
+
+def _csv(spec: DataSpec, seed: int) -> Dataset:
+    return _table(spec, "csv", seed)
+
+
+def _parquet(spec: DataSpec, seed: int) -> Dataset:
+    return _table(spec, "parquet", seed)
+
+
+def _table(spec: DataSpec, form: Format, seed: int) -> Dataset:
+    spec.allow(("label", "drop", "kind", "test", "split", "test_share"))
+    test_file = spec.one("test")
+    settings = TableSettings(
+        labels=spec.options.get("label", ()),
+        drop=spec.options.get("drop", ()),
+        kind=spec.choice("kind", _KINDS),
+        test_file=None if test_file is None else find_path(test_file),
+        split=spec.one("split"),
+        test_share=spec.share("test_share"),
+    )
+    path = find_path(spec.path)
+    return _of_file(spec, path, load_table(path, settings, form=form, seed=seed))
+
+
+def _glyphs(spec: DataSpec, seed: int) -> Dataset:
+    if spec.path:
+        raise SettingsError(f"{spec.text!r} has a path; glyphs have options only, as in 'glyphs?characters=abc'")
+    fonts, colour = spec.one("fonts"), spec.choice("colour", ("yes", "no"))
+    settings = {
+        "characters": spec.one("characters"),
+        "size": spec.integer("size"),
+        "colour": None if colour is None else colour == "yes",
+        "appearance": spec.choice("appearance", ("single", "several")),
+        "light": spec.choice("light", ("fixed", "random")),
+        "background": spec.choice("background", ("fixed", "random")),
+        "texture": spec.choice("texture", ("without", "with")),
+        "pose": spec.number("pose"),
+        "fonts": None if fonts is None else str(find_path(fonts)),
+    }
+    spec.allow(("n_train", "n_test", *settings))
+    chosen: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
+    dataset = load_glyphs(
+        n_train=spec.integer("n_train") or _N_GLYPHS,
+        n_test=spec.integer("n_test") or _N_TEST_GLYPHS,
+        settings=GlyphSettings(**chosen),
+        seed=seed,
+    )
+    return replace(dataset, provenance={**dataset.provenance, "spec": spec.text})
+
+
+def _of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
+    with path.open("rb") as stream:
+        checksum = hashlib.file_digest(stream, "sha256").hexdigest()
+    provenance = {"spec": spec.text, "address": str(path), "checksum": f"sha256:{checksum}"}
+    return Dataset(path.stem, parts.train, parts.test, provenance)
+
+
+READERS: dict[str, Reader] = {
+    "npz": _npz,
+    "folder": _folder,
+    "csv": _csv,
+    "parquet": _parquet,
+    "glyphs": _glyphs,
+}
+"""What reads each kind of name."""
