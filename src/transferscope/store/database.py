@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, Insert, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, insert, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from transferscope.errors import StoreError
@@ -108,24 +108,28 @@ def sqlite_path(url: str | Path) -> Path | None:
     return None if "://" in address else Path(address)
 
 
-def insert_many(connection: Connection, statement: Insert, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert many rows that have the same columns.
+def insert_many(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert many rows.
 
-    The drivers that take values by position get them directly, at a third of the time for 100,000 rows.
+    Drivers that take values by position get the rows as they are, at a third of SQLAlchemy's time for 100,000 rows.
 
     Args:
         connection: A connection in a writing transaction.
-        statement: The insert; its columns are those of the rows.
-        rows: Values by column; nothing happens when there are none.
+        table: Where the rows go.
+        columns: The columns that are given, in the order of each row's values.
+        rows: The values; nothing happens when there are none.
     """
     if not rows:
         return
-    compiled = statement.compile(dialect=connection.dialect, column_keys=list(rows[0]))
+    compiled = insert(table).compile(dialect=connection.dialect, column_keys=list(columns))
     order = getattr(compiled, "positiontup", None)
     if order is None:
-        connection.execute(statement, rows)
+        connection.execute(insert(table), [dict(zip(columns, row, strict=True)) for row in rows])
         return
-    connection.exec_driver_sql(str(compiled), [tuple(row[name] for name in order) for row in rows])
+    places = [columns.index(name) for name in order]
+    in_order = places == list(range(len(columns)))
+    values = rows if in_order else [tuple(row[place] for place in places) for row in rows]
+    connection.exec_driver_sql(str(compiled), list(values))
 
 
 def _sqlite_url(path: Path) -> URL:

@@ -1,6 +1,7 @@
 """Writing what came of a cell: each in one transaction of its own."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
@@ -11,6 +12,8 @@ from transferscope.store import schema
 from transferscope.store.database import insert_many
 from transferscope.store.encoding import to_bytes, to_json, to_number
 from transferscope.store.rows import CellState, Outcome
+
+_RECORD = ("cell_id", "position", "name", "part", "step", "value", "stderr", "n", "status")
 
 
 def write_outcome(connection: Connection, key: str, outcome: Outcome) -> None:
@@ -34,7 +37,7 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome) -> None:
     }
     connection.execute(insert(schema.outcomes).values(row))
     records = [_record_row(cell_id, position, record) for position, record in enumerate(outcome.records)]
-    insert_many(connection, insert(schema.records), records)
+    insert_many(connection, schema.records, _RECORD, records)
     _write_arrays(connection, cell_id, outcome.arrays)
 
 
@@ -64,21 +67,12 @@ def _settle(connection: Connection, key: str, state: CellState) -> int | None:
     return int(cell_id)
 
 
-def _record_row(cell_id: int, position: int, record: Record) -> dict[str, object]:
+def _record_row(cell_id: int, position: int, record: Record) -> tuple[Any, ...]:
     estimate = record.estimate
-    return {
-        "cell_id": cell_id,
-        "position": position,
-        "name": record.name,
-        "part": record.part,
-        "step": record.step,
-        "value": to_number(estimate.value),
-        "stderr": to_number(estimate.stderr),
-        "n": estimate.n,
-        "status": estimate.status,
-    }
+    value, stderr = to_number(estimate.value), to_number(estimate.stderr)
+    return cell_id, position, record.name, record.part, record.step, value, stderr, estimate.n, estimate.status
 
 
 def _write_arrays(connection: Connection, cell_id: int, arrays: Mapping[str, np.ndarray]) -> None:
-    rows = [{"cell_id": cell_id, "name": name, "content": to_bytes(name, array)} for name, array in arrays.items()]
-    insert_many(connection, insert(schema.arrays), rows)
+    rows = [(cell_id, name, to_bytes(name, array)) for name, array in arrays.items()]
+    insert_many(connection, schema.arrays, ("cell_id", "name", "content"), rows)

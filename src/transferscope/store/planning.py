@@ -38,17 +38,11 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
     cell_ids = _write_cells(connection, cells)
     payload_ids = _write_payloads(connection, payloads)
     members = [
-        {
-            "study_id": study_id,
-            "position": position,
-            "cell_id": cell_ids[cell.key],
-            "payload_id": payload_ids[payloads[id(cell.payload)].digest],
-            "labels": text,
-        }
+        (study_id, cell_ids[cell.key], payload_ids[payloads[id(cell.payload)].digest], position, text)
         for position, (cell, text) in enumerate(zip(cells, labels, strict=True))
     ]
     connection.execute(delete(schema.study_cells).where(schema.study_cells.c.study_id == study_id))
-    insert_many(connection, insert(schema.study_cells), members)
+    insert_many(connection, schema.study_cells, ("study_id", "cell_id", "payload_id", "position", "labels"), members)
     connection.execute(update(schema.studies).where(schema.studies.c.id == study_id).values(plan=digest))
 
 
@@ -102,10 +96,10 @@ def _write_cells(connection: Connection, cells: Sequence[PlannedCell]) -> dict[s
     first = (connection.scalar(select(func.max(table.c.id))) or 0) + 1
     new = [cell for cell in cells if cell.key not in ids]
     ids.update((cell.key, number) for number, cell in enumerate(new, start=first))
-    rows = [{"id": ids[cell.key], "key": cell.key, "role": cell.role, "state": "planned"} for cell in new]
-    insert_many(connection, insert(table), rows)
-    needs = [{"cell_id": ids[cell.key], "need_id": ids[need]} for cell in new for need in cell.needs]
-    insert_many(connection, insert(schema.needs), needs)
+    rows = [(ids[cell.key], cell.key, cell.role, "planned") for cell in new]
+    insert_many(connection, table, ("id", "key", "role", "state"), rows)
+    needs = [(ids[cell.key], ids[need]) for cell in new for need in cell.needs]
+    insert_many(connection, schema.needs, ("cell_id", "need_id"), needs)
     return ids
 
 
@@ -115,6 +109,6 @@ def _write_payloads(connection: Connection, payloads: Mapping[int, _Payload]) ->
     first = (connection.scalar(select(func.max(table.c.id))) or 0) + 1
     new = {payload.digest: payload.content for payload in payloads.values() if payload.digest not in ids}
     ids.update((digest, number) for number, digest in enumerate(new, start=first))
-    rows = [{"id": ids[digest], "digest": digest, "content": content} for digest, content in new.items()]
-    insert_many(connection, insert(table), rows)
+    rows = [(ids[digest], digest, content) for digest, content in new.items()]
+    insert_many(connection, table, ("id", "digest", "content"), rows)
     return ids

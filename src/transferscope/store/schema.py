@@ -86,9 +86,9 @@ study_cells = Table(
     "study_cells",
     metadata,
     _parent("studies", primary_key=True),
-    Column("position", Integer, primary_key=True),
-    _parent("cells"),
+    _parent("cells", primary_key=True),
     _parent("payloads"),
+    Column("position", Integer, nullable=False),
     Column("labels", Text, nullable=False),
     sqlite_with_rowid=False,
 )
@@ -133,7 +133,6 @@ study_arrays = Table(
 )
 
 Index("cells_by_state", cells.c.state)
-Index("study_cells_by_cell", study_cells.c.cell_id)
 
 
 def create(connection: Connection) -> None:
