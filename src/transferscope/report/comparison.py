@@ -1,0 +1,269 @@
+"""Every method against training from scratch, with what can be said about the difference."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from transferscope.numerics.hierarchical_bootstrap import bootstrap_means, probability_of_best
+from transferscope.numerics.intervals import Interval, MeanSummary, t_interval
+from transferscope.numerics.multiplicity import holm
+from transferscope.numerics.paired import PairedDifference, paired_difference
+from transferscope.report.frames import StudyFrames
+from transferscope.report.metric import Metric
+
+Call = Literal["positive", "negative", "undecided", "baseline", "no baseline"]
+"""The sign of a transferability, when the study can tell it; "no baseline" when nothing was trained from scratch."""
+
+ALPHA = 0.05
+"""Level of the Holm-corrected tests: chance of any false call in a study."""
+
+_BOOTSTRAP_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCost:
+    """What one run took, on average over seeds; NaN when unknown.
+
+    Attributes:
+        seconds: Wall-clock seconds.
+        peak_memory: Bytes.
+        trained_parameters: Scalars that the optimiser could change.
+        examples_seen: Training examples passed forward and backward, with repetition.
+    """
+
+    seconds: float
+    peak_memory: float
+    trained_parameters: float
+    examples_seen: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One method from one source at one number of labels.
+
+    Attributes:
+        source: What it transfers from; None for none.
+        method: The method's table in the study file.
+        n_target: Number of target labels.
+        seeds: Seeds with a result.
+        score: Accuracy or squared error on the target test set over seeds.
+        test_interval: Interval of the score over other test sets of the same size; None without predictions.
+        difference: Transferability: risk from scratch minus risk of this method, over the seeds of both; None for the
+            baseline, and when they share no seed.
+        difference_test_interval: Interval of the transferability over test examples; None without predictions.
+        p_holm: p-value of the paired t-test, Holm-corrected over all comparisons of the study; NaN when there is none.
+        call: The sign of the transferability at the level ALPHA.
+        p_best: Probability of having the best mean of all methods with this many labels, by bootstrap over seeds and
+            test examples; NaN without predictions or a common seed.
+        source_kept: Accuracy on the source test set after transfer; None when not measured.
+        forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
+            other methods.
+        cost: Mean cost of a run, without the shared pre-training.
+    """
+
+    source: str | None
+    method: str
+    n_target: int
+    seeds: tuple[int, ...]
+    score: MeanSummary
+    test_interval: Interval | None
+    difference: PairedDifference | None
+    difference_test_interval: Interval | None
+    p_holm: float
+    call: Call
+    p_best: float
+    source_kept: MeanSummary | None
+    forgetting: MeanSummary | None
+    cost: MeanCost
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval to show: over seeds, or over test examples when there is one seed."""
+        return self.score.interval or self.test_interval
+
+    @property
+    def difference_interval(self) -> Interval | None:
+        """The interval of the transferability to show: over seeds, or over test examples when there is one pair."""
+        if self.difference is None:
+            return None
+        return self.difference_test_interval if self.difference.n == 1 else self.difference.interval
+
+    @property
+    def transfers(self) -> bool:
+        """Whether this is a way to transfer, rather than the baseline."""
+        return self.call != "baseline"
+
+
+def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Comparison, ...]:
+    """All comparisons of a study that have at least one result.
+
+    Args:
+        frames: The study.
+        level: Nominal coverage of all intervals.
+
+    Returns:
+        Sorted by number of labels, then baseline first, then source and method as in the study file.
+    """
+    final = frames.final(frames.metric.record)
+    final = final[final["role"] == "method"]
+    found = []
+    for n_target in frames.sizes:
+        runs = _runs(frames, final[final["n_target"] == n_target])
+        found.extend(_compare_at(frames, runs, level=level))
+    return _with_calls(found)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The finished runs of one method from one source at one size.
+
+    `values` and `keys` are indexed by seed.
+    """
+
+    source: str
+    method: str
+    n_target: int
+    values: pd.Series
+    keys: pd.Series
+
+
+def _runs(frames: StudyFrames, final: pd.DataFrame) -> list[_Runs]:
+    found = []
+    for source in ["", *frames.sources]:
+        for method in frames.methods:
+            rows = final[(final["source"] == source) & (final["method"] == method)].sort_values("seed")
+            if len(rows):
+                by_seed = rows.set_index("seed")
+                found.append(_Runs(source, method, int(rows["n_target"].iloc[0]), by_seed["value"], by_seed["key"]))
+    return found
+
+
+def _compare_at(frames: StudyFrames, runs: Sequence[_Runs], *, level: float) -> list[Comparison]:
+    baseline = next((run for run in runs if run.method == frames.baseline), None)
+    p_best = _probabilities_of_best(frames, runs)
+    return [_comparison(frames, run, baseline, p, level=level) for run, p in zip(runs, p_best, strict=True)]
+
+
+def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best: float, *, level: float) -> Comparison:
+    metric = frames.metric
+    cells = frames.cells[frames.cells["key"].isin(run.keys)]
+    if baseline is None:
+        call: Call = "no baseline"
+    else:
+        call = "baseline" if run is baseline else "undecided"
+    against = None if baseline is run else baseline
+    return Comparison(
+        source=run.source or None,
+        method=run.method,
+        n_target=run.n_target,
+        seeds=tuple(int(seed) for seed in run.values.index),
+        score=_bounded(metric, t_interval(run.values.to_numpy(dtype=np.float64), level=level)),
+        test_interval=_test_interval(frames, run, level=level),
+        difference=_difference(metric, run, against, level=level),
+        difference_test_interval=_difference_test_interval(frames, run, against, level=level),
+        p_holm=math.nan,
+        call=call,
+        p_best=p_best,
+        source_kept=_summary(_source_values(frames, run.keys.tolist()), level),
+        forgetting=_forgetting(frames, cells, level=level),
+        cost=MeanCost(
+            seconds=float(cells["seconds"].mean()),
+            peak_memory=float(cells["peak_memory"].mean()),
+            trained_parameters=float(cells["trained_parameters"].mean()),
+            examples_seen=float(cells["examples_seen"].mean()),
+        ),
+    )
+
+
+def _difference(metric: Metric, run: _Runs, baseline: _Runs | None, *, level: float) -> PairedDifference | None:
+    if baseline is None:
+        return None
+    pairs = pd.concat({"run": run.values, "baseline": baseline.values}, axis=1).dropna()
+    if pairs.empty:
+        return None
+    values, base = (pairs[name].to_numpy(dtype=np.float64) for name in ("run", "baseline"))
+    return paired_difference(metric.improvement(values), metric.improvement(base), level=level)
+
+
+def _with_calls(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    p_values = [c.difference.p_value if c.difference else math.nan for c in comparisons]
+    adjusted = holm(np.array(p_values, dtype=np.float64))
+    return tuple(
+        replace(c, p_holm=float(p), call=_call(c, float(p))) for c, p in zip(comparisons, adjusted, strict=True)
+    )
+
+
+def _call(comparison: Comparison, p_holm: float) -> Call:
+    difference = comparison.difference
+    if difference is None or difference.interval is None:
+        return comparison.call
+    if p_holm < ALPHA and difference.interval.excludes(0.0):
+        return "positive" if difference.mean > 0 else "negative"
+    return "undecided"
+
+
+def _example_scores(frames: StudyFrames, run: _Runs) -> dict[int, np.ndarray]:
+    """Score of each test example, by seed; only the seeds whose predictions were kept."""
+    if frames.test_labels is None:
+        return {}
+    return {
+        seed: frames.metric.example_scores(frames.predictions[key], frames.test_labels)
+        for seed, key in zip(run.keys.index.tolist(), run.keys, strict=True)
+        if key in frames.predictions
+    }
+
+
+def _test_interval(frames: StudyFrames, run: _Runs, *, level: float) -> Interval | None:
+    scores = _example_scores(frames, run)
+    if not scores:
+        return None
+    return frames.metric.interval_over_examples(np.mean(list(scores.values()), axis=0), level=level)
+
+
+def _difference_test_interval(
+    frames: StudyFrames, run: _Runs, baseline: _Runs | None, *, level: float
+) -> Interval | None:
+    if baseline is None:
+        return None
+    scores, base = _example_scores(frames, run), _example_scores(frames, baseline)
+    common = sorted(scores.keys() & base.keys())
+    if not common:
+        return None
+    return t_interval(np.mean([scores[seed] - base[seed] for seed in common], axis=0), level=level).interval
+
+
+def _probabilities_of_best(frames: StudyFrames, runs: Sequence[_Runs]) -> list[float]:
+    """Over the seeds that all methods at this size have; NaN for all when there is none."""
+    scores = [_example_scores(frames, run) for run in runs]
+    common = sorted(set.intersection(*(set(s) for s in scores))) if scores else []
+    if not common:
+        return [math.nan] * len(runs)
+    stacked = np.stack([[by_seed[seed] for seed in common] for by_seed in scores])  # (methods, seeds, examples)
+    p_best: list[float] = probability_of_best(bootstrap_means(stacked, seed=_BOOTSTRAP_SEED)).tolist()
+    return p_best
+
+
+def _source_values(frames: StudyFrames, keys: Sequence[str]) -> np.ndarray:
+    """Accuracy or squared error of cells on the source test set, NaN where it was not measured."""
+    kept = frames.final(frames.metric.record, "source_test").set_index("key")["value"].to_dict()
+    return np.array([kept.get(key, math.nan) for key in keys], dtype=np.float64)
+
+
+def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> MeanSummary | None:
+    started = cells[cells["pretrained"] != ""]
+    before = _source_values(frames, started["pretrained"].tolist())
+    after = _source_values(frames, started["key"].tolist())
+    return _summary(frames.metric.improvement(before) - frames.metric.improvement(after), level)
+
+
+def _summary(values: np.ndarray, level: float) -> MeanSummary | None:
+    measured = values[~np.isnan(values)]
+    return t_interval(measured, level=level) if len(measured) else None
+
+
+def _bounded(metric: Metric, summary: MeanSummary) -> MeanSummary:
+    return summary if summary.interval is None else replace(summary, interval=metric.bounded(summary.interval))

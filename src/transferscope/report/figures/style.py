@@ -1,0 +1,137 @@
+"""How figures look, and how they become SVG and PDF. No pyplot: nothing global changes."""
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+INK = "#1b1f23"
+"""Colour of text and axes; on the page it follows the reader's light or dark setting."""
+
+QUIET = "#8a9099"
+"""Colour of grid lines and of what stands back."""
+
+_SETTINGS = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": QUIET,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "text.color": INK,
+    "text.parse_math": False,  # a class name may hold a dollar sign
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "transferscope",
+    "pdf.fonttype": 42,
+    "figure.constrained_layout.use": True,
+}
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw and save in the style of the report; matplotlib's own settings come back afterwards."""
+    with mpl.rc_context(_SETTINGS):
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure on a transparent ground, in inches; call it within `drawing`."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.patch.set_alpha(0.0)
+    return figure
+
+
+def direct_labels(axes: Axes, x: float, ends: dict[str, float], colours: dict[str, str], *, gap: float) -> None:
+    """Write names at the ends of lines, moved apart where they would touch.
+
+    Args:
+        axes: Where the lines are.
+        x: Where the lines end, in data coordinates.
+        ends: Height of the end of each line by name, in data coordinates.
+        colours: Colour of each name.
+        gap: Smallest distance between two names, in data coordinates.
+    """
+    for name, y in _moved_apart(ends, gap).items():
+        axes.annotate(
+            name,
+            xy=(x, y),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            color=colours[name],
+            annotation_clip=False,
+        )
+
+
+def inline_svg(figure: Figure, prefix: str) -> str:
+    """The figure as an `<svg>` element for an HTML page.
+
+    Args:
+        figure: The drawing.
+        prefix: Put before all ids, so that several figures on one page do not mix.
+
+    Returns:
+        The element: without XML header, scaled by its container, text in the reader's colour.
+    """
+    buffer = io.StringIO()
+    with drawing():
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
+    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"', r"<svg \1\2", svg, count=1)
+    return svg.replace(INK, "var(--ink)").strip()
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write the figure as SVG and PDF.
+
+    Args:
+        figure: The drawing.
+        folder: An existing folder.
+        name: File name without ending.
+
+    Returns:
+        The paths written.
+    """
+    paths = [folder / f"{name}.svg", folder / f"{name}.pdf"]
+    with drawing():
+        figure.savefig(paths[0], metadata={"Date": None})
+        figure.savefig(paths[1], metadata={"CreationDate": None})
+    return paths
+
+
+def _moved_apart(ends: dict[str, float], gap: float) -> dict[str, float]:
+    """Heights at least `gap` apart in the same order, each close to where it was."""
+    names = sorted(ends, key=lambda name: ends[name])
+    heights = [ends[name] for name in names]
+    for _ in range(100):
+        moved = False
+        for i in range(len(heights) - 1):
+            overlap = gap - (heights[i + 1] - heights[i])
+            if overlap > 1e-9 * max(1.0, abs(gap)):
+                heights[i] -= overlap / 2
+                heights[i + 1] += overlap / 2
+                moved = True
+        if not moved:
+            break
+    return dict(zip(names, heights, strict=True))

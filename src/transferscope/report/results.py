@@ -1,0 +1,132 @@
+"""A study in one table and one verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from transferscope.errors import StoreError
+from transferscope.numerics.intervals import Interval
+from transferscope.report.advice import Progress
+from transferscope.report.comparison import Comparison, compare_methods
+from transferscope.report.frames import StudyFrames, read_study
+from transferscope.report.verdict import Verdict, reach_verdict
+from transferscope.store import Store
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a study says.
+
+    Attributes:
+        frames: The study as it was read.
+        comparisons: Every method from every source at every size that has a result.
+        table: One row per comparison, see `comparison_table`.
+        verdict: The answer in plain words.
+    """
+
+    frames: StudyFrames
+    comparisons: tuple[Comparison, ...]
+    table: pd.DataFrame
+    verdict: Verdict
+
+
+def summarise(store: Store, study: str) -> Summary:
+    """Read a study and say what it shows.
+
+    Args:
+        store: Where it is.
+        study: Its name.
+
+    Returns:
+        The summary; of what is there when the study is not complete.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: The study has no result yet, or the store cannot be read.
+    """
+    return summarise_frames(read_study(store, study))
+
+
+def summarise_frames(frames: StudyFrames) -> Summary:
+    """`summarise` for a study that was read already.
+
+    Raises:
+        StoreError: The study has no result yet.
+    """
+    comparisons = compare_methods(frames)
+    if not comparisons:
+        raise StoreError(_why_empty(frames))
+    verdict = reach_verdict(comparisons, frames.metric, progress_of(frames))
+    return Summary(frames, comparisons, comparison_table(comparisons), verdict)
+
+
+def progress_of(frames: StudyFrames) -> Progress:
+    """How much of a study is done."""
+    states = frames.cells["state"].value_counts()
+    return Progress(total=len(frames.cells), done=int(states.get("done", 0)), failed=int(states.get("failed", 0)))
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
+    """The comparisons as a table.
+
+    Returns:
+        One row per comparison with the columns source ("" for none), method, n_target, n_seeds, mean, sd, low, high,
+        interval_over ("seeds", or "test examples" with one seed, or "" for none), transferability and its low, high,
+        n_pairs, p_value, p_holm, call, p_best, source_kept, forgetting, seconds, peak_memory (bytes),
+        trained_parameters, examples_seen. Accuracies and differences are fractions, not percent.
+    """
+    return pd.DataFrame([_row(c) for c in comparisons])
+
+
+def _row(c: Comparison) -> dict[str, object]:
+    over = "seeds" if c.score.interval else "test examples"
+    d = c.difference
+    return {
+        "source": c.source or "",
+        "method": c.method,
+        "n_target": c.n_target,
+        "n_seeds": len(c.seeds),
+        "mean": c.score.mean,
+        "sd": c.score.sd,
+        "low": _low(c.interval),
+        "high": _high(c.interval),
+        "interval_over": over if c.interval else "",
+        "transferability": d.mean if d else np.nan,
+        "transferability_low": _low(c.difference_interval),
+        "transferability_high": _high(c.difference_interval),
+        "n_pairs": d.n if d else 0,
+        "p_value": d.p_value if d else np.nan,
+        "p_holm": c.p_holm,
+        "call": c.call,
+        "p_best": c.p_best,
+        "source_kept": c.source_kept.mean if c.source_kept else np.nan,
+        "forgetting": c.forgetting.mean if c.forgetting else np.nan,
+        "seconds": c.cost.seconds,
+        "peak_memory": c.cost.peak_memory,
+        "trained_parameters": c.cost.trained_parameters,
+        "examples_seen": c.cost.examples_seen,
+    }
+
+
+def _low(interval: Interval | None) -> float:
+    return interval.low if interval else np.nan
+
+
+def _high(interval: Interval | None) -> float:
+    return interval.high if interval else np.nan
+
+
+def _why_empty(frames: StudyFrames) -> str:
+    name = frames.study.name
+    failures = frames.cells[frames.cells["state"] == "failed"]
+    if failures.empty:
+        return (
+            f"the study {name!r} has no finished run of any method yet: run `transferscope run` on its study file first"
+        )
+    first = failures.iloc[0]
+    return (
+        f"the study {name!r} has no finished run of any method, and {len(failures)} of its {len(frames.cells)} cells "
+        f"failed; the first said: {first['failure_message']}"
+    )

@@ -1,0 +1,133 @@
+"""What a study says, in the words of a careful colleague. Pure logic: comparisons in, sentences out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from transferscope.report.advice import Progress, completeness, seeds_to_decide
+from transferscope.report.comparison import Comparison
+from transferscope.report.metric import Metric
+from transferscope.report.outcome import Outcome, champion, outcome_of
+from transferscope.report.sentences import chance_of_best, evidence, other_methods, reach
+from transferscope.report.wording import capitalised, counted, listed
+
+_OUTCOME_WORDS: dict[Outcome, str] = {
+    "helps": "transfer helps",
+    "hurts": "transfer hurts",
+    "does not help": "no method of transfer has been shown to help",
+    "undecided": "it is undecided whether transfer helps",
+    "one seed": "one seed cannot tell whether transfer helps",
+    "no baseline": "whether transfer helps cannot be said, because nothing was trained from scratch",
+    "nothing to compare": "whether transfer helps cannot be said, because no method of transfer has a result yet",
+}
+_ONE_SEED = (
+    "There is one seed, so nothing can be said about the spread between runs, and the intervals speak of other test "
+    "examples only. Run at least three seeds, better five, before acting on a difference."
+)
+_NO_BASELINE = "Add [methods.scratch] to the study file and run it again; the cells that are done stay done."
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of a study.
+
+    Attributes:
+        outcomes: What transfer does, by number of labels.
+        headline: One sentence.
+        sentences: What a reader should know next, in the order of reading.
+    """
+
+    outcomes: Mapping[int, Outcome]
+    headline: str
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *self.sentences])
+
+
+def reach_verdict(comparisons: Sequence[Comparison], metric: Metric, progress: Progress) -> Verdict:
+    """The verdict on a study.
+
+    Transfer "helps" or "hurts" only where the Holm-corrected paired test and its interval say so.
+
+    Args:
+        comparisons: At least one.
+        metric: What they were judged by.
+        progress: How much of the study is done.
+
+    Returns:
+        The verdict.
+    """
+    by_size: dict[int, list[Comparison]] = {}
+    for comparison in comparisons:
+        by_size.setdefault(comparison.n_target, []).append(comparison)
+    outcomes = {size: outcome_of(group) for size, group in by_size.items()}
+    if len(by_size) == 1:
+        (group,), (outcome,) = by_size.values(), outcomes.values()
+        headline, body = _single_headline(group, outcome, metric), [_support(group, outcome, metric)]
+    else:
+        headline = _headline(by_size, outcomes, metric)
+        body = [_paragraph(by_size[size], outcomes[size], metric) for size in by_size]
+    sentences = (*body, *_next_steps(comparisons, outcomes), completeness(progress))
+    return Verdict(outcomes, headline, tuple(sentence for sentence in sentences if sentence))
+
+
+def _single_headline(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
+    lead = champion(group, outcome)
+    return f"{capitalised(_OUTCOME_WORDS[outcome])}: {reach(lead, metric, even_so=outcome == 'hurts')}."
+
+
+def _support(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
+    """What stands behind the headline of a study with one number of labels."""
+    lead = champion(group, outcome)
+    sure = evidence(lead, metric)
+    first = f"The difference is {sure}." if sure else ""
+    return _joined(first, chance_of_best(lead, group), other_methods(group, outcome, metric))
+
+
+def _paragraph(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
+    """What happens at one of several numbers of labels."""
+    lead = champion(group, outcome)
+    sure = evidence(lead, metric)
+    first = f"{capitalised(reach(lead, metric, even_so=outcome == 'hurts'))}{f' ({sure})' if sure else ''}."
+    return _joined(first, chance_of_best(lead, group), other_methods(group, outcome, metric))
+
+
+def _headline(by_size: Mapping[int, Sequence[Comparison]], outcomes: Mapping[int, Outcome], metric: Metric) -> str:
+    """One sentence over several numbers of labels."""
+    sizes_of: dict[Outcome, list[int]] = {}
+    for size, outcome in outcomes.items():
+        sizes_of.setdefault(outcome, []).append(size)
+    if len(sizes_of) > 1:
+        parts = [f"with {_sizes(sizes)} {_OUTCOME_WORDS[outcome]}" for outcome, sizes in sizes_of.items()]
+        return f"{capitalised('; '.join(parts))}."
+    (outcome,) = sizes_of
+    words = capitalised(_OUTCOME_WORDS[outcome])
+    if outcome not in ("helps", "hurts"):
+        return f"{words}."
+    first, last = min(by_size), max(by_size)
+    ends = [f"{_gain(by_size[size], outcome, metric)} with {counted(size, 'label')}" for size in (first, last)]
+    even = "even " if outcome == "hurts" else ""
+    return f"{words} at every number of labels: {even}the best method is {listed(ends)}."
+
+
+def _gain(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
+    difference = champion(group, outcome).difference
+    assert difference is not None
+    return f"{metric.gain_in_words(difference.mean)} training from scratch"
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return f"{listed([f'{size:,}' for size in sizes])} {'label' if list(sizes) == [1] else 'labels'}"
+
+
+def _next_steps(comparisons: Sequence[Comparison], outcomes: Mapping[int, Outcome]) -> list[str]:
+    steps = []
+    if "one seed" in outcomes.values():
+        steps.append(_ONE_SEED)
+    if "no baseline" in outcomes.values():
+        steps.append(_NO_BASELINE)
+    return [*steps, seeds_to_decide(comparisons)]
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -1,0 +1,89 @@
+"""How names and numbers are written for a reader."""
+
+import math
+from collections.abc import Sequence
+
+_METHOD_WORDS = {
+    "scratch": "training from scratch",
+    "pretrain": "pre-training",
+    "linear-probe": "linear probe",
+    "fine-tune": "fine-tuning",
+    "l2-sp": "L2-SP",
+    "joint": "joint training",
+    "merlin": "MeRLin",
+    "merlin-ft": "MeRLin-ft",
+}
+
+
+def method_words(method: str) -> str:
+    """The method as prose names it; the reader's own name for a variant stays as it is."""
+    return _METHOD_WORDS.get(method, method)
+
+
+def candidate_words(method: str, source: str | None) -> str:
+    """A method together with what it transfers from."""
+    return f"{method_words(method)} from {source}" if source else method_words(method)
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital at its beginning, the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
+def listed(items: Sequence[str], *, last: str = "and") -> str:
+    """Items in a sentence: "a", "a and b", "a, b and c"."""
+    if len(items) <= 1:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """A count with its noun: "1 seed", "5 seeds", "1,200 labels"."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign and a real minus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def p_words(p: float) -> str:
+    """A p-value: three decimals, or the bound below which nobody cares."""
+    if math.isnan(p):
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def probability_words(p: float) -> str:
+    """A probability from a few thousand draws, never written as certain."""
+    if math.isnan(p):
+        return "–"
+    if p > 0.995:
+        return "> 99 %"
+    return "< 1 %" if p < 0.005 else f"{100 * p:.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """Wall-clock time in the unit that fits."""
+    if seconds < 0.01:
+        return "< 0.01 s"
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def memory(n_bytes: float) -> str:
+    """Memory in MiB or GiB; a dash when unknown."""
+    if n_bytes <= 0:
+        return "–"
+    mib = n_bytes / 2**20
+    return f"{mib:.0f} MiB" if mib < 1000 else f"{mib / 1024:.1f} GiB"
+
+
+def large_count(n: float) -> str:
+    """A large count in three digits: "940", "61.7 k", "1.28 M"."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n:.0f}"
