@@ -90,7 +90,8 @@ def test_an_unknown_network_is_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError) as caught:
         build_network("linet", (1, 28, 28), 10, seed=0)
     assert str(caught.value) == (
-        "unknown network 'linet': did you mean 'lenet' or 'linear'? known are lenet, linear, mlp, resnet20, resnet32, resnet56"
+        "unknown network 'linet': did you mean 'lenet' or 'linear'? "
+        "known are lenet, linear, mlp, resnet20, resnet32, resnet56"
     )
 
 

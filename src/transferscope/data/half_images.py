@@ -31,9 +31,9 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
     - "B": the upper half replaced by the channel means. What does not.
 
     Section 3 and appendix A.1 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
-    2020). The noise follows section 3, where 0.2^2 is the variance; appendix A.1 calls 0.2 the variance, but its
-    figures show noise of standard deviation 0.2. The means are computed here, as the paper's [0.485, 0.456, 0.406] are
-    those of ImageNet. The middle row of an odd height belongs to the lower half.
+    2020). The noise follows section 3, where 0.2^2 is the variance; appendix A.1 calls 0.2 the variance.
+    The means are those of the training images given, where the paper uses [0.485, 0.456, 0.406],
+    the usual means of ImageNet. The middle row of an odd height belongs to the lower half.
 
     Args:
         dataset: Images with class labels; at most 10 classes have means in [0, 1) and can be told apart.

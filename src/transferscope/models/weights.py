@@ -1,0 +1,124 @@
+"""Weights in files."""
+
+import pickle
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
+from transferscope.models.network import Network
+
+_LISTED = 5  # names in a message; the rest is counted
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """Which names of a file and of a network had no counterpart.
+
+    Attributes:
+        missing: Weights of the network that the file lacks; they kept their values.
+        unexpected: Weights of the file that the network has no place for; they were left out.
+    """
+
+    missing: tuple[str, ...]
+    unexpected: tuple[str, ...]
+
+
+def save_weights(network: Network, path: Path) -> None:
+    """Write all weights and buffers to a safetensors file, which appears whole or not at all.
+
+    Args:
+        network: What to save; it may live on any device.
+        path: The file, in a folder that exists; replaced if it is there already.
+    """
+    tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        unfinished = Path(folder) / path.name
+        save_file(tensors, unfinished)
+        unfinished.replace(path)
+
+
+def load_weights(network: Network, path: Path, *, heads: Literal["load", "ignore"] = "load") -> LoadReport:
+    """Copy weights from a file into a network, in place; nothing is changed unless all that match by name fit.
+
+    Args:
+        network: What to load into; it stays on its device.
+        path: A safetensors file (".safetensors"), or a state dict written by `torch.save`, alone or under the key
+            "state_dict"; it is read without running any code in it.
+        heads: "ignore" leaves the network's head as it is, for a file from a task with other labels.
+
+    Returns:
+        The names without counterpart.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: The file holds something else than named tensors.
+        NetworkError: Tensors of the same name differ in shape, or no name is shared.
+    """
+    stored = _read(path)
+    own = network.state_dict()
+    if heads == "ignore":
+        stored, own = _without_head(stored), _without_head(own)
+    shared = stored.keys() & own.keys()
+    _check_fit(stored, own, path)
+    network.load_state_dict({name: stored[name] for name in shared}, strict=False)
+    return LoadReport(
+        missing=tuple(name for name in own if name not in shared),
+        unexpected=tuple(name for name in stored if name not in shared),
+    )
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
+    try:
+        stored = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError) as error:
+        raise CorruptDataError(
+            f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written "
+            "by torch.save"
+        ) from error
+    return _named_tensors(stored, path)
+
+
+def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
+    if isinstance(stored, Mapping) and isinstance(stored.get("state_dict"), Mapping):
+        stored = stored["state_dict"]
+    if not isinstance(stored, Mapping) or not all(isinstance(value, Tensor) for value in stored.values()):
+        raise CorruptDataError(f"{path} holds something else than tensors by name; save network.state_dict() alone")
+    return dict(stored)
+
+
+def _without_head(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor for name, tensor in weights.items() if not name.startswith("head.")}
+
+
+def _check_fit(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
+    shared = [name for name in own if name in stored]
+    if own and not shared:
+        raise NetworkError(
+            f"{path} shares no name with the network: it has {_listed(list(stored))}, and the network "
+            f"{_listed(list(own))}"
+        )
+    wrong = [
+        f"{name} {tuple(stored[name].shape)} instead of {tuple(own[name].shape)}"
+        for name in shared
+        if stored[name].shape != own[name].shape
+    ]
+    if wrong:
+        raise NetworkError(
+            f"{path} does not fit the network: {_listed(wrong)}; build the network with the file's widths and outputs, "
+            'or leave the head out (heads = "ignore") if only that differs'
+        )
+
+
+def _listed(items: list[str]) -> str:
+    shown = ", ".join(items[:_LISTED])
+    return shown if len(items) <= _LISTED else f"{shown} and {len(items) - _LISTED} more"

@@ -1,0 +1,107 @@
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transferscope.errors import NetworkError
+from transferscope.models import adapt, build_network
+
+
+class Wrapped(nn.Module):
+    """Features, a head and whatever `finish` does."""
+
+    def __init__(self, finish: nn.Module) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten())
+        self.classifier = nn.Sequential(nn.Dropout(0.5), nn.Linear(3 * 36, 5))
+        self.finish = finish
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.finish(self.classifier(self.body(inputs)))
+        return outputs
+
+
+class Two(nn.Module):
+    def forward(self, inputs: Tensor) -> list[Tensor]:
+        return [inputs, inputs]
+
+
+def test_the_network_computes_what_the_module_does() -> None:
+    module = Wrapped(nn.Identity()).eval()
+    network = adapt(module, "classifier.1", input_shape=(1, 8, 8))
+    inputs = torch.rand(4, 1, 8, 8)
+    assert network.n_features == 108
+    torch.testing.assert_close(network(inputs), module(inputs))
+
+
+def test_a_whole_classifier_can_be_the_head() -> None:
+    network = adapt(Wrapped(nn.Identity()), "classifier", input_shape=(1, 8, 8))
+    assert isinstance(network.head, nn.Sequential)
+    assert network.n_features == 108
+
+
+def test_batch_normalisation_and_shortcuts_are_adapted() -> None:
+    module = build_network("resnet20", (3, 32, 32), 7, seed=0)
+    network = adapt(module, "head", input_shape=(3, 32, 32))
+    assert network.n_features == 64
+    assert sum(p.numel() for p in network.parameters()) == sum(p.numel() for p in module.parameters())
+
+
+def test_the_module_and_the_random_state_are_left_as_they_were() -> None:
+    module = Wrapped(nn.Identity()).train()
+    before, state = copy.deepcopy(module.state_dict()), torch.get_rng_state()
+    network = adapt(module, "classifier.1", input_shape=(1, 8, 8))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+    assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
+    assert module.training
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_sequential_keeps_its_parts_as_blocks() -> None:
+    module = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))
+    assert len(adapt(module, "4", input_shape=(4,)).blocks()) == 2
+
+
+def test_an_absent_head_is_answered_with_the_nearest_names() -> None:
+    module = nn.Sequential()
+    module.add_module("conv", nn.Linear(4, 3))
+    module.add_module("classifier", nn.Linear(3, 2))
+    with pytest.raises(NetworkError) as caught:
+        adapt(module, "clasifier", input_shape=(4,))
+    assert str(caught.value) == (
+        "the network has no submodule 'clasifier': did you mean 'classifier'? its last ones are conv, classifier"
+    )
+
+
+def test_a_softmax_after_the_head_is_noticed() -> None:
+    with pytest.raises(NetworkError) as caught:
+        adapt(Wrapped(nn.LogSoftmax(dim=1)), "classifier", input_shape=(1, 8, 8))
+    assert str(caught.value) == (
+        "the head's outputs are not those of the network, so the network does more than feed its features to the "
+        "head (a softmax at the end?); wrap it in a module that ends in its head"
+    )
+
+
+def test_outputs_that_are_no_tensor_are_refused() -> None:
+    with pytest.raises(NetworkError) as caught:
+        adapt(Wrapped(Two()), "classifier", input_shape=(1, 8, 8))
+    assert str(caught.value) == (
+        "the network in training mode returns list; expected one tensor (N, width): wrap it in a module that picks it"
+    )
+
+
+def test_outputs_per_pixel_are_refused() -> None:
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(2, 4, 1))
+    with pytest.raises(NetworkError) as caught:
+        adapt(module, "1", input_shape=(1, 8, 8))
+    assert str(caught.value) == (
+        "the network in training mode returns shape (2, 4, 6, 6); expected (N, width): flatten or pool it first"
+    )
+
+
+def test_inputs_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(NetworkError, match=r"^the network in training mode fails on inputs of shape \(2, 5\): mat1"):
+        adapt(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "1", input_shape=(5,))

@@ -1,0 +1,137 @@
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
+from transferscope.models import LoadReport, Network, NetworkSettings, build_network, load_weights, save_weights
+
+
+def network(seed: int, *, n_outputs: int = 3, width: int = 5) -> Network:
+    return build_network(NetworkSettings("mlp", widths=(width,)), (4,), n_outputs, seed=seed)
+
+
+def agree(first: Network, second: Network) -> bool:
+    ours, theirs = first.state_dict(), second.state_dict()
+    return all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "torch", "torch under a key"])
+def test_weights_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
+    saved, loaded = network(0), network(1)
+    path = tmp_path / ("weights.safetensors" if kind == "safetensors" else "weights.pt")
+    if kind == "safetensors":
+        save_weights(saved, path)
+    else:
+        torch.save(saved.state_dict() if kind == "torch" else {"state_dict": saved.state_dict()}, path)
+    assert load_weights(loaded, path) == LoadReport(missing=(), unexpected=())
+    assert agree(saved, loaded)
+
+
+def test_buffers_are_saved_too(tmp_path: Path) -> None:
+    saved = build_network("resnet20", (3, 8, 8), 2, seed=0)
+    saved(torch.rand(4, 3, 8, 8))
+    save_weights(saved, tmp_path / "w.safetensors")
+    assert "features.stem.1.running_mean" in load_file(tmp_path / "w.safetensors")
+    loaded = build_network("resnet20", (3, 8, 8), 2, seed=1)
+    load_weights(loaded, tmp_path / "w.safetensors")
+    assert agree(saved, loaded)
+
+
+def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        save_weights(network(seed), tmp_path / "w.safetensors")
+    loaded = network(2)
+    load_weights(loaded, tmp_path / "w.safetensors")
+    assert agree(loaded, network(1))
+    assert [file.name for file in tmp_path.iterdir()] == ["w.safetensors"]
+
+
+def test_names_without_counterpart_are_reported(tmp_path: Path) -> None:
+    weights = network(0).state_dict()
+    extra = {"optimiser.step": torch.ones(1)}
+    save_file({"head.weight": weights["head.weight"], **extra}, tmp_path / "w.safetensors")
+    loaded = network(1)
+    report = load_weights(loaded, tmp_path / "w.safetensors")
+    assert report.missing == ("features.hidden1.0.weight", "features.hidden1.0.bias", "head.bias")
+    assert report.unexpected == ("optimiser.step",)
+    assert torch.equal(loaded.state_dict()["head.weight"], weights["head.weight"])
+
+
+def test_another_head_can_be_ignored(tmp_path: Path) -> None:
+    save_weights(network(0, n_outputs=7), tmp_path / "w.safetensors")
+    loaded = network(1)
+    head = loaded.state_dict()["head.weight"].clone()
+    assert load_weights(loaded, tmp_path / "w.safetensors", heads="ignore") == LoadReport((), ())
+    assert torch.equal(loaded.state_dict()["head.weight"], head)
+    assert torch.equal(
+        loaded.state_dict()["features.hidden1.0.weight"], network(0).state_dict()["features.hidden1.0.weight"]
+    )
+
+
+def test_weights_of_other_shapes_are_refused_and_nothing_changes(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    save_weights(network(0, n_outputs=7), path)
+    loaded = network(1)
+    with pytest.raises(NetworkError) as caught:
+        load_weights(loaded, path)
+    assert str(caught.value) == (
+        f"{path} does not fit the network: head.weight (7, 5) instead of (3, 5), head.bias (7,) instead of (3,); "
+        'build the network with the file\'s widths and outputs, or leave the head out (heads = "ignore") '
+        "if only that differs"
+    )
+    assert agree(loaded, network(1))
+
+
+def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    torch.save({"layer1.weight": torch.ones(2), "layer1.bias": torch.ones(2)}, path)
+    with pytest.raises(NetworkError) as caught:
+        load_weights(network(0), path)
+    assert str(caught.value) == (
+        f"{path} shares no name with the network: it has layer1.weight, layer1.bias, and the network "
+        "features.hidden1.0.weight, features.hidden1.0.bias, head.weight, head.bias"
+    )
+
+
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    with pytest.raises(MissingDataError) as caught:
+        load_weights(network(0), path)
+    assert str(caught.value) == (f"there is no file of weights {path}; expected a safetensors file or a state dict")
+
+
+class Harmful:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("harm",)
+
+
+@pytest.mark.parametrize("name", ["w.safetensors", "w.pt"])
+@pytest.mark.parametrize("content", [b"", b"not weights at all"])
+def test_a_file_of_something_else_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(CorruptDataError) as caught:
+        load_weights(network(0), path)
+    assert str(caught.value) == (
+        f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written "
+        "by torch.save"
+    )
+
+
+def test_code_in_a_file_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    torch.save({"weight": Harmful()}, tmp_path / "w.pt")
+    with pytest.raises(CorruptDataError):
+        load_weights(network(0), tmp_path / "w.pt")
+    assert not (tmp_path / "harm").exists()
+
+
+def test_a_whole_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    torch.save({"epoch": 3, "weights": network(0).state_dict()}, path)
+    with pytest.raises(CorruptDataError) as caught:
+        load_weights(network(0), path)
+    assert str(caught.value) == f"{path} holds something else than tensors by name; save network.state_dict() alone"
