@@ -1,0 +1,156 @@
+"""Sharpest directions of the loss: the top of the Hessian's spectrum."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.hessian import HessianOperator, Mode
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.surface import loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
+from transferscope.records import Estimate, Record
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The largest eigenvalues of the Hessian.
+
+    Attributes:
+        eigenvalues: From the largest down; stderr is the spread over batches of v' H_b v at the fixed eigenvector v
+            (None for one batch), n the number of examples, status that of the pair ("max_steps" above the tolerance).
+        residuals: ||H v - value v|| of each, shape (k,): an eigenvalue lies within this of the value.
+        vectors: Unit eigenvectors as rows, shape (k, P), in the order of the network's parameters.
+        n_products: Hessian-vector products over all examples that it took.
+    """
+
+    eigenvalues: tuple[Estimate, ...]
+    residuals: Float[np.ndarray, "k"]
+    vectors: Float[np.ndarray, "k P"]
+    n_products: int
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Top eigenvalues of the Hessian.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", Fig. 3 (a) and section A.
+
+    BatchNorm and dropout are in evaluation mode, so that H belongs to the network that makes predictions.
+
+    Attributes:
+        k: How many eigenvalues, from 1 to the number of parameters.
+        blocks: Submodules whose parameters vary; () for the whole network.
+        tolerance: Largest accepted residual, relative to the eigenvalue.
+        max_products: Budget of Hessian-vector products.
+        batch_size: Examples per batch; the standard error is taken over batches.
+        mode: "exact", or "finite-difference" for operators without a second derivative.
+        seed: Seed of the first direction.
+
+    Raises:
+        SettingsError: A number is below 1.
+    """
+
+    name: ClassVar[str] = "curvature"
+    limits: ClassVar[str] = (
+        "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare networks of "
+        "one architecture trained alike; flatness alone does not imply generalisation."
+    )
+
+    k: int = 20
+    blocks: tuple[str, ...] = ()
+    tolerance: float = 1e-3
+    max_products: int = 1000
+    batch_size: int = 128
+    mode: Mode = "exact"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(self.k, self.max_products, self.batch_size) < 1:
+            raise SettingsError(
+                f"k = {self.k}, max_products = {self.max_products}, batch_size = {self.batch_size}; expected at least 1"
+            )
+
+    def spectrum(self, subject: Subject) -> Spectrum:
+        """The eigenpairs themselves.
+
+        Args:
+            subject: What to look at.
+
+        Raises:
+            SettingsError: More eigenvalues are asked for than there are parameters.
+            NetworkError: The network cannot be differentiated twice.
+        """
+        with undisturbed(subject.network):
+            operator = self._operator(subject)
+            pairs = self._pairs(operator)
+            eigenvalues = tuple(self._estimate(operator, pairs, i) for i in range(self.k))
+        vectors = pairs.vectors.cpu().numpy()
+        return Spectrum(eigenvalues, pairs.residuals.numpy(), vectors, pairs.n_products)
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "hessian_eigenvalue/1" (the largest) to "hessian_eigenvalue/k"."""
+        spectrum = self.spectrum(subject)
+        records = tuple(
+            Record(f"hessian_eigenvalue/{i}", estimate, subject.part, subject.step)
+            for i, estimate in enumerate(spectrum.eigenvalues, start=1)
+        )
+        return Findings(records, {"hessian_residuals": spectrum.residuals})
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times one product on one batch; expects 4 k + 20 products and as many vectors."""
+        n_batches = -(-len(subject.examples) // self.batch_size)
+        with undisturbed(subject.network):
+            small = replace(subject, examples=subject.examples.first(self.batch_size))
+            operator = self._operator(small)
+            point = operator.surface.point.to(operator.dtype)
+            seconds = seconds_of(lambda: operator(point))
+            graphs = operator.graph_bytes()
+        products = min(self.max_products, 4 * self.k + 20) + self.k
+        basis = (max(2 * self.k + 20, 60) + self.k) * point.numel() * point.element_size()
+        return CostEstimate(seconds * products * n_batches, basis + graphs * n_batches, products)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the largest eigenvalue implies."""
+        top = next(record.estimate for record in records if record.name == "hessian_eigenvalue/1")
+        return (
+            f"The sharpest direction of the loss has curvature {top.value:.3g}, so steps above about "
+            f"{2 / top.value if top.value > 0 else float('inf'):.2g} times the gradient diverge along it; a smaller "
+            "value than from scratch means that transfer ended in a flatter minimum."
+        )
+
+    def _operator(self, subject: Subject) -> HessianOperator:
+        surface = loss_surface(subject, self.blocks)
+        if self.k > surface.layout.size:
+            raise SettingsError(
+                f"{self.k} eigenvalues were asked for and there are {surface.layout.size} parameters; ask for fewer"
+            )
+        return HessianOperator(surface, batch_size=self.batch_size, mode=self.mode)
+
+    def _pairs(self, operator: HessianOperator) -> EigenPairs:
+        generator = torch.Generator().manual_seed(self.seed)
+        start = torch.randn(operator.layout.size, generator=generator, dtype=torch.float64)
+        return top_eigenpairs(
+            operator,
+            start.to(operator.surface.point.device, operator.dtype),
+            self.k,
+            generator=generator,
+            tolerance=self.tolerance,
+            max_products=self.max_products,
+        )
+
+    def _estimate(self, operator: HessianOperator, pairs: EigenPairs, i: int) -> Estimate:
+        if pairs.status == "non_finite":
+            return Estimate(float("nan"), None, len(operator.surface.examples), "non_finite")
+        value = float(pairs.values[i])
+        accurate = float(pairs.residuals[i]) <= self.tolerance * abs(value) or pairs.status == "converged"
+        spread = operator.curvature(pairs.vectors[i])
+        return Estimate(value, spread.stderr, spread.n, "converged" if accurate else "max_steps")

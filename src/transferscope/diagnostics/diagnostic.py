@@ -1,0 +1,70 @@
+"""What a diagnostic is, and what it hands back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from transferscope.diagnostics.subject import Subject
+from transferscope.records import Estimate, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a diagnostic saw.
+
+    Attributes:
+        records: Named estimates.
+        arrays: What is too long for records (grids, curves, maps), by name, for the figures.
+    """
+
+    records: tuple[Record, ...]
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Estimate:
+        """The estimate of the record called `name`."""
+        return {record.name: record.estimate for record in self.records}[name]
+
+
+@dataclass(frozen=True, slots=True)
+class CostEstimate:
+    """What a measurement will take, said before it starts.
+
+    Attributes:
+        seconds: Wall-clock seconds, from timing one unit of the work on one batch; right within a factor of about 2.
+        memory: Bytes on top of the network and the data.
+        passes: Forward or forward-and-backward passes over the examples.
+    """
+
+    seconds: float
+    memory: int
+    passes: float
+
+
+class Diagnostic(Protocol):
+    """A way to look at a trained network.
+
+    A diagnostic is a frozen dataclass whose fields are its settings. It changes nothing: weights, gradients, modes and
+    the global random state come back as they were, and the same settings on the same subject give the same numbers.
+    Numbers that cannot be had come with a status; what it cannot work with at all raises a package error.
+
+    Attributes:
+        name: What it is called in study files and on the command line.
+        limits: One sentence that says what it cannot tell.
+    """
+
+    name: ClassVar[str]
+    limits: ClassVar[str]
+
+    def measure(self, subject: Subject) -> Findings:
+        """Look at `subject`."""
+        ...
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """What `measure` will take."""
+        ...
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the values among `records` imply for the transfer, in one sentence."""
+        ...

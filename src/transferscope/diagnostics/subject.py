@@ -1,0 +1,121 @@
+"""What a diagnostic looks at: a network, where it started, and data."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+from torch.nn import functional
+
+from transferscope.errors import DataError, NetworkError
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""Outputs (N, K) and labels to a scalar: a mean over examples."""
+
+
+def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) -> Float[Tensor, ""]:
+    """Cross-entropy for class labels (integers, shape (N,)), mean squared error for numbers (N, K)."""
+    if labels.is_floating_point():
+        return functional.mse_loss(outputs, labels)
+    return functional.cross_entropy(outputs, labels)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled examples as tensors.
+
+    Attributes:
+        inputs: Shape (N, ...), scaled as the network expects them.
+        labels: Class indices int64 (N,), or numbers (N, K) in the dtype of the network.
+
+    Raises:
+        DataError: There are no examples, lengths differ, or inputs are not finite.
+    """
+
+    inputs: Float[Tensor, "N ..."]
+    labels: Shaped[Tensor, "N ..."]
+
+    def __post_init__(self) -> None:
+        """Check what every diagnostic relies on."""
+        if len(self.inputs) == 0 or len(self.inputs) != len(self.labels):
+            raise DataError(
+                f"there are {len(self.inputs)} inputs and {len(self.labels)} labels; expected at least one example and "
+                "one label for each input"
+            )
+        if not torch.isfinite(self.inputs).all():
+            raise DataError("inputs hold NaN or infinity; drop or fill those examples")
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def batches(self, size: int) -> Iterator["Examples"]:
+        """Consecutive batches of at most `size` examples."""
+        for start in range(0, len(self), size):
+            yield Examples(self.inputs[start : start + size], self.labels[start : start + size])
+
+    def first(self, n: int) -> "Examples":
+        """The first n examples, or all if there are fewer."""
+        return Examples(self.inputs[:n], self.labels[:n])
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a diagnostic looks at. None of it is changed by looking.
+
+    Attributes:
+        network: Any module from inputs (N, ...) to outputs (N, K), in any mode, on the device of the examples.
+        examples: The data to measure on.
+        start: The network as training began (pretrained backbone under the new head), for what compares the two.
+        other: Another trained network, for what compares two endpoints.
+        source: Source examples, for what compares two tasks.
+        loss: Mean loss over examples.
+        head: Name of the submodule whose input is "the features"; "head" for a `Network`.
+        n_train: Number of examples that the network was trained on; None for as many as in `examples`.
+        part: Which data these are, as in the name of a record.
+        step: Training step of `network`; None at the end.
+
+    Raises:
+        NetworkError: `start` or `other` has parameters of other names or shapes than `network`.
+    """
+
+    network: nn.Module
+    examples: Examples
+    start: nn.Module | None = None
+    other: nn.Module | None = None
+    source: Examples | None = None
+    loss: Loss = mean_loss
+    head: str = "head"
+    n_train: int | None = None
+    part: str = "target_train"
+    step: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the networks belong together."""
+        for role, network in (("start", self.start), ("other", self.other)):
+            if network is not None:
+                _check_same_shape(self.network, network, role)
+
+    def needs_start(self, diagnostic: str) -> nn.Module:
+        """The network at the start.
+
+        Args:
+            diagnostic: Who asks.
+
+        Raises:
+            NetworkError: There is none.
+        """
+        if self.start is None:
+            raise NetworkError(f"{diagnostic} compares a network with where it started; give the subject a start")
+        return self.start
+
+
+def _check_same_shape(network: nn.Module, other: nn.Module, role: str) -> None:
+    here = {name: tuple(tensor.shape) for name, tensor in network.named_parameters()}
+    there = {name: tuple(tensor.shape) for name, tensor in other.named_parameters()}
+    for name in sorted(here.keys() | there.keys()):
+        if here.get(name) != there.get(name):
+            raise NetworkError(
+                f"parameter {name} has shape {here.get(name)} in the network and {there.get(name)} in the {role} "
+                "network (None: absent); expected two networks of one architecture"
+            )

@@ -1,0 +1,71 @@
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse.linalg import eigsh
+
+from diagnostics.subjects import cnn_subject, mlp_subject
+from diagnostics.test_hessian import dense_hessian
+from transferscope.diagnostics.curvature import Curvature
+from transferscope.diagnostics.subject import Subject
+from transferscope.errors import SettingsError
+
+
+@pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
+@pytest.mark.parametrize("blocks", [(), ("head",)], ids=["whole", "head"])
+def test_eigenvalues_agree_with_the_dense_hessian(subject: Subject, blocks: tuple[str, ...]) -> None:
+    spectrum = Curvature(k=6, blocks=blocks, tolerance=1e-8, batch_size=10).spectrum(subject)
+    exact = torch.linalg.eigvalsh(dense_hessian(subject, blocks)).flip(0)[:6]
+    np.testing.assert_allclose([e.value for e in spectrum.eigenvalues], exact.numpy(), rtol=1e-6, atol=1e-12)
+    assert {e.status for e in spectrum.eigenvalues} == {"converged"}
+    assert all(e.stderr is not None and e.n == len(subject.examples) for e in spectrum.eigenvalues)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised by its dependencies on import
+def test_eigenvalues_agree_with_curvlinops() -> None:
+    curvlinops: Any = pytest.importorskip("curvlinops")
+    subject = cnn_subject()
+    network = subject.network.eval()
+    data = [(subject.examples.inputs, subject.examples.labels)]
+    parameters = list(network.parameters())
+    operator = curvlinops.HessianLinearOperator(network, torch.nn.CrossEntropyLoss(), parameters, data)
+    theirs = eigsh(operator.to_scipy(), k=4, which="LA", return_eigenvectors=False)[::-1]
+    ours = Curvature(k=4, tolerance=1e-8).measure(subject)
+    np.testing.assert_allclose([record.estimate.value for record in ours.records], theirs, rtol=1e-6)
+
+
+def test_vectors_and_residuals_are_those_of_the_hessian() -> None:
+    subject = mlp_subject()
+    spectrum = Curvature(k=3, tolerance=1e-10).spectrum(subject)
+    hessian = dense_hessian(subject).numpy()
+    values = np.array([e.value for e in spectrum.eigenvalues])
+    rest = np.linalg.norm(spectrum.vectors @ hessian - values[:, None] * spectrum.vectors, axis=1)
+    np.testing.assert_allclose(rest, spectrum.residuals, atol=1e-10)
+
+
+def test_a_short_budget_is_said() -> None:
+    spectrum = Curvature(k=3, tolerance=1e-12, max_products=6).spectrum(mlp_subject())
+    assert spectrum.n_products == 6
+    assert "max_steps" in {e.status for e in spectrum.eigenvalues}
+
+
+def test_weights_that_are_not_finite_are_said() -> None:
+    subject = mlp_subject()
+    with torch.no_grad():
+        next(subject.network.parameters()).fill_(torch.nan)
+    findings = Curvature(k=2).measure(subject)
+    assert [record.estimate.status for record in findings.records] == ["non_finite", "non_finite"]
+
+
+def test_more_eigenvalues_than_parameters_are_refused() -> None:
+    message = "25 eigenvalues were asked for and there are 24 parameters; ask for fewer"
+    with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
+        Curvature(k=25, blocks=("head",)).measure(mlp_subject())
+
+
+def test_settings_below_one_are_refused() -> None:
+    message = "k = 0, max_products = 1000, batch_size = 128; expected at least 1"
+    with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
+        Curvature(k=0)

@@ -1,0 +1,140 @@
+import re
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from diagnostics.subjects import cnn_subject, mlp_subject
+from transferscope.diagnostics.hessian import HessianOperator, Mode, mean_over_batches
+from transferscope.diagnostics.subject import Examples, Subject
+from transferscope.diagnostics.surface import loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import NetworkError, UnknownNameError
+from transferscope.numerics.vectorise import Layout
+
+
+def dense_hessian(subject: Subject, blocks: tuple[str, ...] = ()) -> Float[Tensor, "P P"]:
+    """The Hessian by differentiating every entry of the gradient of the whole sample at once."""
+    parameters = {name: p.detach() for name, p in subject.network.named_parameters()}
+    moved = {n: p for n, p in parameters.items() if not blocks or any(n.startswith(f"{b}.") for b in blocks)}
+    layout = Layout.of(moved)
+
+    def loss(vector: Tensor) -> Tensor:
+        outputs = functional_call(
+            subject.network, {**parameters, **layout.unflatten(vector)}, (subject.examples.inputs,)
+        )
+        return subject.loss(outputs, subject.examples.labels)
+
+    with undisturbed(subject.network):
+        hessian: Tensor = torch.func.jacrev(torch.func.grad(loss))(layout.flatten(moved))
+    return hessian
+
+
+def _products(subject: Subject, blocks: tuple[str, ...] = (), **settings: Any) -> Float[Tensor, "P P"]:
+    with undisturbed(subject.network):
+        operator = HessianOperator(loss_surface(subject, blocks), **settings)
+        return torch.stack([operator(unit) for unit in torch.eye(operator.layout.size).to(operator.dtype)])
+
+
+@pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
+@pytest.mark.parametrize("blocks", [(), ("head",)], ids=["whole", "head"])
+@pytest.mark.parametrize("batch_size", [1000, 7], ids=["one batch", "ragged batches"])
+def test_products_agree_with_the_dense_hessian(subject: Subject, blocks: tuple[str, ...], batch_size: int) -> None:
+    exact = dense_hessian(subject, blocks)
+    torch.testing.assert_close(_products(subject, blocks, batch_size=batch_size), exact, rtol=1e-9, atol=1e-12)
+
+
+def test_products_are_the_same_when_graphs_are_not_kept() -> None:
+    exact = dense_hessian(cnn_subject())
+    torch.testing.assert_close(_products(cnn_subject(), batch_size=8, graph_memory=0), exact, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_finite_differences_agree_with_the_dense_hessian(dtype: torch.dtype) -> None:
+    subject = mlp_subject()
+    exact = dense_hessian(subject)
+    examples = Examples(subject.examples.inputs.to(dtype), subject.examples.labels)
+    products = _products(Subject(subject.network.to(dtype), examples), mode="finite-difference", batch_size=16)
+    assert products.dtype == dtype
+    tolerance = 1e-8 if dtype == torch.float64 else 1e-5
+    torch.testing.assert_close(products.double(), exact, rtol=tolerance, atol=tolerance)
+
+
+def test_regression_uses_squared_error() -> None:
+    subject = mlp_subject()
+    labels = torch.randn(40, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    regression = replace(subject, examples=Examples(subject.examples.inputs, labels))
+    torch.testing.assert_close(_products(regression), dense_hessian(regression), rtol=1e-9, atol=1e-12)
+
+
+def test_standard_error_comes_from_the_spread_over_batches() -> None:
+    subject = mlp_subject(40)
+    direction = torch.eye(loss_surface(subject).layout.size).double()[3]
+    parts = [float(dense_hessian(replace(subject, examples=batch))[3, 3]) for batch in subject.examples.batches(10)]
+    with undisturbed(subject.network):
+        estimate = HessianOperator(loss_surface(subject), batch_size=10).curvature(direction)
+    assert estimate.value == pytest.approx(sum(parts) / 4, rel=1e-9)
+    assert estimate.stderr == pytest.approx(float(torch.tensor(parts, dtype=torch.float64).std()) / 2, rel=1e-9)
+    assert estimate.n == 40
+
+
+def test_one_batch_has_no_standard_error() -> None:
+    assert mean_over_batches(torch.ones(1), torch.ones(1), 9).stderr is None
+
+
+class _Once(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor) -> Tensor:
+        ctx.save_for_backward(inputs)
+        return inputs**2
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (inputs,) = ctx.saved_tensors
+        return cast(Tensor, 2 * inputs * gradient)
+
+
+class _Squares(nn.Module):
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = _Once.apply(inputs)  # type: ignore[no-untyped-call]
+        return outputs
+
+
+class _Attention(nn.Module):
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = nn.functional.scaled_dot_product_attention(inputs, inputs, inputs)
+        return outputs.mean(1)
+
+
+def test_attention_is_differentiated_twice() -> None:
+    network = nn.Sequential(nn.Linear(5, 4), nn.Unflatten(1, (2, 2)), _Attention(), nn.Linear(2, 3)).double()
+    subject = Subject(network, mlp_subject().examples)
+    by_difference = _products(subject, mode="finite-difference")
+    torch.testing.assert_close(_products(subject), by_difference, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("mode", ["exact", "finite-difference"])
+def test_operators_without_double_backward(mode: Mode) -> None:
+    network = nn.Sequential(nn.Linear(5, 4), _Squares(), nn.Linear(4, 3)).double()
+    subject = Subject(network, mlp_subject().examples)
+    if mode == "finite-difference":
+        products = _products(subject, mode=mode)
+        torch.testing.assert_close(products, products.T, rtol=1e-6, atol=1e-7)
+        return
+    message = 'the network holds an operator that cannot be differentiated twice; use mode = "finite-difference"'
+    with pytest.raises(NetworkError, match=f"^{re.escape(message)}$"):
+        _products(subject, mode=mode)
+
+
+def test_unknown_blocks_answer_with_the_nearest() -> None:
+    message = (
+        "unknown block of the network 'haed': did you mean 'head'? known are features, features.0, features.0.bias, "
+        "features.0.weight, head, head.bias, head.weight"
+    )
+    with pytest.raises(UnknownNameError, match=f"^{re.escape(message)}$"):
+        loss_surface(mlp_subject(), ("haed",))
