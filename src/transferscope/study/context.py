@@ -1,0 +1,57 @@
+"""What a worker gets besides its cell, and what doing a cell means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from transferscope.store import Outcome, PlannedCell
+
+
+def no_progress(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class WorkContext:
+    """Where a cell is done.
+
+    Attributes:
+        files: Folder of the trained networks, the store's.
+        device: "auto", "cpu", "cuda" or "mps".
+        threads: Threads that the work may use, at least 1.
+        progress: To be called now and then with (steps done, steps in all).
+    """
+
+    files: Path
+    device: str = "auto"
+    threads: int = 1
+    progress: Callable[[int, int], None] = no_progress
+
+    def network(self, key: str) -> Path:
+        """Where the trained network of a cell is or goes; its folder exists."""
+        return self.files / f"{key}.safetensors"
+
+    def checkpoint(self, key: str) -> Path:
+        """Where a cell may keep the state of its training, to go on from after an interruption; its folder exists."""
+        return self.files / f"{key}.partial"
+
+
+class Work(Protocol):
+    """Doing cells: a function that a worker process can import by its dotted name, as in "package.module:function".
+
+    It is a function of the cell alone: the same cell gives the same outcome, whichever process does it, and however
+    often it was interrupted before. What it raises becomes the cell's failure; the study goes on.
+    """
+
+    def __call__(self, cell: PlannedCell, context: WorkContext) -> Outcome:
+        """Do a cell.
+
+        Args:
+            cell: What to do: a recipe from its payload (`study/cell.py`), sizes and seed from its labels.
+            context: Where to do it.
+
+        Returns:
+            What came of it; with `notes["status"] == "non_finite"` the cell counts as failed.
+        """
+        ...

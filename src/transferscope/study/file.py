@@ -1,0 +1,57 @@
+"""Study files on disk: reading TOML, and where the results of a study are."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transferscope.errors import MissingDataError, SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class StudyAddress:
+    """Where the results of a study are.
+
+    Attributes:
+        name: Name of the study.
+        store: Path or URL of its store.
+    """
+
+    name: str
+    store: str
+
+
+def default_store(name: str) -> str:
+    """The store of a study that names none: `runs/NAME.sqlite` in the current folder."""
+    return str(Path("runs") / f"{name}.sqlite")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a study file.
+
+    Raises:
+        MissingDataError: There is no such file.
+        SettingsError: It is no TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise MissingDataError(f"there is no study file {path}; give the path of a TOML file") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is no text in UTF-8; expected a study file in TOML") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+
+
+def find_study(path: Path) -> StudyAddress:
+    """Where the results of the study in `path` are, without checking the rest of the file.
+
+    Raises:
+        MissingDataError: There is no such file.
+        SettingsError: It is no TOML, or names no study.
+    """
+    tables = read_toml(path)
+    name, store = tables.get("name"), tables.get("store")
+    if not isinstance(name, str):
+        raise SettingsError(f'{path} gives the study no name; begin it with name = "..."')
+    return StudyAddress(name, store if isinstance(store, str) else default_store(name))

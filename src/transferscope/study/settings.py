@@ -1,0 +1,166 @@
+"""The tables of a study file that no other room owns, as frozen settings."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from transferscope.errors import SettingsError
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class DataSettings:
+    """Which data, and how much of them.
+
+    Attributes:
+        data: The name of the data, as in "usps" or "npz:PATH".
+        transforms: Transformations by name, applied in this order.
+        limit: Training examples to keep, at least 1; None for all.
+        test_limit: Test examples to keep, at least 1; None for all.
+    """
+
+    data: str
+    transforms: tuple[str, ...] = ()
+    limit: int | None = None
+    test_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        _check_positive(limit=self.limit, test_limit=self.test_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings:
+    """The target: its data, and the numbers of labels to study.
+
+    Attributes:
+        data: As in `DataSettings`.
+        transforms: As in `DataSettings`.
+        limit: As in `DataSettings`.
+        test_limit: As in `DataSettings`.
+        sizes: Numbers of labelled training examples in all, distinct, each at least 1; empty for all that there are.
+    """
+
+    data: str
+    transforms: tuple[str, ...] = ()
+    limit: int | None = None
+    test_limit: int | None = None
+    sizes: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the limits and sizes."""
+        _check_positive(limit=self.limit, test_limit=self.test_limit)
+        check_sizes(self.sizes, least=1)
+
+    @property
+    def as_data(self) -> DataSettings:
+        """The data without the sizes."""
+        return DataSettings(self.data, self.transforms, self.limit, self.test_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSettings:
+    """Something to transfer from: data to pretrain on, or a network that is pretrained already.
+
+    Attributes:
+        data: The name of the data; None for a network.
+        transforms: As for the target.
+        limit: As for the target.
+        test_limit: As for the target.
+        network: Path of a safetensors file with the weights of the study's network; None for data.
+
+    Raises:
+        SettingsError: Not exactly one of `data` and `network` is given, or a network has data settings.
+    """
+
+    data: str | None = None
+    transforms: tuple[str, ...] = ()
+    limit: int | None = None
+    test_limit: int | None = None
+    network: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that it is one thing."""
+        _check_positive(limit=self.limit, test_limit=self.test_limit)
+        if (self.data is None) == (self.network is None):
+            seen = "both" if self.data is not None else "neither"
+            raise SettingsError(f'gives {seen} of data and network; give exactly one, as in data = "mnist"')
+        if self.network is not None and (self.transforms or self.limit or self.test_limit):
+            raise SettingsError("is a network; transforms, limit and test_limit are for data")
+
+    @property
+    def as_data(self) -> DataSettings | None:
+        """The data; None for a network."""
+        if self.data is None:
+            return None
+        return DataSettings(self.data, self.transforms, self.limit, self.test_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class TuningSettings:
+    """How settings are chosen: by cross-validation on target training data, with the same trials for every method.
+
+    Attributes:
+        trials: Settings to try for every method, at least 1.
+        folds: Folds of the cross-validation, at least 2.
+        grid: Values to try, by method and setting; a setting is one of the method's or of [training].
+    """
+
+    trials: int
+    folds: int = 5
+    grid: dict[str, dict[str, tuple[Value, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.trials < 1 or self.folds < 2:
+            raise SettingsError(f"trials = {self.trials} and folds = {self.folds}; expected at least 1 and 2")
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticSettings:
+    """What to look at in the trained networks.
+
+    Attributes:
+        names: Diagnostics by name.
+    """
+
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How a study is carried out; none of it changes a result.
+
+    Attributes:
+        workers: Processes that do cells, 0 for this one; None for as many as the machine has room for.
+        threads: Threads of each; None for 1.
+        device: "auto", "cpu", "cuda" or "mps".
+    """
+
+    workers: int | None = None
+    threads: int | None = None
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if (self.workers is not None and self.workers < 0) or (self.threads is not None and self.threads < 1):
+            raise SettingsError(f"workers = {self.workers} and threads = {self.threads}; expected at least 0 and 1")
+
+
+def check_sizes(sizes: tuple[int, ...], *, least: int) -> None:
+    """Check numbers of examples.
+
+    Raises:
+        SettingsError: One is below `least`, or occurs twice.
+    """
+    for size in sizes:
+        if size < least:
+            raise SettingsError(f"sizes holds {size}; expected at least {least}")
+    if len(set(sizes)) < len(sizes):
+        raise SettingsError(f"sizes = {list(sizes)} holds a size twice; give each once")
+
+
+def _check_positive(**values: int | None) -> None:
+    for name, value in values.items():
+        if value is not None and value < 1:
+            raise SettingsError(f"{name} = {value} is out of range; expected at least 1")

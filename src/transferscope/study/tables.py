@@ -1,0 +1,140 @@
+"""From a table of a study file to a frozen dataclass: strict types, no unknown keys, a sentence for each mistake."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import lru_cache
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from transferscope.errors import SettingsError, unknown_name
+
+T = TypeVar("T")
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "text in quotes",
+    "tuple_type": "a list in [ ]",
+    "list_type": "a list in [ ]",
+    "dict_type": "a table",
+}
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """What is wrong in one file, gathered so that all of it can be said at once.
+
+    Attributes:
+        place: The file, for the message.
+        sentences: One for each mistake.
+    """
+
+    place: str
+    sentences: list[str] = field(default_factory=list)
+
+    def add(self, sentence: str) -> None:
+        """Note a mistake."""
+        self.sentences.append(sentence)
+
+    def raise_any(self) -> None:
+        """Raise what was noted.
+
+        Raises:
+            SettingsError: There was a mistake.
+        """
+        if len(self.sentences) == 1:
+            raise SettingsError(f"{self.place}: {self.sentences[0]}")
+        if self.sentences:
+            listed = "".join(f"\n  {sentence}" for sentence in self.sentences)
+            raise SettingsError(f"{self.place} has {len(self.sentences)} mistakes:{listed}")
+
+
+def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> T | None:
+    """A dataclass from a table of a study file.
+
+    Types are strict: 1 is a number, "1" and true are not. Lists become tuples.
+
+    Args:
+        kind: The dataclass; its own checks run too.
+        table: What the file has there.
+        where: The path of the table, as in "[training]".
+        mistakes: Where to note what is wrong.
+
+    Returns:
+        The settings, or None when something is wrong.
+    """
+    if not isinstance(table, Mapping):
+        mistakes.add(f"{where} is {_shown(table)}; expected a table, as in {where}")
+        return None
+    try:
+        values = _model(kind).model_validate_json(json.dumps(dict(table), default=str))
+        return kind(**{item.name: getattr(values, item.name) for item in _settings(kind)})
+    except ValidationError as error:
+        for sentence in _sentences(error, kind, where):
+            mistakes.add(sentence)
+    except SettingsError as error:
+        mistakes.add(f"{where} {error}".strip())
+    return None
+
+
+def settings_of(kind: type[T], plain: object) -> T:
+    """Settings from the JSON values that were made of them.
+
+    Raises:
+        SettingsError: The values are no such settings: another version of transferscope wrote them.
+    """
+    mistakes = Mistakes(f"a stored {kind.__name__}")
+    settings = read_table(kind, plain, "", mistakes)
+    mistakes.raise_any()
+    assert settings is not None
+    return settings
+
+
+def setting_names(kind: type) -> list[str]:
+    """The keys that a table of this kind may have."""
+    return [item.name for item in _settings(kind)]
+
+
+def _settings(kind: type) -> list[Field[Any]]:
+    return [item for item in fields(kind) if item.init]
+
+
+@lru_cache
+def _model(kind: Any) -> type[BaseModel]:
+    hints = get_type_hints(kind)
+    columns: dict[str, Any] = {item.name: (hints[item.name], _default(item)) for item in _settings(kind)}
+    config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+    return create_model(kind.__name__, __config__=config, **columns)
+
+
+def _default(item: Field[Any]) -> Any:
+    if item.default is not MISSING:
+        return item.default
+    return ... if item.default_factory is MISSING else item.default_factory()
+
+
+def _sentences(error: ValidationError, kind: type, where: str) -> list[str]:
+    valid = setting_names(kind)
+    expected: dict[str, list[str]] = {}  # what was seen, and all that would have been accepted there
+    others: list[str] = []
+    for item in error.errors(include_url=False):
+        key, seen = str(item["loc"][0]), _shown(item["input"])
+        if item["type"] in _EXPECTED:
+            expected.setdefault(f"{key} = {seen}", []).append(_EXPECTED[item["type"]])
+        elif item["type"] == "extra_forbidden":
+            others.append(str(unknown_name("key", key, valid)) if valid else f"has the key {key!r}; it takes none")
+        elif item["type"] == "missing":
+            others.append(f"lacks the key {key!r}")
+        elif item["type"] == "literal_error":
+            others.append(f"{key} = {seen} is unknown; expected {item['ctx']['expected']}")
+        else:
+            others.append(f"{key} = {seen}: {item['msg']}")
+    wrong = [f"{seen} is of the wrong type; expected {' or '.join(dict.fromkeys(x))}" for seen, x in expected.items()]
+    return [f"{where} {sentence}".strip() for sentence in (*others, *wrong)]
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)
