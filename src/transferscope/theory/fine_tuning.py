@@ -1,0 +1,218 @@
+"""Fine-tuning of a deep linear network: every layer is trained from the pre-trained start (002, Theorem 5.2).
+
+Assumptions: the start is balanced (a small initialisation and a source learnt on the population), gradient flow reaches
+an interpolator, n < d. With kappa = (r/s)^((L-1)/L), r the norm of the result and s that of the source,
+
+    beta = X^+ y + kappa P_perp theta_S
+
+where P_perp projects on the complement of the rows of X. The first layer moves within the rows of X only, so what it
+knows about P_perp theta_S stays; the layers above rescale it from s to r. In t = r^(2/L) this is the scalar equation
+
+    t^(L-1) (t - B) = A,    A = ||X^+ y||^2,    B = s^(2/L) ||P_perp theta_S||^2 / s^2.
+
+Correction. 001 (Theorem 3.9, eq. 16 and 17) has kappa = 1 at every depth. That is right for L = 1, and nearly so
+without noise and with s = tau; elsewhere it can have the wrong sign (see `printed_transferability` and
+docs/theory/errata.md).
+
+Where it stops holding: a start that is not small (scale above about 1e-2), n > d with strongly opposed tasks, training
+that stops early.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.numerics.roots import balanced_root
+from transferscope.theory.linear_scratch import variance_finite, variance_limit
+from transferscope.theory.parameters import Array, Numbers, above, angle, at_least
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """What fine-tuning comes to on average over the target examples.
+
+    Attributes:
+        kappa: How much of the source's part outside the data is kept; 1 would leave it as it was.
+        risk: ||beta - theta_T||^2; infinite at gamma = 1 with noise.
+        transferability: Risk from scratch minus this risk; exactly 0 for gamma >= 1.
+    """
+
+    kappa: Array
+    risk: Array
+    transferability: Array
+
+
+@dataclass(frozen=True)
+class FineTunedWeights:
+    """What fine-tuning comes to on given target examples.
+
+    Attributes:
+        weights: beta, shape (d,).
+        kappa: How much of the source's part outside the data is kept.
+    """
+
+    weights: Float64[np.ndarray, "d"]
+    kappa: float
+
+
+def fine_tuning(
+    theta: Numbers,
+    gamma: Numbers,
+    *,
+    sigma: Numbers,
+    source_norm: Numbers = 1.0,
+    target_norm: Numbers = 1.0,
+    depth: Numbers = 2,
+) -> FineTuning:
+    """Fine-tuning for n, d -> infinity at n/d = gamma (002, Theorem 5.2 with label noise; corrects 001, Theorem 3.9).
+
+        t^(L-1) (t - (1-gamma) s^(2/L)) = gamma tau^2 + sigma^2 gamma/(1-gamma),    kappa = (t^(L/2)/s)^((L-1)/L)
+        risk = scratch risk + (1-gamma) (kappa^2 s^2 - 2 kappa s tau c)
+
+    So transfer is positive if cos(theta) > kappa s / (2 tau), and best if kappa s = tau cos(theta).
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        gamma: n/d, at least 0.
+        sigma: Label noise, at least 0.
+        source_norm: s, above 0.
+        target_norm: tau, at least 0.
+        depth: L, at least 1; may be infinite.
+
+    Returns:
+        Kappa, risk and transferability, broadcast.
+
+    Raises:
+        SettingsError: A parameter is out of range.
+    """
+    gamma, sigma = at_least("gamma", gamma, 0), at_least("sigma", sigma, 0)
+    return _fine_tuning(theta, gamma, variance_limit(gamma, sigma), source_norm, target_norm, depth)
+
+
+def fine_tuning_finite(
+    theta: Numbers,
+    n: Numbers,
+    d: Numbers,
+    *,
+    sigma: Numbers,
+    source_norm: Numbers = 1.0,
+    target_norm: Numbers = 1.0,
+    depth: Numbers = 2,
+) -> FineTuning:
+    """Fine-tuning at finite n and d: `fine_tuning` with the exact variance sigma^2 n/(d-n-1) of the pseudo-inverse.
+
+    Exact for L = 1; for deeper networks the root of the mean stands for the mean of the root (within two standard
+    errors of simulations at d = 100 and above).
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        n: Number of target examples, at least 0.
+        d: Number of inputs, at least 1.
+        sigma: Label noise, at least 0.
+        source_norm: s, above 0.
+        target_norm: tau, at least 0.
+        depth: L, at least 1; may be infinite.
+
+    Returns:
+        Kappa, risk and transferability, broadcast.
+    """
+    n, d, sigma = at_least("n", n, 0), at_least("d", d, 1), at_least("sigma", sigma, 0)
+    return _fine_tuning(theta, np.asarray(n / d), variance_finite(n, d, sigma), source_norm, target_norm, depth)
+
+
+def critical_angle(
+    gamma: Numbers,
+    *,
+    sigma: Numbers,
+    source_norm: Numbers = 1.0,
+    target_norm: Numbers = 1.0,
+    depth: Numbers = 2,
+) -> Array:
+    """The angle beyond which fine-tuning is worse than training from scratch: arccos(kappa s / (2 tau)).
+
+    001 has pi/3 for every gamma and sigma, which is the case L = 1 and s = tau. 0 means that no angle helps.
+
+    Args:
+        gamma: n/d, at least 0 and below 1 for a meaningful answer (beyond, transfer changes nothing).
+        sigma: Label noise, at least 0.
+        source_norm: s, above 0.
+        target_norm: tau, above 0.
+        depth: L, at least 1; may be infinite.
+
+    Returns:
+        The angle in radians, broadcast.
+    """
+    s, tau = above("source_norm", source_norm, 0), above("target_norm", target_norm, 0)
+    kappa = fine_tuning(0.0, gamma, sigma=sigma, source_norm=s, target_norm=tau, depth=depth).kappa
+    return np.asarray(np.arccos(np.minimum(kappa * s / (2 * tau), 1.0)))
+
+
+def fine_tuned_weights(
+    inputs: Float64[np.ndarray, "n d"],
+    targets: Float64[np.ndarray, "n"],
+    source: Float64[np.ndarray, "d"],
+    *,
+    depth: float = 2,
+) -> FineTunedWeights:
+    """The end-to-end weights that fine-tuning reaches on given examples (002, Theorem 5.2, eq. 5 and 6).
+
+    Args:
+        inputs: X, shape (n, d).
+        targets: y, shape (n,); noisy ones are fine.
+        source: theta_S, shape (d,), not zero.
+        depth: L, at least 1; may be infinite. L = 1 is 002 Theorem 4.1, eq. 1.
+
+    Returns:
+        The weights and kappa.
+
+    Raises:
+        SettingsError: The depth is below 1 or the source is zero.
+    """
+    s = above("source_norm", float(np.linalg.norm(source)), 0)
+    fitted = np.linalg.lstsq(inputs, targets, rcond=None)[0]
+    inside = np.linalg.lstsq(inputs, inputs @ source, rcond=None)[0]
+    outside = source - inside
+    share = np.asarray(np.sum(outside**2) / s**2)
+    kappa = float(_kappa(np.asarray(np.sum(fitted**2)), share, s, at_least("depth", depth, 1)))
+    return FineTunedWeights(np.asarray(fitted + kappa * outside), kappa)
+
+
+def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
+    """The transferability as 001 prints it (eq. 17), for comparison only: (gamma - 1)(1 - 2 cos theta), 0 beyond 1.
+
+    Right for L = 1 and equal norms; see the correction at the top of this file.
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        gamma: n/d, at least 0.
+
+    Returns:
+        The printed transferability, broadcast.
+    """
+    gamma = at_least("gamma", gamma, 0)
+    return np.asarray(np.minimum(gamma - 1, 0) * (1 - 2 * np.cos(angle(theta))))
+
+
+def _fine_tuning(
+    theta: Numbers, gamma: Numbers, variance: Numbers, source_norm: Numbers, target_norm: Numbers, depth: Numbers
+) -> FineTuning:
+    s, tau = above("source_norm", source_norm, 0), at_least("target_norm", target_norm, 0)
+    c, left = np.cos(angle(theta)), np.maximum(1 - gamma, 0)
+    scratch = tau**2 * left + variance
+    kappa = _kappa(tau**2 * (1 - left) + variance, left, s, at_least("depth", depth, 1))
+    with np.errstate(invalid="ignore"):
+        transferability = np.where(left > 0, left * kappa * s * (2 * tau * c - kappa * s), 0.0)
+        risk = np.where(np.isinf(scratch), np.inf, scratch - transferability)
+    shape = np.broadcast_shapes(kappa.shape, risk.shape)
+    return FineTuning(np.broadcast_to(kappa, shape), np.asarray(risk), np.asarray(transferability))
+
+
+def _kappa(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> Array:
+    """kappa = (r/s)^((L-1)/L) from A = `fitted` and ||P_perp theta_S||^2/s^2 = `share`."""
+    finite = np.where(np.isinf(depth), 2.0, depth)
+    t = balanced_root(*np.broadcast_arrays(fitted, share * s ** (2 / finite), finite))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at_depth = t ** ((finite - 1) / 2) * s ** ((1 - finite) / finite)
+        deepest = np.where(share < 1, np.sqrt(fitted / (1 - share)) / s, 1.0)  # nothing moves without data
+    return np.asarray(np.where(np.isinf(depth), deepest, at_depth))

@@ -1,0 +1,123 @@
+"""Transfer of two-layer ReLU networks in the kernel regime (000, Theorems 1 and 2; 002, Theorem 6.1 and Corollary 6.2).
+
+The kernel itself, y_{P->Q} and the leading terms of 000's theorems are `transferscope.numerics.ntk`, shared with the
+diagnostics. Here are the bounds that follow for the risk. Inputs have unit norm, labels lie in [-1, 1], only the first
+layer is trained and its width tends to infinity.
+
+Corrections. 000's remark on training from scratch prints y'H^-1 y for the distance that weights travel: it is the
+square root of that. 002's Corollary 6.2 prints 3 ||theta_T - theta_S||: it is at most 2 ||P_par (theta_T - theta_S)||,
+because H >= X X'/4; so 6 in Corollary 6.3 can be 4.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.numerics.ntk import (
+    CHECK_RIDGE,
+    RIDGE,
+    TOLERATED_CHANGE,
+    KernelExamples,
+    KernelTransfer,
+    kernel_examples,
+    kernel_transfer,
+    relu_gram,
+    solve_gram,
+)
+from transferscope.records import Estimate
+
+__all__ = [
+    "KernelExamples",
+    "KernelTransfer",
+    "LinearKernelBound",
+    "fine_tuning_risk_bound",
+    "kernel_examples",
+    "kernel_norm",
+    "kernel_transfer",
+    "linear_kernel_bound",
+    "relu_gram",
+]
+
+
+def kernel_norm(
+    inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, "n"], *, ridge: float = RIDGE
+) -> Estimate:
+    """sqrt(y'H^-1 y): how far the weights of a wide network travel to fit y from an output of 0.
+
+    Args:
+        inputs: Unit-norm rows, shape (n, d), no two alike.
+        labels: y, shape (n,); what is left to fit, y - f(X, Theta(0)), when training starts elsewhere.
+        ridge: Relative to the mean of the diagonal of H, at least 0.
+
+    Returns:
+        The norm, exact; "not_identified" if it moves by more than 5 % from `ridge` to 1e-4 (repeated inputs that
+        disagree, many antipodal pairs), "undefined" if H is singular and no ridge was allowed.
+    """
+    gram = relu_gram(inputs)
+    value, check = (_norm(gram, labels, r) for r in (ridge, CHECK_RIDGE if ridge > 0 else ridge))
+    if not math.isfinite(value):
+        return Estimate(math.nan, None, 0, "undefined")
+    moved = abs(value - check) > TOLERATED_CHANGE * max(value, check)
+    return Estimate(value, 0.0, 0, "not_identified" if moved else "ok")
+
+
+def fine_tuning_risk_bound(
+    inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, "n"], *, ridge: float = RIDGE
+) -> Estimate:
+    """Leading term of 002's bound on the risk after fine-tuning (Theorem 6.1, eq. 11): 2 sqrt(r'H^-1 r / n).
+
+    The loss is 1-Lipschitz with values in [0, 1]. A further O(sqrt(log(n)/n)) has constants that the paper leaves open.
+
+    Args:
+        inputs: Unit-norm rows, shape (n, d), no two alike.
+        residual: r = y - f(X, Theta(0)), shape (n,): the labels less the outputs of the pre-trained network.
+        ridge: As in `kernel_norm`.
+
+    Returns:
+        The bound, with the status of `kernel_norm`.
+    """
+    norm = kernel_norm(inputs, residual, ridge=ridge)
+    return Estimate(2 * norm.value / math.sqrt(len(residual)), norm.stderr, 0, norm.status)
+
+
+@dataclass(frozen=True)
+class LinearKernelBound:
+    """Corollary 6.2 of 002 for linear teachers, D = theta_T - theta_S.
+
+    Attributes:
+        norm: sqrt(r'H^-1 r) with r = X D, what is bounded.
+        bound: 2 ||P_par D||, with P_par the projection on the rows of X.
+        printed: 3 ||D||, as in the paper: true and looser.
+    """
+
+    norm: Estimate
+    bound: Estimate
+    printed: Estimate
+
+
+def linear_kernel_bound(
+    inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, "d"], *, ridge: float = RIDGE
+) -> LinearKernelBound:
+    """How far a wide network travels from one linear teacher to another (002, Corollary 6.2, sharpened).
+
+    Args:
+        inputs: Unit-norm rows, shape (n, d), no two alike.
+        difference: D = theta_T - theta_S, shape (d,).
+        ridge: As in `kernel_norm`.
+
+    Returns:
+        The norm with both bounds. Divide by sqrt(n)/2 for the risk (Corollary 6.3).
+    """
+    seen = np.linalg.lstsq(inputs, inputs @ difference, rcond=None)[0]
+    return LinearKernelBound(
+        norm=kernel_norm(inputs, inputs @ difference, ridge=ridge),
+        bound=Estimate(2 * float(np.linalg.norm(seen)), 0.0, 0),
+        printed=Estimate(3 * float(np.linalg.norm(difference)), 0.0, 0),
+    )
+
+
+def _norm(gram: Float64[np.ndarray, "n n"], labels: Float64[np.ndarray, "n"], ridge: float) -> float:
+    solution = solve_gram(gram, labels[:, None], ridge=ridge)[:, 0]
+    return float(np.sqrt(np.maximum(labels @ solution, 0.0)))

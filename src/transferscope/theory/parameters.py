@@ -1,0 +1,71 @@
+"""The parameters that every closed form takes, checked where they come in.
+
+Names and units are the same everywhere: `theta` angle between the teachers in radians; `gamma` target examples over
+inputs, n/d; `sigma` standard deviation of the label noise; `source_norm` and `target_norm` norms of the teachers;
+`depth` number of layers, which may be `math.inf`. Every parameter may be a number or an array; arrays are broadcast.
+"""
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float64, Num
+
+from transferscope.errors import SettingsError
+
+Numbers: TypeAlias = float | Num[np.ndarray, "..."]
+"""A number or an array of numbers, to be broadcast with its fellows."""
+
+Array: TypeAlias = Float64[np.ndarray, "..."]
+"""A float64 array in the broadcast shape of the parameters; zero-dimensional when all were numbers."""
+
+
+def at_least(name: str, value: Numbers, lower: float) -> Array:
+    """A parameter as a float64 array, with every value at least `lower`.
+
+    Args:
+        name: Its name, for the message.
+        value: A number or an array.
+        lower: The smallest value allowed.
+
+    Returns:
+        The values, in their own shape.
+
+    Raises:
+        SettingsError: A value is below `lower` or not a number.
+    """
+    array = np.asarray(value, dtype=np.float64)
+    _check(np.asarray(array >= lower), name, array, f"must be at least {lower:g}")
+    return array
+
+
+def above(name: str, value: Numbers, lower: float) -> Array:
+    """A parameter as a float64 array, with every value above `lower`; see `at_least`."""
+    array = np.asarray(value, dtype=np.float64)
+    _check(np.asarray(array > lower), name, array, f"must be above {lower:g}")
+    return array
+
+
+def between(name: str, value: Numbers, lower: float, upper: float) -> Array:
+    """A parameter as a float64 array, with every value in [lower, upper]; see `at_least`."""
+    array = np.asarray(value, dtype=np.float64)
+    _check(np.asarray((array >= lower) & (array <= upper)), name, array, f"must be between {lower:g} and {upper:g}")
+    return array
+
+
+def angle(theta: Numbers) -> Array:
+    """An angle in radians as a float64 array, with every value in [0, pi].
+
+    Raises:
+        SettingsError: A value is out of range; degrees are the usual reason.
+    """
+    array = np.asarray(theta, dtype=np.float64)
+    inside = np.asarray((array >= 0) & (array <= math.pi))
+    _check(inside, "theta", array, "must be between 0 and pi (radians, not degrees)")
+    return array
+
+
+def _check(fine: Bool[np.ndarray, "..."], name: str, array: Array, range_: str) -> None:
+    if not fine.all():
+        first = float(np.atleast_1d(array)[~np.atleast_1d(fine)][0])
+        raise SettingsError(f"{name} = {first:g} is out of range; {name} {range_}")
