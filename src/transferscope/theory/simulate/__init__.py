@@ -1,1 +1,6 @@
-"""."""
+"""Simulators: the solvable models of `data/problems`, trained many at a time, to check the closed forms of `theory`.
+
+Everything is float64 and batched over one leading axis (seeds x sizes x angles x parameters). Each element draws from its
+own generators, has its own step size and its own end, so its result does not depend on what else is in the batch, up
+to the summation order inside matrix products. Convergence is a status of every element.
+"""

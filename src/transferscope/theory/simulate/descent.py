@@ -1,0 +1,175 @@
+"""Gradient descent on many small models at once, each with its own step size and its own end.
+
+Every element of the batch is trained as if it were alone: its step size comes from its own curvature, it is tested for
+convergence at the same step numbers, and it leaves the batch (all its tensors are dropped) once it is done. Results
+therefore depend on the composition of the batch only through the summation order inside the matrix products.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from transferscope.errors import SettingsError
+from transferscope.theory.simulate.outcomes import StatusArray
+
+Weights = tuple[Tensor, ...]
+"""The layers of B models, each of shape (B, ...)."""
+
+OVERFLOW = 1e100
+"""Weights beyond this count as diverged."""
+
+
+@dataclass(frozen=True)
+class Slope:
+    """What one pass over the training objective says at the current weights.
+
+    Attributes:
+        gradient: One gradient per layer, each of the layer's shape (B, ...).
+        curvature: An upper bound of (or a good stand-in for) the largest curvature, shape (B,), above 0.
+        residual: A relative distance from a minimum, shape (B,): converged when it is below the tolerance.
+    """
+
+    gradient: Weights
+    curvature: Float[Tensor, "B"]
+    residual: Float[Tensor, "B"]
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """B training objectives that `descend` can go down."""
+
+    def slope(self, weights: Weights) -> Slope:
+        """Gradient, curvature and residual at `weights`."""
+        ...
+
+    def take(self, index: Int[Tensor, "K"]) -> "Objective":
+        """The objectives at `index`, for the weights at `index`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DescentSettings:
+    """How gradient flow is followed.
+
+    The step of an element is min(stability / curvature, movement * norm(weights) / norm(gradient)): the first bound
+    keeps it stable, the second keeps the discretisation error of the flow small (the drift of balancedness per step is
+    quadratic in the relative movement, so the error of the limit is linear in `movement`).
+
+    Attributes:
+        tolerance: Relative residual at which an element has converged, above 0.
+        max_steps: Steps after which an element is given up, at least 1.
+        stability: Step size in units of one over the curvature, above 0; below 2 for stability on a quadratic.
+        movement: Largest relative change of the weights in one step, above 0; infinite for plain curvature steps.
+        check_every: Steps between two tests for convergence, at least 1.
+
+    Raises:
+        SettingsError: A value is out of its range.
+    """
+
+    tolerance: float = 1e-7
+    max_steps: int = 200_000
+    stability: float = 1.0
+    movement: float = 0.005
+    check_every: int = 25
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        checks = {
+            "tolerance": self.tolerance > 0,
+            "max_steps": self.max_steps >= 1,
+            "stability": self.stability > 0,
+            "movement": self.movement > 0,
+            "check_every": self.check_every >= 1,
+        }
+        for name, fine in checks.items():
+            if not fine:
+                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; see DescentSettings for its range")
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where gradient descent ended, element by element.
+
+    Attributes:
+        weights: Final layers, each (B, ...); NaN or huge where the status is "non_finite".
+        status: "converged", "max_steps" or "non_finite" for each element, shape (B,).
+        steps: Steps taken, shape (B,).
+        residual: Relative residual at the end, shape (B,).
+    """
+
+    weights: Weights
+    status: StatusArray
+    steps: Int[np.ndarray, "B"]
+    residual: Float[np.ndarray, "B"]
+
+
+def descend(objective: Objective, start: Weights, settings: DescentSettings) -> Descent:
+    """Follow gradient descent from `start` until every element converged, diverged or ran out of steps.
+
+    Args:
+        objective: The B training objectives.
+        start: Initial layers, each (B, ...); left as they are.
+        settings: Step sizes and stopping.
+
+    Returns:
+        The end of each element.
+    """
+    final = tuple(layer.clone() for layer in start)
+    n_elements = len(start[0])
+    status = np.full(n_elements, "max_steps", dtype="<U16")
+    steps = np.full(n_elements, settings.max_steps)
+    residual = np.full(n_elements, np.nan)
+    active, weights = torch.arange(n_elements), start
+    for step in range(settings.max_steps + 1):
+        slope = objective.slope(weights)
+        if step % settings.check_every == 0 or step == settings.max_steps:
+            lost = _not_finite(weights, slope)
+            done = lost | (slope.residual <= settings.tolerance)
+            leaving = done if step < settings.max_steps else torch.ones_like(done)
+            if bool(leaving.any()):
+                where = active[leaving]
+                for target, layer in zip(final, weights, strict=True):
+                    target[where] = layer[leaving]
+                residual[where] = slope.residual[leaving]
+                steps[where] = step
+                status[active[done]] = "converged"
+                status[active[lost]] = "non_finite"
+                keep = torch.nonzero(~leaving).flatten()
+                if len(keep) == 0:
+                    break
+                active, objective = active[keep], objective.take(keep)
+                weights = tuple(layer[keep] for layer in weights)
+                slope = _take_slope(slope, keep)
+        weights = _move(weights, slope, settings)
+    return Descent(final, status, steps, residual)
+
+
+def norms(layers: Weights) -> Float[Tensor, "B"]:
+    """Euclidean norm of all layers of each element together, shape (B,)."""
+    return torch.stack([layer.flatten(1).square().sum(1) for layer in layers]).sum(0).sqrt()
+
+
+def per_element(factor: Float[Tensor, "B"], layer: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
+    """`layer` times one factor per element."""
+    return factor.view(-1, *[1] * (layer.ndim - 1)) * layer
+
+
+def _move(weights: Weights, slope: Slope, settings: DescentSettings) -> Weights:
+    rate = settings.stability / slope.curvature
+    if np.isfinite(settings.movement):
+        tiny = torch.finfo(torch.float64).tiny
+        rate = torch.minimum(rate, settings.movement * norms(weights) / (norms(slope.gradient) + tiny))
+    return tuple(layer - per_element(rate, g) for layer, g in zip(weights, slope.gradient, strict=True))
+
+
+def _not_finite(weights: Weights, slope: Slope) -> Bool[Tensor, "B"]:
+    size = norms(weights) + norms(slope.gradient)
+    return ~torch.isfinite(size) | (size > OVERFLOW) | ~torch.isfinite(slope.residual)
+
+
+def _take_slope(slope: Slope, keep: Int[Tensor, "K"]) -> Slope:
+    return Slope(tuple(g[keep] for g in slope.gradient), slope.curvature[keep], slope.residual[keep])

@@ -1,0 +1,103 @@
+"""Least-squares objectives in the eigenbasis of their own inputs: what makes descent independent of the sample size.
+
+The training loss of any model that is linear in its inputs depends on the data only through G = X'X/n and b = X'y/n,
+and gradient descent is equivariant under rotations of the inputs. So each data set is rotated once into the eigenbasis
+of its G; a step then costs O(d) instead of O(n d) or O(d^2), and data sets of any size share one tensor.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transferscope.errors import DataError
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """B losses (1/2) beta'G beta - b'beta, each in the eigenbasis of its G.
+
+    Attributes:
+        basis: Orthonormal eigenvectors of G as columns, shape (B, d, d).
+        spectrum: Eigenvalues of G, at least 0, shape (B, d); exactly 0 outside the row space of the data.
+        cross: b in the eigenbasis, shape (B, d).
+    """
+
+    basis: Float[Tensor, "B d d"]
+    spectrum: Float[Tensor, "B d"]
+    cross: Float[Tensor, "B d"]
+
+    def take(self, index: Int[Tensor, "K"]) -> "LeastSquares":
+        """The losses at `index`."""
+        return LeastSquares(self.basis[index], self.spectrum[index], self.cross[index])
+
+    def rotate(self, vectors: Float[Tensor, "B d *k"]) -> Float[Tensor, "B d *k"]:
+        """Vectors (or matrices with d rows) in the eigenbasis."""
+        return torch.einsum("bij,bi...->bj...", self.basis, vectors)
+
+    def rotate_back(self, vectors: Float[Tensor, "B d *k"]) -> Float[Tensor, "B d *k"]:
+        """The inverse of `rotate`."""
+        return torch.einsum("bij,bj...->bi...", self.basis, vectors)
+
+    def minimum_norm(self) -> Float[Tensor, "B d"]:
+        """The minimiser of least norm, X^+ y, in the original coordinates."""
+        safe = torch.where(self.spectrum > 0, self.spectrum, torch.inf)
+        return self.rotate_back(self.cross / safe)
+
+
+def from_samples(
+    inputs: Float[Tensor, "B n d"], labels: Float[Tensor, "B n"], counts: Int[Tensor, "B"] | None = None
+) -> LeastSquares:
+    """The training losses (1/2n) norm(X beta - y)^2 of B data sets.
+
+    Args:
+        inputs: Samples in rows; data sets smaller than n have zero rows below their own.
+        labels: Labels, zero in the rows that are padding.
+        counts: Samples of each data set, at least 1; None when there is no padding.
+
+    Returns:
+        The losses.
+
+    Raises:
+        DataError: A count below 1 or above n.
+    """
+    n_rows = inputs.shape[1]
+    sizes = torch.full((len(inputs),), n_rows) if counts is None else counts
+    if len(sizes) and (int(sizes.min()) < 1 or int(sizes.max()) > n_rows):
+        raise DataError(f"counts run from {int(sizes.min())} to {int(sizes.max())}; expected 1 to {n_rows} samples")
+    per_sample = 1 / sizes.to(inputs.dtype)
+    gram = torch.einsum("bni,bnj->bij", inputs, inputs) * per_sample[:, None, None]
+    cross = torch.einsum("bni,bn->bi", inputs, labels) * per_sample[:, None]
+    return from_moments(gram, cross, rank=sizes)
+
+
+def from_moments(
+    gram: Float[Tensor, "B d d"], cross: Float[Tensor, "B d"], *, rank: Int[Tensor, "B"] | None = None
+) -> LeastSquares:
+    """The losses (1/2) beta'G beta - b'beta for given G and b; the population loss when they are expectations.
+
+    Args:
+        gram: G, symmetric and positive semi-definite.
+        cross: b, in the column space of G.
+        rank: An upper bound of the rank of each G: smaller eigenvalues are rounding and set to 0; None for full rank.
+
+    Returns:
+        The losses.
+    """
+    d = gram.shape[-1]
+    spectrum, basis = torch.linalg.eigh(gram)
+    largest = spectrum[:, -1:]
+    order = torch.arange(d, 0, -1)  # 1 for the largest eigenvalue
+    inside = spectrum > d * torch.finfo(gram.dtype).eps * largest
+    if rank is not None:
+        inside &= order <= rank[:, None]
+    rotated = torch.einsum("bij,bi->bj", basis, cross)
+    return LeastSquares(basis, torch.where(inside, spectrum, 0.0), torch.where(inside, rotated, 0.0))
+
+
+def isotropic_population(teacher: Float[Tensor, "B d"]) -> LeastSquares:
+    """The population losses for inputs N(0, I_d) and a linear teacher: G = I, b = theta."""
+    n_elements, d = teacher.shape
+    basis = torch.eye(d, dtype=teacher.dtype).expand(n_elements, d, d)
+    return LeastSquares(basis, torch.ones_like(teacher), teacher)

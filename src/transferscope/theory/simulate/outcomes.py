@@ -1,0 +1,75 @@
+"""What a batch of simulations gives back, and its means with standard errors."""
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from transferscope.errors import DataError
+from transferscope.records import Estimate, Status
+
+StatusArray = Shaped[np.ndarray, "..."]
+"""One `records.Status` per element, as a NumPy array of text."""
+
+USABLE = ("ok", "converged")
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The risk of every element of a batch, with how it came about.
+
+    Attributes:
+        risk: Excess population risk (squared error without the noise floor), shape (B,); NaN
+            where the status is "non_finite"; not the limit where it is "max_steps".
+        status: "converged", "max_steps" or "non_finite" (or "ok" for a direct solve), shape (B,).
+        steps: Steps of gradient descent, shape (B,); 0 for a direct solve.
+    """
+
+    risk: Float[np.ndarray, "B"]
+    status: StatusArray
+    steps: Int[np.ndarray, "B"]
+
+    def __post_init__(self) -> None:
+        """Hide risks that are no numbers."""
+        object.__setattr__(self, "risk", np.where(self.status == "non_finite", np.nan, self.risk))
+
+    def means(self, n_seeds: int) -> tuple[Estimate, ...]:
+        """Mean risk of each run of `n_seeds` consecutive elements (the seed must vary fastest).
+
+        Args:
+            n_seeds: Elements per group, at least 1 and a divisor of B.
+
+        Returns:
+            One estimate per group; see `mean_estimate`.
+
+        Raises:
+            DataError: B is no multiple of `n_seeds`.
+        """
+        if n_seeds < 1 or len(self.risk) % n_seeds:
+            raise DataError(
+                f"{len(self.risk)} outcomes were to be grouped by {n_seeds} seeds; give a divisor of the number of outcomes"
+            )
+        groups = self.risk.reshape(-1, n_seeds), self.status.reshape(-1, n_seeds)
+        return tuple(mean_estimate(risk, status) for risk, status in zip(*groups, strict=True))
+
+
+def mean_estimate(values: Float[np.ndarray, "S"], status: StatusArray) -> Estimate:
+    """Mean and standard error of independent simulated values.
+
+    Args:
+        values: One number per seed.
+        status: How each came about.
+
+    Returns:
+        The mean over the usable values with its standard error (None for a single one). The status is "converged" when
+        all are usable, and otherwise that of the first value that is not: a mean over survivors only is biased.
+    """
+    usable = np.isin(status, USABLE)
+    failed = status[~usable]
+    n = int(usable.sum())
+    overall = cast(Status, str(failed[0]) if len(failed) else "converged")
+    if n == 0:
+        return Estimate(float("nan"), None, 0, overall)
+    stderr = float(values[usable].std(ddof=1) / np.sqrt(n)) if n > 1 else None
+    return Estimate(float(values[usable].mean()), stderr, n, overall)
