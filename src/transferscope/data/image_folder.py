@@ -44,7 +44,11 @@ def load_image_folder(path: Path, *, resize: int | None, test_share: float | Non
     names = _sub_folders(path)
     if {"train", "test"} <= set(names):
         if test_share is not None or len(names) > 2:
-            seen = "test_share was given" if test_share is not None else f"it also has {', '.join(names)}"
+            seen = (
+                "test_share was given"
+                if test_share is not None
+                else f"it also has {', '.join(set(names) - {'train', 'test'})}"
+            )
             raise DataError(f"{path} has the sub-folders train and test, and {seen}; keep one way to split it")
         return _read_split(path, resize)
     files = _list_files(path, names)

@@ -2,6 +2,7 @@
 
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -28,21 +29,22 @@ def load_npz(path: Path) -> Parts:
         DataError: An array is missing, holds objects, or has a shape or type that fits nothing.
     """
     arrays = _read_arrays(path)
-    train, test = RawPart(arrays["x_train"], arrays["y_train"]), RawPart(arrays["x_test"], arrays["y_test"])
-    for part, given in (("train", train), ("test", test)):
-        if given.inputs.ndim == 0 or given.labels.ndim == 0 or len(given.inputs) != len(given.labels):
+    for part in ("train", "test"):
+        inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
+        if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):
             raise DataError(
-                f"{path}: x_{part} has shape {given.inputs.shape} and y_{part} {given.labels.shape}; "
+                f"{path}: x_{part} has shape {inputs.shape} and y_{part} {labels.shape}; "
                 "expected one label for each input"
             )
-        if len(given.inputs) == 0:
-            raise DataError(f"{path}: x_{part} has shape {given.inputs.shape}; expected at least one example")
+        if len(inputs) == 0:
+            raise DataError(f"{path}: x_{part} has shape {inputs.shape}; expected at least one example")
+    train, test = RawPart(arrays["x_train"], arrays["y_train"]), RawPart(arrays["x_test"], arrays["y_test"])
     return to_parts(train, test, name=str(path))
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     try:
-        with _open(path) as archive:
+        with path.open("rb") as stream, _open(stream, path) as archive:
             missing = [key for key in KEYS if key not in archive]
             if missing:
                 raise DataError(
@@ -54,9 +56,9 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
         raise CorruptDataError(f"{path} cannot be read as an .npz file ({error}); get or write it again") from error
 
 
-def _open(path: Path) -> "np.lib.npyio.NpzFile":
+def _open(stream: BinaryIO, path: Path) -> "np.lib.npyio.NpzFile":
     try:
-        archive = np.load(path, allow_pickle=False)
+        archive = np.load(stream, allow_pickle=False)
     except ValueError as error:
         raise CorruptDataError(f"{path} is no .npz file; write one with numpy.savez_compressed") from error
     if not isinstance(archive, np.lib.npyio.NpzFile):

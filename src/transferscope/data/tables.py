@@ -118,12 +118,13 @@ def _features(table: pd.DataFrame, settings: TableSettings, path: Path) -> np.nd
                 f"{path}: column {column!r} holds {seen[0] if seen else 'nothing'!r}; expected numbers: encode it as "
                 f"numbers or leave it out with drop={column}"
             )
-    _refuse_missing(features, path)
+    remedy = "fill them, remove those rows, or leave the column out with drop={}"
+    _refuse_missing(features, path, what="column", remedy=remedy)
     return features.to_numpy(dtype=np.float32)
 
 
 def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
-    _refuse_missing(labels, path)
+    _refuse_missing(labels, path, what="label column", remedy="remove those rows")
     if kind == "classification":
         if labels.shape[1] > 1:
             raise DataError(f"{path}: classes need one label column; {', '.join(map(str, labels.columns))} were given")
@@ -161,14 +162,14 @@ def _same_columns(table: pd.DataFrame, other: pd.DataFrame, path: Path) -> Seque
     return list(table.columns)
 
 
-def _refuse_missing(columns: pd.DataFrame, path: Path) -> None:
-    values = columns.isna() | columns.isin([np.inf, -np.inf])
-    for column in columns.columns:
-        if values[column].any():
-            row = int(np.flatnonzero(values[column].to_numpy())[0])
+def _refuse_missing(columns: pd.DataFrame, path: Path, *, what: str, remedy: str) -> None:
+    for name in columns.columns:
+        column = columns[name]
+        missing = (column.isna() | column.isin([np.inf, -np.inf])).to_numpy()
+        if missing.any():
             raise DataError(
-                f"{path}: column {column!r} has no finite value in {int(values[column].sum())} of {len(columns)} rows "
-                f"(first: row {row + 1}); fill them, remove those rows, or leave the column out with drop={column}"
+                f"{path}: {what} {name!r} has no finite value in {missing.sum()} of {len(column)} rows "
+                f"(first: row {np.flatnonzero(missing)[0] + 1}); {remedy.format(name)}"
             )
 
 

@@ -19,7 +19,7 @@ _FOLDER = "cifar-10-batches-py"
 _SHAPE = (3, 32, 32)
 
 
-def _decode(files: Mapping[str, Path], *, seed: int) -> Parts:
+def _decode(files: Mapping[str, Path], seed: int) -> Parts:
     path = files[_ARCHIVE]
     try:
         with tarfile.open(path, "r:gz") as archive:

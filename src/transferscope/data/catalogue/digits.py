@@ -15,7 +15,7 @@ _TEST_SHARE = 0.2
 _BRIGHTEST = 16
 
 
-def _decode(files: Mapping[str, Path], *, seed: int) -> Parts:
+def _decode(files: Mapping[str, Path], seed: int) -> Parts:
     from sklearn.datasets import load_digits
 
     bundle = load_digits()

@@ -1,30 +1,15 @@
 """What the catalogue says about a data set."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from transferscope.data.arrays import Parts
 
-
-class Decoder(Protocol):
-    """Reads the original files of a data set."""
-
-    def __call__(self, files: Mapping[str, Path], *, seed: int) -> Parts:
-        """Decode the files.
-
-        Args:
-            files: Where each `RemoteFile.name` of the entry lies.
-            seed: Seed of the split, for a data set that comes without one; the others do not read it.
-
-        Returns:
-            The training and the test set.
-
-        Raises:
-            CorruptDataError: A file is not what it should be.
-        """
-        ...
+Decoder = Callable[[Mapping[str, Path], int], Parts]
+"""Reads the original files of a data set: takes where each `RemoteFile.name` lies, and the seed of the split for a data
+set that comes without one; returns the training and the test set. Raises CorruptDataError for a file that is not what
+it should be."""
 
 
 @dataclass(frozen=True, slots=True)

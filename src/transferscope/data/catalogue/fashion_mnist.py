@@ -10,7 +10,7 @@ from transferscope.data.catalogue.idx import decode_idx, idx_files
 _CLASSES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
 
 
-def _decode(files: Mapping[str, Path], *, seed: int) -> Parts:
+def _decode(files: Mapping[str, Path], seed: int) -> Parts:
     return decode_idx(files, _CLASSES)
 
 

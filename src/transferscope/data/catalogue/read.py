@@ -32,7 +32,7 @@ def read_entry(entry: CatalogueEntry, *, seed: int) -> Dataset:
         (path,) = location.files.values()
         parts = _with_class_names(load_npz(path), entry.classes, path)
     else:
-        parts = entry.decode(location.files, seed=seed)
+        parts = entry.decode(location.files, seed)
     return Dataset(entry.name, parts.train, parts.test, _provenance(entry, location))
 
 

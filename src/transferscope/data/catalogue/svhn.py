@@ -15,7 +15,7 @@ _CLASSES = tuple("0123456789")
 _HOME = "http://ufldl.stanford.edu/housenumbers/"
 
 
-def _decode(files: Mapping[str, Path], *, seed: int) -> Parts:
+def _decode(files: Mapping[str, Path], seed: int) -> Parts:
     return Parts(_read(files["train_32x32.mat"]), _read(files["test_32x32.mat"]))
 
 

@@ -15,7 +15,7 @@ _HOME = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 _SIDE = 16
 
 
-def _decode(files: Mapping[str, Path], *, seed: int) -> Parts:
+def _decode(files: Mapping[str, Path], seed: int) -> Parts:
     return Parts(_read(files["usps.bz2"]), _read(files["usps.t.bz2"]))
 
 

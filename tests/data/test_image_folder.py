@@ -1,0 +1,161 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from transferscope.data.arrays import Parts
+from transferscope.data.image_folder import load_image_folder
+from transferscope.errors import CorruptDataError, DataError
+
+
+def picture(path: Path, value: int = 7, size: tuple[int, int] = (6, 4), mode: str = "L") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size, value).save(path)
+    return path
+
+
+def fill(path: Path, classes: tuple[str, ...] = ("cat", "dog"), n: int = 4) -> None:
+    for label, name in enumerate(classes):
+        for i in range(n):
+            picture(path / name / f"{i}.png", value=10 * label + i)
+
+
+def load(path: Path, resize: int | None = None, test_share: float | None = None) -> Parts:
+    return load_image_folder(path, resize=resize, test_share=test_share, seed=0)
+
+
+def test_a_sub_folder_is_a_class(tmp_path: Path) -> None:
+    fill(tmp_path, ("dog", "<i>cat & co"))
+    parts = load(tmp_path, test_share=0.25)
+    assert parts.train.classes == ("<i>cat & co", "dog")
+    assert parts.train.inputs.shape == (6, 1, 4, 6)
+    assert parts.test.class_counts().tolist() == [1, 1]
+
+
+def test_pixels_and_labels_belong_together(tmp_path: Path) -> None:
+    fill(tmp_path)
+    parts = load(tmp_path)
+    for examples in (parts.train, parts.test):
+        assert np.array_equal(examples.inputs[:, 0, 0, 0] // 10, examples.labels)
+
+
+def test_train_and_test_sub_folders_are_the_split(tmp_path: Path) -> None:
+    fill(tmp_path / "train", ("a", "b", "c"))
+    fill(tmp_path / "test", ("b", "c"), n=2)
+    parts = load(tmp_path)
+    assert (len(parts.train), parts.test.labels.tolist()) == (12, [1, 1, 2, 2])
+    assert parts.test.classes == ("a", "b", "c")
+
+
+def test_other_files_are_passed_over(tmp_path: Path) -> None:
+    fill(tmp_path)
+    (tmp_path / "cat" / "notes.txt").write_text("seen")
+    (tmp_path / "cat" / "._0.png").write_text("seen")
+    (tmp_path / ".git").mkdir()
+    assert len(load(tmp_path).train) == 6
+
+
+def test_one_colour_image_makes_all_of_them_colour(tmp_path: Path) -> None:
+    fill(tmp_path)
+    Image.new("RGB", (6, 4), (1, 2, 3)).save(tmp_path / "cat" / "red.png")
+    Image.new("RGBA", (6, 4), (1, 2, 3, 0)).save(tmp_path / "dog" / "clear.png")
+    Image.new("P", (6, 4), 0).save(tmp_path / "dog" / "palette.gif")
+    parts = load(tmp_path)
+    assert parts.train.input_shape == (3, 4, 6)
+    colours = {tuple(image[:, 0, 0]) for image in (*parts.train.inputs, *parts.test.inputs)}
+    assert (1, 2, 3) in colours
+    assert (10, 10, 10) in colours
+
+
+def test_photographs_are_turned_upright(tmp_path: Path) -> None:
+    fill(tmp_path)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # orientation: turn by 90 degrees
+    Image.new("L", (4, 6)).save(tmp_path / "cat" / "turned.jpg", exif=exif)
+    assert load(tmp_path).train.input_shape == (1, 4, 6)
+
+
+def test_images_of_mixed_size_are_refused_or_resized(tmp_path: Path) -> None:
+    fill(tmp_path)
+    odd = picture(tmp_path / "dog" / "odd.png", size=(9, 5))
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == (
+        f"images differ in size: {tmp_path}/cat/0.png has 6 x 4 pixels and {odd} 9 x 5; "
+        "write ?resize=32 after the folder to bring all to 32 x 32"
+    )
+    assert load(tmp_path, resize=8).train.input_shape == (1, 8, 8)
+
+
+def test_a_broken_image_is_named(tmp_path: Path) -> None:
+    fill(tmp_path)
+    whole = (tmp_path / "cat" / "1.png").read_bytes()
+    broken = tmp_path / "cat" / "2.png"
+    for content in (b"no image", b"", whole[:40]):
+        broken.write_bytes(content)
+        with pytest.raises(CorruptDataError) as caught:
+            load(tmp_path)
+        assert str(caught.value).startswith(f"{broken} cannot be read as an image (")
+        assert str(caught.value).endswith("); mend or remove it")
+
+
+@pytest.mark.parametrize("limit", [10, 20])
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    fill(tmp_path)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+    with pytest.raises(DataError, match=r"0\.png unpacks to more pixels than any picture has \(.+\); remove it$"):
+        load(tmp_path)
+
+
+def test_deep_pixels_are_refused(tmp_path: Path) -> None:
+    fill(tmp_path)
+    deep = tmp_path / "cat" / "deep.png"
+    Image.fromarray(np.full((4, 6), 1000, np.uint16)).save(deep)
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == f"{deep} has pixels of more than 8 bits (I;16); save it with 8 bits"
+
+
+def test_folders_that_hold_nothing_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == f"{tmp_path} has no sub-folders; expected one of images per class"
+    fill(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == f"{tmp_path}/empty holds no images; add some or remove the folder"
+    with pytest.raises(DataError) as caught:
+        load(tmp_path / "cat" / "0.png")
+    assert str(caught.value) == (
+        f"{tmp_path}/cat/0.png is no folder; expected one with a sub-folder of images per class"
+    )
+
+
+def test_splits_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    fill(tmp_path / "train")
+    fill(tmp_path / "test", ("cat", "Dog"))
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: test has the class 'Dog', which train has not; give both the same classes"
+    )
+    with pytest.raises(DataError) as caught:
+        load(tmp_path, test_share=0.1)
+    assert str(caught.value) == (
+        f"{tmp_path} has the sub-folders train and test, and test_share was given; keep one way to split it"
+    )
+    fill(tmp_path / "val")
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path} has the sub-folders train and test, and it also has val; keep one way to split it"
+    )
+
+
+def test_a_class_with_one_image_cannot_be_split(tmp_path: Path) -> None:
+    fill(tmp_path)
+    picture(tmp_path / "lone" / "0.png")
+    with pytest.raises(DataError, match="^class 'lone' has one example; a split into training and test needs two"):
+        load(tmp_path)

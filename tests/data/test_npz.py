@@ -1,0 +1,178 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transferscope.data.npz import load_npz
+from transferscope.errors import CorruptDataError, DataError
+
+RNG = np.random.default_rng(0)
+
+
+def write(path: Path, **changes: Any) -> Path:
+    """A file of 6 + 3 grey images of 4 x 5 pixels with labels 0..2, with some arrays replaced or (None) left out."""
+    arrays: dict[str, Any] = {
+        "x_train": RNG.integers(0, 256, (6, 4, 5), dtype=np.uint8),
+        "y_train": np.array([0, 1, 2, 0, 1, 2]),
+        "x_test": RNG.integers(0, 256, (3, 4, 5), dtype=np.uint8),
+        "y_test": np.array([2, 1, 0]),
+        **changes,
+    }
+    file = path / "own.npz"
+    np.savez(file, **{key: value for key, value in arrays.items() if value is not None})
+    return file
+
+
+def images(*shape: int, dtype: str = "uint8") -> dict[str, np.ndarray]:
+    return {f"x_{part}": np.ones((n, *shape), dtype) for part, n in (("train", 6), ("test", 3))}
+
+
+def labels(*values: Any) -> dict[str, np.ndarray]:
+    return {"y_train": np.array(values), "y_test": np.array(values[:3])}
+
+
+def test_grey_images_become_one_channel(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    parts = load_npz(file)
+    assert parts.train.inputs.shape == (6, 1, 4, 5)
+    with np.load(file) as raw:
+        assert np.array_equal(parts.test.inputs[:, 0], raw["x_test"])
+    assert parts.train.classes == ("0", "1", "2")
+    assert parts.test.labels.tolist() == [2, 1, 0]
+    assert parts.test.labels.dtype == np.int64
+
+
+def test_colour_is_found_in_front_and_behind(tmp_path: Path) -> None:
+    last = RNG.integers(0, 256, (6, 8, 9, 3), dtype=np.uint8)
+    behind = load_npz(write(tmp_path, **images(8, 9, 3) | {"x_train": last})).train.inputs
+    front = load_npz(write(tmp_path, **images(3, 8, 9) | {"x_train": np.moveaxis(last, 3, 1)})).train.inputs
+    assert behind.shape == (6, 3, 8, 9)
+    assert np.array_equal(behind, front)
+    assert behind[1, 2, 3, 4] == last[1, 3, 4, 2]
+
+
+def test_vectors_become_float32(tmp_path: Path) -> None:
+    parts = load_npz(write(tmp_path, **images(7, dtype="int64")))
+    assert parts.train.inputs.dtype == np.float32
+    assert parts.train.input_shape == (7,)
+
+
+@pytest.mark.parametrize(("dtype", "value", "expected"), [("float64", 0.5, 0.5), ("int32", 200, 200), ("bool", 1, 255)])
+def test_pixels_keep_their_meaning(tmp_path: Path, dtype: str, value: float, expected: float) -> None:
+    given = {key: (array * value).astype(dtype) for key, array in images(4, 5).items()}
+    inputs = load_npz(write(tmp_path, **given)).train.inputs
+    assert inputs.dtype == (np.float32 if dtype == "float64" else np.uint8)
+    assert (inputs == expected).all()
+
+
+def test_any_whole_numbers_and_texts_are_classes(tmp_path: Path) -> None:
+    numbers = load_npz(write(tmp_path, **labels(10, -1, 10, 7, 7, -1))).train
+    assert (numbers.classes, numbers.labels.tolist()) == (("-1", "7", "10"), [2, 0, 2, 1, 1, 0])
+    texts = load_npz(write(tmp_path, **labels("b", "a<br>", "b", "b", "b", "b"))).train
+    assert (texts.classes, texts.labels.tolist()) == (("a<br>", "b"), [1, 0, 1, 1, 1, 1])
+
+
+def test_floating_point_labels_are_regression(tmp_path: Path) -> None:
+    one = load_npz(write(tmp_path, **labels(0.5, 1, 2, 3, 4, 5))).train
+    assert (one.kind, one.labels.shape, one.labels.dtype) == ("regression", (6, 1), np.float32)
+    two = load_npz(write(tmp_path, y_train=np.zeros((6, 2)), y_test=np.ones((3, 2)))).test
+    assert two.n_outputs == 2
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    (
+        {"y_train": None, "x_test": None},
+        "FILE has no y_train and no x_test; expected the arrays x_train, y_train, x_test, y_test, "
+        "and it holds x_train, y_test",
+    ),
+    (
+        {"x_train": np.array([np.zeros((2, 2)), np.zeros((3, 3))] * 3, dtype=object)},
+        "FILE: x_train is an array of objects, which is never unpickled; save plain numbers or text "
+        "(images of one size, labels of one type)",
+    ),
+    (
+        {"y_test": np.zeros(4, np.int64)},
+        "FILE: x_test has shape (3, 4, 5) and y_test (4,); expected one label for each input",
+    ),
+    (
+        {"x_train": np.zeros((0, 4, 5), np.uint8), "y_train": np.zeros(0, np.int64)},
+        "FILE: x_train has shape (0, 4, 5); expected at least one example",
+    ),
+    (
+        images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), 255.0)},
+        "FILE: pixels have type float64 and run from 255.0 to 255.0; expected floating-point pixels in [0, 1]",
+    ),
+    (
+        {"x_train": np.full((6, 4, 5), -1)},
+        "FILE: pixels have type int64 and run from -1 to -1; expected whole pixels in 0..255",
+    ),
+    (
+        {"x_train": np.array([["a"]] * 6)},
+        "FILE: inputs have type <U1; expected numbers",
+    ),
+    (
+        images(8, 8, 9),
+        "FILE: inputs have shape (6, 8, 8, 9); expected images with 4 channels at most, either second (N, C, H, W) "
+        "or last (N, H, W, C)",
+    ),
+    (
+        {"x_train": np.zeros(6)},
+        "FILE: inputs have shape (6,); expected vectors (N, D), grey images (N, H, W), "
+        "or colour images (N, H, W, C) or (N, C, H, W)",
+    ),
+    (
+        {"y_test": np.array([0, 1, 3])},
+        "FILE: the test labels hold '3', which no training example has; the training labels are 0, 1, 2",
+    ),
+    (
+        {"y_train": np.eye(6, dtype=int), "y_test": np.eye(3, dtype=int)},
+        "FILE: class labels have shape (6, 6); expected one label for each input (N,), or floating-point numbers "
+        "(N, n_outputs) for regression",
+    ),
+    (
+        {"x_train": np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 1.0), "x_test": np.zeros((3, 3))},
+        "inputs hold NaN or infinity in 1 of 6 examples (first: 2); drop or fill those examples",
+    ),
+    (
+        {"x_train": np.full((6, 4, 5), np.nan)},
+        "inputs hold NaN or infinity in 6 of 6 examples (first: 0); drop or fill those examples",
+    ),
+    (
+        {"y_train": np.array([0.1, 1, 2, np.nan, 3, 4]), "y_test": np.zeros(3)},
+        "regression labels hold NaN or infinity; drop those examples",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD)
+def test_arrays_that_fit_nothing_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    file = write(tmp_path, **changes)
+    with pytest.raises(DataError) as caught:
+        load_npz(file)
+    assert str(caught.value) == message.replace("FILE", str(file))
+
+
+def test_a_file_that_is_no_archive_is_corrupt(tmp_path: Path) -> None:
+    text, single = tmp_path / "a.npz", tmp_path / "b.npy"
+    text.write_text("x_train")
+    np.save(single, np.zeros(3))
+    with pytest.raises(CorruptDataError) as caught:
+        load_npz(text)
+    assert str(caught.value) == f"{text} is no .npz file; write one with numpy.savez_compressed"
+    with pytest.raises(CorruptDataError) as caught:
+        load_npz(single)
+    assert str(caught.value) == (
+        f"{single} holds a single array; expected an .npz file with x_train, y_train, x_test, y_test"
+    )
+
+
+def test_a_truncated_or_damaged_archive_is_corrupt(tmp_path: Path) -> None:
+    whole = write(tmp_path).read_bytes()
+    damaged = bytearray(whole)
+    damaged[200] ^= 0xFF
+    for content in (whole[: len(whole) // 2], bytes(damaged)):
+        file = tmp_path / "bad.npz"
+        file.write_bytes(content)
+        with pytest.raises(CorruptDataError, match=r"bad\.npz cannot be read as an \.npz file"):
+            load_npz(file)

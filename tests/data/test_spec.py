@@ -1,0 +1,78 @@
+import pytest
+
+from transferscope.data.spec import DataSpec, parse_spec
+from transferscope.errors import SettingsError, UnknownNameError
+
+
+def test_a_bare_name_has_no_path_and_no_options() -> None:
+    assert parse_spec("mnist") == DataSpec("mnist", "mnist")
+
+
+def test_options_may_repeat_and_hold_any_character() -> None:
+    spec = parse_spec("csv:my houses.csv?label=a%26b=c&label=price in €&drop=100%25")
+    assert (spec.kind, spec.path) == ("csv", "my houses.csv")
+    assert spec.options == {"label": ("a&b=c", "price in €"), "drop": ("100%",)}
+
+
+def test_the_last_question_mark_starts_the_options() -> None:
+    outer = parse_spec("half-images:folder:photos?resize=32?parts=AB")
+    assert (outer.kind, outer.path, outer.options) == (
+        "half-images",
+        "folder:photos?resize=32",
+        {"parts": ("AB",)},
+    )
+    assert parse_spec(outer.path).options == {"resize": ("32",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' names no data; expected a name such as 'mnist' or 'npz:PATH'"),
+        (":x", "':x' names no data; expected a name such as 'mnist' or 'npz:PATH'"),
+        (
+            "csv:a.csv?label",
+            "'csv:a.csv?label' has the option 'label'; expected key=value, as in 'csv:PATH?label=COLUMN'",
+        ),
+    ],
+)
+def test_what_is_no_name_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_spec(text)
+    assert str(caught.value) == message
+
+
+def test_options_are_read_by_type() -> None:
+    spec = parse_spec("x?n=3&share=0.25&pose=-1&word=yes")
+    assert (spec.integer("n"), spec.share("share"), spec.number("pose")) == (3, 0.25, -1.0)
+    assert spec.choice("word", ("yes", "no")) == "yes"
+    assert (spec.integer("m"), spec.share("m"), spec.number("m"), spec.choice("m", ("a",)), spec.one("m")) == (
+        None,
+    ) * 5
+
+
+def test_a_wrong_value_is_refused() -> None:
+    spec = parse_spec("x?n=3&n=4&zero=0&share=1.5&word=yse")
+    errors = {
+        "'x?n=3&n=4&zero=0&share=1.5&word=yse' gives 'n' 2 times; give it once": lambda: spec.one("n"),
+        f"{spec.text!r} has zero = '0'; expected a whole number of at least 1": lambda: spec.integer("zero"),
+        f"{spec.text!r} has share = 1.5; expected a number between 0 and 1, as in 0.2": lambda: spec.share("share"),
+        f"{spec.text!r} has word = 'yse'; expected a number": lambda: spec.number("word"),
+        "unknown word of x 'yse': did you mean 'yes'? known are no, yes": lambda: spec.choice("word", ("yes", "no")),
+    }
+    for message, act in errors.items():
+        with pytest.raises(SettingsError) as caught:
+            act()
+        assert str(caught.value) == message
+
+
+def test_an_unknown_option_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        parse_spec("folder:photos?rezise=32").allow(("resize", "test_share"))
+    assert str(caught.value) == (
+        "unknown option of folder 'rezise': did you mean 'resize'? known are resize, test_share"
+    )
+
+
+def test_a_kind_without_options_says_so() -> None:
+    with pytest.raises(SettingsError, match=r"^'mnist\?x=1' has the option 'x'; mnist takes no options$"):
+        parse_spec("mnist?x=1").allow(())

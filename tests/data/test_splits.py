@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transferscope.data.splits import few_shot, folds, split_off_test
+from transferscope.data.task import LabelledSet
+from transferscope.errors import DataError
+
+steady = settings(deadline=None, max_examples=50, derandomize=True)
+COUNTS = st.lists(st.integers(1, 40), min_size=1, max_size=8)
+
+
+def with_counts(counts: list[int]) -> LabelledSet:
+    """Examples whose only input is their position, in shuffled class order."""
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    inputs = np.arange(len(labels), dtype=np.float32)[:, None]
+    return LabelledSet(inputs, labels, tuple(f"class {i}" for i in range(len(counts))))
+
+
+def regression(n: int) -> LabelledSet:
+    inputs = np.arange(n, dtype=np.float32)[:, None]
+    return LabelledSet(inputs, inputs / 2)
+
+
+def positions(examples: LabelledSet) -> list[int]:
+    return [int(value) for value in examples.inputs[:, 0]]
+
+
+@steady
+@given(COUNTS, st.integers(0, 5))
+def test_small_subsets_are_contained_in_larger_ones(counts: list[int], seed: int) -> None:
+    train = with_counts(counts)
+    whole = positions(few_shot(train, len(train), seed=seed))
+    assert sorted(whole) == list(range(len(train)))
+    for n in {1, len(counts), len(train) // 3 + 1, len(train) // 2 + 1}:
+        assert positions(few_shot(train, n, seed=seed)) == whole[:n]
+
+
+@steady
+@given(COUNTS, st.integers(0, 5))
+def test_class_counts_are_within_one_of_their_share(counts: list[int], seed: int) -> None:
+    train = with_counts(counts)
+    whole = few_shot(train, len(train), seed=seed)
+    sizes = np.array(counts)
+    for n in range(1, len(train) + 1):
+        taken = np.bincount(whole.labels[:n], minlength=len(counts))
+        share = n * sizes / len(train)
+        assert (taken <= np.maximum(1, np.ceil(share))).all()
+        if n >= len(counts):
+            assert taken.min() >= 1
+        if n * sizes.min() >= len(train):
+            assert (np.abs(taken - share) < 1).all(), (n, taken, share)
+
+
+def test_which_classes_come_first_depends_on_the_seed() -> None:
+    train = with_counts([20] * 5)
+    assert len({int(few_shot(train, 1, seed=seed).labels[0]) for seed in range(40)}) == 5
+
+
+def test_the_same_seed_gives_the_same_subset_and_another_seed_another() -> None:
+    train = with_counts([50, 50])
+    first, again, other = (positions(few_shot(train, 20, seed=seed)) for seed in (3, 3, 4))
+    assert first == again
+    assert set(first) != set(other)
+
+
+def test_a_class_of_the_list_that_does_not_occur_is_left_out() -> None:
+    train = LabelledSet(np.zeros((4, 1), np.float32), np.array([0, 0, 2, 2]), ("a", "b", "c"))
+    assert few_shot(train, 2, seed=0).class_counts().tolist() == [1, 0, 1]
+
+
+def test_regression_subsets_are_nested_too() -> None:
+    train = regression(30)
+    small, large = (positions(few_shot(train, n, seed=1)) for n in (7, 20))
+    assert large[:7] == small
+    assert len(set(large)) == 20
+
+
+@pytest.mark.parametrize("n", [0, 11])
+def test_more_labels_than_there_are_is_refused(n: int) -> None:
+    with pytest.raises(DataError, match=f"^{n} labelled examples were asked for; there are 10: ask for 1 to 10$"):
+        few_shot(with_counts([5, 5]), n, seed=0)
+
+
+@steady
+@given(st.lists(st.integers(2, 30), min_size=1, max_size=6), st.floats(0.01, 0.99), st.integers(0, 3))
+def test_every_class_is_on_both_sides_of_a_split(counts: list[int], share: float, seed: int) -> None:
+    parts = split_off_test(with_counts(counts), share, seed=seed)
+    assert parts.train.class_counts().min() >= 1
+    assert parts.test.class_counts().min() >= 1
+    assert sorted(positions(parts.train) + positions(parts.test)) == list(range(sum(counts)))
+
+
+def test_a_split_has_the_share_that_was_asked_for() -> None:
+    parts = split_off_test(with_counts([50, 30, 20]), 0.2, seed=0)
+    assert parts.test.class_counts().tolist() == [10, 6, 4]
+    assert len(split_off_test(regression(10), 0.7, seed=0).test) == 7
+
+
+def test_one_example_cannot_be_split() -> None:
+    message = "^there is 1 example; a split into training and test needs at least two$"
+    with pytest.raises(DataError, match=message):
+        split_off_test(regression(1), 0.5, seed=0)
+
+
+def test_a_class_with_one_example_cannot_be_split() -> None:
+    message = (
+        r"^class 'class 1' has one example; a split into training and test needs two of each class: "
+        r"add examples or drop the class$"
+    )
+    with pytest.raises(DataError, match=message):
+        split_off_test(with_counts([5, 1]), 0.5, seed=0)
+
+
+@steady
+@given(st.lists(st.integers(2, 12), min_size=1, max_size=5), st.integers(2, 6), st.integers(0, 3))
+def test_folds_partition_and_stratify(counts: list[int], n_folds: int, seed: int) -> None:
+    train = with_counts([*counts, 6])
+    parts = folds(train, n_folds, seed=seed)
+    assert sorted(np.concatenate([part.validate for part in parts])) == list(range(len(train)))
+    sizes = [len(part.validate) for part in parts]
+    assert max(sizes) - min(sizes) <= 1
+    for part in parts:
+        assert sorted([*part.fit, *part.validate]) == list(range(len(train)))
+        assert train.take(part.fit).class_counts().min() >= 1
+    held_out = np.array([train.take(part.validate).class_counts() for part in parts if len(part.validate)])
+    assert (held_out.max(axis=0) - held_out.min(axis=0) <= 1).all()
+
+
+def test_folds_of_regression_are_a_partition() -> None:
+    parts = folds(regression(7), 3, seed=0)
+    assert sorted(len(part.validate) for part in parts) == [2, 2, 3]
+
+
+def test_a_class_with_one_example_cannot_be_validated() -> None:
+    message = (
+        r"^class 'class 0' has one example \(and so have 1 others\); cross-validation needs two of each class: "
+        r"add examples or drop the class$"
+    )
+    with pytest.raises(DataError, match=message):
+        folds(with_counts([1, 1, 5]), 2, seed=0)
+
+
+def test_more_folds_than_examples_are_refused() -> None:
+    with pytest.raises(DataError, match="^5 folds were asked of 4 examples; ask for 2 to 4 folds$"):
+        folds(with_counts([2, 2]), 5, seed=0)

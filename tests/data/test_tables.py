@@ -1,0 +1,199 @@
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from transferscope.data.arrays import Parts
+from transferscope.data.tables import Format, TableSettings, load_table
+from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
+
+
+def frame(n: int = 20) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "area": np.linspace(30, 90, n),
+            "rooms": np.arange(n) % 4 + 1,
+            "garden": np.arange(n) % 2 == 0,
+            "price": np.linspace(1.5, 9.5, n),
+            "kind": ["flat", "<b>house</b>"] * (n // 2),
+        }
+    )
+
+
+def write(path: Path, table: pd.DataFrame, form: Format = "csv") -> Path:
+    file = path / f"own.{form}"
+    if form == "csv":
+        table.to_csv(file, index=False)
+    else:
+        table.to_parquet(file)
+    return file
+
+
+def load(file: Path, settings: TableSettings, form: Format = "csv") -> Parts:
+    return load_table(file, settings, form=form, seed=0)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_text_labels_are_classes(tmp_path: Path, form: Format) -> None:
+    parts = load(write(tmp_path, frame(), form), TableSettings(("kind",)), form)
+    assert parts.train.classes == ("<b>house</b>", "flat")
+    assert parts.train.class_counts().tolist() == [8, 8]
+    assert parts.test.class_counts().tolist() == [2, 2]
+    assert parts.train.inputs.dtype == np.float32
+    both = np.concatenate([parts.train.inputs, parts.test.inputs])
+    expected = frame()[["area", "rooms", "garden", "price"]].to_numpy(dtype=np.float32)
+    assert np.array_equal(both[np.argsort(both[:, 0])], expected)
+
+
+def test_whole_numbers_are_classes_unless_regression_is_asked_for(tmp_path: Path) -> None:
+    file = write(tmp_path, frame())
+    classes = load(file, TableSettings(("rooms",), drop=("kind",))).train
+    assert classes.classes == ("1", "2", "3", "4")
+    numbers = load(file, TableSettings(("rooms",), drop=("kind",), kind="regression")).train
+    assert (numbers.kind, numbers.labels.dtype) == ("regression", np.float32)
+
+
+def test_floating_point_labels_are_regression(tmp_path: Path) -> None:
+    parts = load(write(tmp_path, frame()), TableSettings(("price",), drop=("kind",), test_share=0.5))
+    assert (parts.train.kind, len(parts.train), parts.train.input_shape) == ("regression", 10, (3,))
+
+
+def test_several_labels_are_regression(tmp_path: Path) -> None:
+    train = load(write(tmp_path, frame()), TableSettings(("rooms", "price"), drop=("kind",))).train
+    assert train.n_outputs == 2
+    assert train.input_shape == (2,)
+
+
+def test_a_test_file_is_matched_by_column_name(tmp_path: Path) -> None:
+    other = tmp_path / "test.csv"
+    frame(6)[["kind", "price", "garden", "rooms", "area"]].to_csv(other, index=False)
+    parts = load(write(tmp_path, frame()), TableSettings(("price",), drop=("kind",), test_file=other))
+    assert (len(parts.train), len(parts.test)) == (20, 6)
+    assert np.allclose(parts.test.inputs[:, 0], np.linspace(30, 90, 6))
+
+
+def test_a_split_column_names_the_test_rows(tmp_path: Path) -> None:
+    table = frame().assign(part=["test" if i < 4 else "train" for i in range(20)])
+    parts = load(write(tmp_path, table), TableSettings(("kind",), split="part"))
+    assert (len(parts.train), len(parts.test), parts.train.input_shape) == (16, 4, (4,))
+
+
+def with_value(column: str, value: object, row: int = 2) -> pd.DataFrame:
+    table = frame().astype({column: object})
+    table.loc[row, column] = value
+    return table
+
+
+BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
+    (
+        frame(),
+        TableSettings(("price",)),
+        "FILE: column 'kind' holds 'flat'; expected numbers: encode it as numbers or leave it out with drop=kind",
+    ),
+    (
+        with_value("area", None),
+        TableSettings(("kind",)),
+        "FILE: column 'area' has no finite value in 1 of 20 rows (first: row 3); fill them, remove those rows, "
+        "or leave the column out with drop=area",
+    ),
+    (
+        with_value("area", "inf"),
+        TableSettings(("kind",)),
+        "FILE: column 'area' has no finite value in 1 of 20 rows (first: row 3); fill them, remove those rows, "
+        "or leave the column out with drop=area",
+    ),
+    (
+        with_value("price", float("nan"), row=0),
+        TableSettings(("price",), drop=("kind",)),
+        "FILE: label column 'price' has no finite value in 1 of 20 rows (first: row 1); remove those rows",
+    ),
+    (
+        frame(),
+        TableSettings(("kind", "price")),
+        "FILE: label column 'kind' holds 'flat'; expected numbers for regression",
+    ),
+    (
+        frame(),
+        TableSettings(("rooms", "garden"), drop=("kind",), kind="classification"),
+        "FILE: classes need one label column; rooms, garden were given",
+    ),
+    (
+        frame().assign(part="val"),
+        TableSettings(("kind",), split="part"),
+        "FILE: column 'part' holds val; expected 'train' or 'test' in every row, and both to occur",
+    ),
+    (
+        frame()[["kind"]],
+        TableSettings(("kind",)),
+        "FILE has no feature columns beside kind; add some",
+    ),
+    (
+        frame()[:0],
+        TableSettings(("kind",)),
+        "FILE has no rows; expected at least one below the column names",
+    ),
+    (
+        with_value("kind", "hut"),
+        TableSettings(("kind",)),
+        "class 'hut' has one example; a split into training and test needs two of each class: "
+        "add examples or drop the class",
+    ),
+]
+
+
+@pytest.mark.parametrize(("table", "settings", "message"), BAD)
+def test_tables_that_cannot_be_used_are_refused(
+    tmp_path: Path, table: pd.DataFrame, settings: TableSettings, message: str
+) -> None:
+    file = write(tmp_path, table)
+    with pytest.raises(DataError) as caught:
+        load(file, settings)
+    assert str(caught.value) == message.replace("FILE", str(file))
+
+
+def test_an_unknown_column_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    file = write(tmp_path, frame())
+    for settings in (TableSettings(("prize",)), TableSettings(("kind",), drop=("prize",))):
+        with pytest.raises(UnknownNameError) as caught:
+            load(file, settings)
+        assert str(caught.value) == (
+            "unknown column of own.csv 'prize': did you mean 'price'? known are area, garden, kind, price, rooms"
+        )
+
+
+def test_a_test_file_without_a_column_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "test.csv"
+    frame()[["kind", "area"]].to_csv(other, index=False)
+    with pytest.raises(DataError) as caught:
+        load(write(tmp_path, frame()), TableSettings(("kind",), test_file=other))
+    assert str(caught.value) == (
+        f"{other} lacks the columns rooms, garden, price of the training table; give both the same"
+    )
+
+
+def test_settings_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(SettingsError, match="^a table needs its label column named, as in "):
+        TableSettings(())
+    with pytest.raises(SettingsError, match="^a table takes one of test, split and test_share; several were given$"):
+        TableSettings(("a",), split="b", test_share=0.1)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_that_cannot_be_parsed_is_corrupt(tmp_path: Path, form: Format) -> None:
+    file = tmp_path / f"bad.{form}"
+    file.write_bytes(b'a,b\n1,"2\n')
+    with pytest.raises(CorruptDataError, match=rf"bad\.{form} cannot be read as a {form} file \(.+\)$"):
+        load(file, TableSettings(("a",)), form)
+
+
+def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path, frame(), "parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(MissingExtraError) as caught:
+        load(file, TableSettings(("kind",)), "parquet")
+    assert str(caught.value) == (
+        "reading parquet files needs the package pyarrow: pip install 'transferscope[parquet]'"
+    )
