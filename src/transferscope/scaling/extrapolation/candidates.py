@@ -1,0 +1,106 @@
+"""The forecasts that are combined: laws on windows of the curve."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from transferscope.scaling.extrapolation.curve import Curve
+from transferscope.scaling.laws import Law, law_named
+from transferscope.scaling.solve import QUICK, Problem, solve
+
+LOWEST, HIGHEST = 0.02, 1.35
+"""A forecast is kept above LOWEST times the least error and below HIGHEST times the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One forecast: a law fitted to the last share of the points.
+
+    Attributes:
+        law: Name of the law.
+        share: Share of the points, counted from the largest size, in (0, 1].
+        least: Fewest points it is fitted to; with fewer in the curve there is no forecast.
+    """
+
+    law: str
+    share: float
+    least: int
+
+    def __str__(self) -> str:
+        window = {1.0: "all points", 0.5: "last half"}.get(self.share, "last third")
+        return self.law if self.law == "last-value" else f"{self.law}, {window}"
+
+    def window(self, n_points: int) -> int:
+        """How many of the last points it is fitted to; 0 when there are too few."""
+        return min(n_points, max(self.least, int(np.ceil(self.share * n_points)))) if n_points >= self.least else 0
+
+
+THIRD = 1 / 3
+
+CANDIDATES = (
+    Candidate("last-value", 1.0, 1),
+    Candidate("power", 0.5, 3),
+    Candidate("power", THIRD, 3),
+    Candidate("power+floor", 1.0, 4),
+    Candidate("power+floor", 0.5, 4),
+    Candidate("power+floor", THIRD, 4),
+    Candidate("saturating-power", 1.0, 4),
+    Candidate("saturating-power", 0.5, 4),
+    Candidate("saturating-power", THIRD, 4),
+    Candidate("sigmoid", 1.0, 8),
+    Candidate("broken-power", 1.0, 9),
+)
+"""What is combined. The two laws with five and six parameters see all points only: on windows they did worse."""
+
+
+def forecasts(
+    curve: Curve, origins: Float[np.ndarray, " O"], targets: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "O K T"]:
+    """What every candidate predicts from the points up to each origin.
+
+    Args:
+        curve: The curve.
+        origins: Sizes up to which points are seen.
+        targets: Sizes to predict at, above 0.
+
+    Returns:
+        Log errors; NaN where a candidate has too few points, or sees the same points as an earlier one of its law.
+    """
+    seen = (curve.x <= origins[:, None] * (1 + 1e-9)).sum(axis=1)
+    result = np.full((len(origins), len(CANDIDATES), len(targets)), np.nan)
+    for name in dict.fromkeys(candidate.law for candidate in CANDIDATES):
+        members = [k for k, candidate in enumerate(CANDIDATES) if candidate.law == name]
+        places, masks = _windows(members, seen, len(curve))
+        if places:
+            result[tuple(np.array(places).T)] = _predict(law_named(name), curve, masks, targets)
+    low, high = curve.log_y.min() + np.log(LOWEST), curve.log_y.max() + np.log(HIGHEST)
+    return np.clip(result, low, high)
+
+
+def _windows(
+    members: list[int], seen: np.ndarray, n_points: int
+) -> tuple[list[tuple[int, int]], Bool[np.ndarray, "B m"]]:
+    """Distinct windows of one law as masks over the points, and the (origin, candidate) each belongs to."""
+    places, masks = [], []
+    for origin, n_seen in enumerate(seen):
+        used = set()
+        for k in members:
+            width = CANDIDATES[k].window(int(n_seen))
+            if width and width not in used:
+                used.add(width)
+                index = np.arange(n_points)
+                places.append((origin, k))
+                masks.append((index < n_seen) & (index >= n_seen - width))
+    return places, np.array(masks, dtype=bool).reshape(len(places), n_points)
+
+
+def _predict(
+    law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "B T"]:
+    if law.last_only:
+        last = masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
+        return np.repeat(curve.log_y[last][:, None], len(targets), axis=1)
+    y = np.repeat(np.exp(curve.log_y)[None], len(masks), axis=0)
+    fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts), QUICK)
+    return np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300))

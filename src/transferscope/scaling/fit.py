@@ -1,0 +1,192 @@
+"""Fitting one law to one set of observations."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import get_args
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from transferscope.errors import SettingsError, unknown_name
+from transferscope.records import Estimate, Status
+from transferscope.scaling.estimates import condition_number, estimates
+from transferscope.scaling.laws import Law, law_named
+from transferscope.scaling.observations import Observations, observe
+from transferscope.scaling.profile import ProfileSet, profile_sets
+from transferscope.scaling.solve import THOROUGH, Loss, Problem, solve
+
+
+@dataclass(frozen=True)
+class LawFit:
+    """A law fitted to observations.
+
+    Attributes:
+        law: The law.
+        observations: What it was fitted to, after leaving out what the law or the loss cannot use.
+        loss: The residual that was minimised.
+        fixed: Parameters that were given, not fitted.
+        theta: All parameters at the optimum, shape (p,), in the order of `law.names`. For drawing the curve; read single
+            values from `estimates`, which says which of them the data determine.
+        estimates: Each parameter with standard error and status; NaN where the data do not determine it.
+        profiles: The profile-likelihood set of each free parameter at 95 %.
+        condition: Condition number of the Jacobian with columns of unit length; infinite if one is zero.
+        residuals: Residuals at the optimum, shape (m,), in log error or error.
+        status: "converged", "max_steps", or "too_few".
+        notes: What was left out, in sentences.
+    """
+
+    law: Law
+    observations: Observations
+    loss: Loss
+    fixed: Mapping[str, float]
+    theta: Float[np.ndarray, " p"]
+    estimates: Mapping[str, Estimate]
+    profiles: Mapping[str, ProfileSet]
+    condition: float
+    residuals: Float[np.ndarray, " m"]
+    status: Status
+    notes: tuple[str, ...]
+
+    @property
+    def rmse(self) -> float:
+        """Root mean square of the residuals; NaN without a fit."""
+        return float(np.sqrt(np.mean(self.residuals**2))) if len(self.residuals) else float("nan")
+
+    def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
+        """The fitted law at `sizes`, shape (t,) or (t, v); NaN without a fit."""
+        x = np.asarray(sizes, dtype=np.float64)
+        return self.law.value(x[:, None] if x.ndim == 1 else x, self.theta[None])[0]
+
+    def card(self) -> dict[str, str]:
+        """What a reader needs to repeat the fit: law, loss, points, search and versions."""
+        return {
+            "law": f"{self.law.name}: {self.law.formula} ({self.law.source})",
+            "loss": self.loss,
+            "weights": "equal" if self.observations.stderr is None else "1 / stderr^2",
+            "points": f"{len(self.observations)} at {self.observations.n_distinct} sizes",
+            "fixed": ", ".join(f"{name} = {value:g}" for name, value in self.fixed.items()) or "none",
+            "search": f"grid of {len(self.law.grid)} cells, {THOROUGH.n_starts} starts, Levenberg-Marquardt in bounds",
+            "versions": f"transferscope {version('transferscope')}, numpy {np.__version__}, "
+            f"python {platform.python_version()}",
+        }
+
+
+def fit_law(
+    sizes: ArrayLike,
+    errors: ArrayLike,
+    *,
+    law: str | Law = "power+floor",
+    loss: Loss = "log",
+    stderr: ArrayLike | None = None,
+    fixed: Mapping[str, float] | None = None,
+) -> LawFit:
+    """Fit a law by variable projection, deterministically.
+
+    Args:
+        sizes: Shape (m,) for a law in one size, (m, 2) for one in (n, s).
+        errors: Shape (m,): error rates or losses, >= 0.
+        law: Its name, one of `LAWS`.
+        loss: "log" (squared log error), "linear" (squared error) or "huber" (log error with linear tails).
+        stderr: Standard errors of `errors`, used as weights; None for equal weights.
+        fixed: Values of parameters that are not fitted, by name.
+
+    Returns:
+        The fit. Too few points, bounds and parameters that the data do not determine are statuses, not exceptions.
+
+    Raises:
+        DataError: The numbers cannot be read.
+        SettingsError: The law, the loss or a fixed parameter does not exist.
+    """
+    chosen = law_named(law) if isinstance(law, str) else law
+    if loss not in get_args(Loss):
+        raise unknown_name("loss", loss, get_args(Loss))
+    held = _checked_fixed(chosen, fixed or {})
+    data = usable(observe(sizes, errors, stderr=stderr), chosen, loss)
+    n_free = len(chosen.parameters) - len(held)
+    least = 1 if chosen.last_only else n_free + 1
+    if data.n_distinct < least:
+        return _too_few(chosen, data, loss, held, least)
+    return _fitted(problem_of(data, chosen, loss, held), data, held)
+
+
+def usable(data: Observations, law: Law, loss: Loss) -> Observations:
+    """The observations that a law and a loss can use.
+
+    Raises:
+        SettingsError: The sizes have another number of columns than the law.
+    """
+    if data.sizes.shape[1] != law.n_sizes:
+        raise SettingsError(
+            f"the law {law.name} is a function of {law.n_sizes} size(s) and the table gives {data.sizes.shape[1]}; "
+            f"choose another law or other columns"
+        )
+    inside = law.defined_at(data.sizes)
+    if not inside.all():
+        data = data.take(inside, f"left out {(~inside).sum()} observation(s) at size 0, where {law.name} has no value")
+    if loss != "linear" and not (data.errors > 0).all():
+        above = data.errors > 0
+        data = data.take(above, f"left out {(~above).sum()} observation(s) with error 0, which has no logarithm")
+    if law.last_only and len(data):
+        data = data.take(data.sizes[:, 0] == data.sizes[:, 0].max())
+    return data
+
+
+def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, float]) -> Problem:
+    """One fit as the solver takes it; weights are 1 / stderr^2 in the unit of the residual, or 1."""
+    weights = np.ones(len(data))
+    if data.stderr is not None:
+        weights = (data.errors if loss != "linear" else 1.0) ** 2 / data.stderr**2
+    held = np.array([[fixed.get(name, np.nan) for name in law.names]]) if fixed else None
+    return Problem(law, data.sizes, data.errors[None], weights[None], loss, held)
+
+
+def _checked_fixed(law: Law, fixed: Mapping[str, float]) -> dict[str, float]:
+    for name, value in fixed.items():
+        if name not in law.names:
+            raise unknown_name(f"parameter of the law {law.name}", name, law.names)
+        if not np.isfinite(value):
+            raise SettingsError(f"the fixed value of {name} is {value}; expected a finite number")
+    return dict(fixed)
+
+
+def _fitted(problem: Problem, data: Observations, fixed: Mapping[str, float]) -> LawFit:
+    law = problem.law
+    solution = solve(problem, THOROUGH)
+    status: Status = "converged" if solution.converged[0] else "max_steps"
+    profiles = profile_sets(problem, solution, known_noise=data.stderr is not None)
+    return LawFit(
+        law=law,
+        observations=data,
+        loss=problem.loss,
+        fixed=fixed,
+        theta=solution.theta[0],
+        estimates=estimates(problem, solution, profiles, status),
+        profiles=profiles,
+        condition=condition_number(problem, solution.theta),
+        residuals=problem.residuals(law.value(problem.x, solution.theta), problem.y)[0],
+        status=status,
+        notes=data.notes,
+    )
+
+
+def _too_few(law: Law, data: Observations, loss: Loss, fixed: Mapping[str, float], least: int) -> LawFit:
+    note = f"{law.name} needs {least} different sizes and there are {data.n_distinct}"
+    nan = float("nan")
+    missing = {name: Estimate(nan, None, len(data), "too_few") for name in law.names if name not in fixed}
+    given = {name: Estimate(value, 0.0, 0) for name, value in fixed.items()}
+    return LawFit(
+        law=law,
+        observations=data,
+        loss=loss,
+        fixed=fixed,
+        theta=np.full(len(law.parameters), nan),
+        estimates={name: (missing | given)[name] for name in law.names},
+        profiles={},
+        condition=nan,
+        residuals=np.zeros(0),
+        status="too_few",
+        notes=(*data.notes, note),
+    )

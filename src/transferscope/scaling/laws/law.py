@@ -1,0 +1,122 @@
+"""What a scaling law is: a non-negative combination of basis functions of the sizes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+Sizes = Float[np.ndarray, "m v"]
+"""Sizes of m observations: one column (x), or two (n of pre-training, s of fine-tuning)."""
+
+Basis = Callable[[Sizes, Float[np.ndarray, "B q"]], Float[np.ndarray, "B m k"]]
+BasisJacobian = Callable[[Sizes, Float[np.ndarray, "B q"]], Float[np.ndarray, "B m k q"]]
+InUnit = Callable[[Float[np.ndarray, "B p"], Float[np.ndarray, " v"]], Float[np.ndarray, "B p"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a law.
+
+    Attributes:
+        name: Its symbol, as in "alpha".
+        meaning: What it says, in a few words.
+        low: Lower end of its range. For a parameter with the dimension of a size, a multiple of the geometric mean size.
+        high: Upper end of its range, as `low`; infinite for a coefficient.
+        scale: "log" if it is positive and searched by its logarithm.
+        size: Which size it is a value of (0 for n or x, 1 for s); None for a parameter without that dimension.
+    """
+
+    name: str
+    meaning: str
+    low: float = 0.0
+    high: float = np.inf
+    scale: Literal["linear", "log"] = "linear"
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Law:
+    r"""A law that is linear in some parameters and non-linear in the others.
+
+        f(x; \theta) = \sum_k c_k \phi_k(x; \eta),   c_k >= 0,   \theta = (\eta, c)
+
+    With \eta given, the best c is a non-negative least-squares problem, so that only \eta needs a search: variable
+    projection (Golub and Pereyra 1973). Every basis function is positive.
+
+    Attributes:
+        name: The name it is asked for by.
+        formula: The formula in plain text.
+        source: Where it comes from.
+        nonlinear: Parameters \eta.
+        linear: Parameters c, all of them >= 0.
+        basis: (x (m, v), \eta (B, q)) -> \phi, shape (B, m, k).
+        basis_jacobian: (x, \eta) -> d\phi / d\eta, shape (B, m, k, q).
+        grid: Values of \eta, shape (G, q), where a search starts, for sizes whose geometric mean is 1.
+        in_unit: (\theta (B, p), unit (v,)) -> the parameters of the same curve when sizes x are written as x / unit.
+        allows_zero: Which sizes may be 0, one entry for each column of x.
+        last_only: Fit the observations at the largest size only.
+    """
+
+    name: str
+    formula: str
+    source: str
+    nonlinear: tuple[Parameter, ...]
+    linear: tuple[Parameter, ...]
+    basis: Basis
+    basis_jacobian: BasisJacobian
+    grid: Float[np.ndarray, "G q"]
+    in_unit: InUnit
+    allows_zero: tuple[bool, ...] = (False,)
+    last_only: bool = False
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All parameters, in the order of theta."""
+        return self.nonlinear + self.linear
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parameters, in the order of theta."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    @property
+    def n_sizes(self) -> int:
+        """How many sizes it is a function of: 1 for x, 2 for (n, s)."""
+        return len(self.allows_zero)
+
+    def value(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m"]:
+        """The law at sizes `x` (m, v) for each row of `theta` (B, p)."""
+        eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
+        return np.einsum("bmk,bk->bm", self.basis(x, eta), coefficients)
+
+    def gradient(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m p"]:
+        """Derivative of `value` with respect to each parameter."""
+        eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
+        by_eta = np.einsum("bmkq,bk->bmq", self.basis_jacobian(x, eta), coefficients)
+        return np.concatenate([by_eta, self.basis(x, eta)], axis=2)
+
+    def defined_at(self, x: Sizes) -> Bool[np.ndarray, " m"]:
+        """Which of the sizes lie in its domain: positive, or 0 where the law allows it."""
+        allowed = (x > 0) | ((x == 0) & np.array(self.allows_zero))
+        return np.isfinite(x).all(axis=1) & allowed.all(axis=1)
+
+    def bounds(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "2 p"]:
+        """Lower and upper ends of theta for sizes whose geometric mean is `unit`."""
+        factor = np.array([1.0 if p.size is None else unit[p.size] for p in self.parameters])
+        return np.array([[p.low for p in self.parameters], [p.high for p in self.parameters]]) * factor
+
+    def grid_in(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "G q"]:
+        """The start grid for sizes whose geometric mean is `unit`."""
+        factor = np.array([1.0 if p.size is None else unit[p.size] for p in self.nonlinear])
+        return self.grid * factor
+
+    def on_log_scale(self) -> Bool[np.ndarray, " p"]:
+        """Which parameters are searched by their logarithm."""
+        return np.array([parameter.scale == "log" for parameter in self.parameters])
+
+
+def product_grid(*axes: Float[np.ndarray, " a"]) -> Float[np.ndarray, "G q"]:
+    """All combinations of the values on each axis, the first axis slowest."""
+    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)

@@ -1,0 +1,105 @@
+"""Measured errors at sizes, checked and cleaned once."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
+
+from transferscope.errors import DataError
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Errors measured at sizes.
+
+    Attributes:
+        sizes: Shape (m, v), finite and >= 0: one column (x), or pre-training size n and fine-tuning size s.
+        errors: Shape (m,), finite and >= 0: an error rate or a loss.
+        stderr: Standard errors of `errors`, shape (m,), above 0; None when unknown.
+        notes: Sentences on what was left out or changed.
+    """
+
+    sizes: Float[np.ndarray, "m v"]
+    errors: Float[np.ndarray, " m"]
+    stderr: Float[np.ndarray, " m"] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.errors)
+
+    @property
+    def n_distinct(self) -> int:
+        """How many different sizes there are."""
+        return len(np.unique(self.sizes, axis=0))
+
+    def take(self, keep: Bool[np.ndarray, " m"], note: str = "") -> "Observations":
+        """The observations where `keep` is true, with `note` added."""
+        stderr = None if self.stderr is None else self.stderr[keep]
+        return Observations(self.sizes[keep], self.errors[keep], stderr, (*self.notes, note) if note else self.notes)
+
+    def sorted(self) -> "Observations":
+        """By size, the last column first."""
+        order = np.lexsort(self.sizes.T)
+        stderr = None if self.stderr is None else self.stderr[order]
+        return Observations(self.sizes[order], self.errors[order], stderr, self.notes)
+
+
+def observe(sizes: ArrayLike, errors: ArrayLike, *, stderr: ArrayLike | None = None) -> Observations:
+    """Check and clean measurements.
+
+    Rows that are not finite, have a negative size or error, or a standard error that is not positive are left out, and
+    a note says so.
+
+    Args:
+        sizes: Shape (m,) or (m, v).
+        errors: Shape (m,): error rates or losses.
+        stderr: Their standard errors, shape (m,); None when unknown.
+
+    Returns:
+        The observations, sorted by size.
+
+    Raises:
+        DataError: Something is not numeric, lengths differ, or nothing is left.
+    """
+    x, y = _numbers("sizes", sizes), _numbers("errors", errors)
+    x = x[:, None] if x.ndim == 1 else x
+    if x.ndim != 2 or y.ndim != 1 or len(x) != len(y):
+        raise DataError(f"sizes have shape {x.shape} and errors {y.shape}; expected one error for each size")
+    sigma = None if stderr is None else _numbers("standard errors", stderr)
+    if sigma is not None and sigma.shape != y.shape:
+        raise DataError(f"there are {len(sigma)} standard errors and {len(y)} errors; expected one for each error")
+    raw = Observations(x, y, sigma)
+    for keep, what in _defects(raw):
+        if not keep.all():
+            raw = raw.take(keep, f"left out {_count(int((~keep).sum()), 'row')} with {what}")
+    if len(raw) == 0:
+        raise DataError(f"no usable row is left: {'; '.join(raw.notes) or 'the table is empty'}")
+    return raw.sorted()
+
+
+def _defects(raw: Observations) -> "list[tuple[Bool[np.ndarray, ' m'], str]]":
+    """Masks of rows to keep, each for the rows that the earlier ones left."""
+    finite = np.isfinite(raw.errors) & np.isfinite(raw.sizes).all(axis=1)
+    sizes, errors = raw.sizes[finite], raw.errors[finite]
+    positive = (sizes >= 0).all(axis=1) & (errors >= 0)
+    defects = [
+        (finite, "a size or error that is missing or not finite"),
+        (positive, "a negative size or error"),
+    ]
+    if raw.stderr is not None:
+        sigma = raw.stderr[finite][positive]
+        usable = np.isfinite(sigma) & (sigma > 0)
+        defects.append((usable, "a standard error that is missing or not above 0"))
+    return defects
+
+
+def _numbers(what: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{what} are not all numbers ({error}); give plain numbers such as 64000") from None
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
