@@ -27,9 +27,18 @@ def uniform_rows(n: int, width: int, *, seed: int, purpose: str, start: int = 0)
     Raises:
         SettingsError: The seed is negative.
     """
-    if seed < 0:
-        raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
+    check_seed(seed)
     counters_per_row = -(-width // _PER_COUNTER)
     philox = np.random.Philox(np.random.SeedSequence([seed, *purpose.encode()]))
     philox.advance(start * counters_per_row)
     return np.random.Generator(philox).random((n, counters_per_row * _PER_COUNTER))[:, :width]
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that no generator takes.
+
+    Raises:
+        SettingsError: The seed is negative.
+    """
+    if seed < 0:
+        raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")

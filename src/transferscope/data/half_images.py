@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int, Num
 from scipy.special import ndtri
 
-from transferscope.data.counter_random import uniform_rows
+from transferscope.data.counter_random import check_seed, uniform_rows
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError
 
@@ -53,6 +53,7 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
         >>> source.name, source.train.input_shape
         ('glyphs-AB', (1, 28, 28))
     """
+    check_seed(seed)
     _check(dataset, parts)
     means = channel_means(dataset.train.inputs)
     return replace(

@@ -89,18 +89,25 @@ def _font_distances(file: Path, characters: str) -> np.ndarray:
 def _fitted(file: Path, characters: str) -> ImageFont.FreeTypeFont:
     """The font at the size where its largest character takes `_EXTENT` of a cell."""
     trial = 100
-    boxes = [load_font(file, trial).getbbox(character) for character in characters]
-    largest = max(max(right - left, bottom - top) for left, top, right, bottom in boxes)
+    font = load_font(file, trial)
+    largest = max(max(_ink(font, character).size) for character in characters)
     return load_font(file, max(1, round(trial * _EXTENT * _CELL * _FINE / largest)))
 
 
+def _ink(font: ImageFont.FreeTypeFont, character: str) -> Image.Image:
+    """A character, white on black, without any border (its advance and side bearings left out)."""
+    room = round(3 * font.size)
+    image = Image.new("L", (room, room))
+    ImageDraw.Draw(image).text((font.size, font.size), character, fill=255, font=font)
+    return image.crop(image.getbbox())
+
+
 def _picture(font: ImageFont.FreeTypeFont, character: str) -> np.ndarray:
-    """A character in the middle of its cell, white on black, values 0..1."""
+    """A character in the middle of its cell, values 0..1."""
+    ink = _ink(font, character)
     side = _CELL * _FINE
-    left, top, right, bottom = font.getbbox(character)
     image = Image.new("L", (side, side))
-    place = (round((side - left - right) / 2), round((side - top - bottom) / 2))
-    ImageDraw.Draw(image).text(place, character, fill=255, font=font)
+    image.paste(ink, ((side - ink.width) // 2, (side - ink.height) // 2))
     return np.asarray(image) / 255.0
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
 from transferscope.data.transforms.labels import label_noise, relabel
 from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, upside_down
@@ -61,8 +62,7 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
         >>> small.train.input_shape, small.provenance["transforms"]
         ((1, 16, 16), 'resize:16, upside-down')
     """
-    if seed < 0:
-        raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
+    check_seed(seed)
     check_transforms(names)
     for spec in names:
         name, _, argument = spec.partition(":")

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Float, Num
 
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError
 
 Images = Num[np.ndarray, "N C H W"]
+Reshaped = Num[np.ndarray, "N K h w"]  # as many images, with other channels or sides
 
 
 def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
@@ -64,7 +65,7 @@ def full_scale(images: Images) -> int:
     return 255 if images.dtype == np.uint8 else 1
 
 
-def as_type_of(values: Num[np.ndarray, "..."], images: Images) -> Num[np.ndarray, "..."]:
+def as_type_of(values: Float[np.ndarray, "*shape"], images: Images) -> Num[np.ndarray, "*shape"]:
     """Floating-point pixel values in the type of `images`, rounded and clamped when that is bytes."""
     if images.dtype == np.uint8:
         values = np.clip(np.rint(values), 0, 255)

@@ -3,7 +3,15 @@
 import numpy as np
 
 from transferscope.data.task import Dataset
-from transferscope.data.transforms.images import Images, as_type_of, full_scale, map_images, whole_number
+from transferscope.data.transforms.images import (
+    Images,
+    Reshaped,
+    as_type_of,
+    check_images,
+    full_scale,
+    map_images,
+    whole_number,
+)
 from transferscope.errors import DataError
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601, as in Pillow's conversion to "L"
@@ -41,6 +49,7 @@ def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
     Every label can still be told from the pixels, and nothing is near what it was near before: what convolutions and
     pooling assume about images is gone.
     """
+    check_images(dataset)
     height, width = dataset.train.input_shape[-2:]
     order = np.random.default_rng(seed).permutation(height * width)
 
@@ -62,7 +71,7 @@ def pad(dataset: Dataset, argument: str, seed: int) -> Dataset:
     return map_images(dataset, lambda images: _padded(images, side))
 
 
-def _luma(images: Images) -> Images:
+def _luma(images: Images) -> Reshaped:
     if images.shape[1] == 1:
         return images
     _check_three(images)
@@ -73,14 +82,14 @@ def _luma(images: Images) -> Images:
     return result
 
 
-def _three_channels(images: Images) -> Images:
+def _three_channels(images: Images) -> Reshaped:
     if images.shape[1] == 1:
         return np.repeat(images, 3, axis=1)
     _check_three(images)
     return images
 
 
-def _padded(images: Images, side: int) -> Images:
+def _padded(images: Images, side: int) -> Reshaped:
     height, width = images.shape[2:]
     if max(height, width) > side:
         raise DataError(f"images of {height} x {width} pixels cannot be padded to {side}; use resize:{side}")

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.data.task import Dataset
-from transferscope.data.transforms.images import Images, as_type_of, map_images, whole_number
+from transferscope.data.transforms.images import Images, Reshaped, as_type_of, map_images, whole_number
 
 _CHUNK = 1024
 
@@ -28,7 +28,7 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
     return map_images(dataset, lambda images: resized(images, side))
 
 
-def resized(images: Images, side: int) -> Images:
+def resized(images: Images, side: int) -> Reshaped:
     """Images at `side` x `side` pixels, by antialiased bilinear interpolation along one axis and then the other.
 
     Args:

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.transforms import apply_transforms
+from transferscope.errors import DataError, SettingsError, UnknownNameError
+
+CLASSES = ("a", "b", "c", "d")
+
+
+def part(n: int, channels: int, seed: int) -> LabelledSet:
+    random = np.random.default_rng(seed)
+    scale = random.random((n, channels, 1, 1))
+    images = (255 * scale * random.random((n, channels, 5, 5))).astype(np.uint8)
+    return LabelledSet(images, random.integers(0, 4, n), CLASSES)
+
+
+def make(channels: int = 3) -> Dataset:
+    return Dataset("set", part(200, channels, 0), part(80, channels, 1))
+
+
+def test_brightness_classes_are_quantiles_of_the_training_images() -> None:
+    random = np.random.default_rng(0)
+    levels = random.permutation(200).astype(np.uint8)  # every level once: quarters end at 49, 99 and 149
+    test_levels = random.integers(0, 256, 300).astype(np.uint8)
+    train, test = (
+        LabelledSet(np.tile(each[:, None, None, None], (1, 3, 2, 2)), np.zeros(len(each), np.int64), CLASSES)
+        for each in (levels, test_levels)
+    )
+    relabelled = apply_transforms(Dataset("set", train, test), ["relabel:brightness"], seed=0)
+    np.testing.assert_array_equal(relabelled.train.labels, levels // 50)
+    np.testing.assert_array_equal(relabelled.test.labels, np.minimum(test_levels // 50, 3))
+    assert relabelled.train.classes == tuple(f"brightness {i} of 4" for i in (1, 2, 3, 4))
+    np.testing.assert_array_equal(relabelled.train.inputs, train.inputs)
+
+
+def test_colour_is_red_against_blue() -> None:
+    dataset = make()
+    redness = dataset.train.inputs[:, 0].mean(axis=(1, 2)) - dataset.train.inputs[:, 2].mean(axis=(1, 2))
+    labels = apply_transforms(dataset, ["relabel:colour"], seed=0).train.labels
+    assert labels[redness.argmin()] == 0
+    assert labels[redness.argmax()] == 3
+    assert np.bincount(labels).tolist() == [50, 50, 50, 50]
+
+
+def test_noise_makes_the_share_of_training_labels_wrong() -> None:
+    dataset = make()
+    noisy = apply_transforms(dataset, ["label-noise:0.3"], seed=0)
+    assert (noisy.train.labels != dataset.train.labels).sum() == 60
+    assert noisy.train.labels.max() < 4
+    np.testing.assert_array_equal(noisy.test.labels, dataset.test.labels)
+
+
+def test_noisy_labels_are_spread_over_the_other_classes() -> None:
+    data = LabelledSet(np.zeros((3000, 1)), np.zeros(3000, np.int64), CLASSES)
+    labels = apply_transforms(Dataset("set", data, data), ["label-noise:1"], seed=0).train.labels
+    counts = np.bincount(labels, minlength=4)
+    assert counts[0] == 0
+    assert np.abs(counts[1:] - 1000).max() < 4 * np.sqrt(3000 * (1 / 3) * (2 / 3))
+
+
+def test_the_seed_decides_the_noise() -> None:
+    one, same, other = (apply_transforms(make(), ["label-noise:0.5"], seed=seed).train.labels for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("text", ["1.5", "-0.1", "nan", "much"])
+def test_a_share_out_of_range_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        apply_transforms(make(), [f"label-noise:{text}"], seed=0)
+    assert str(caught.value) == (
+        f"label-noise was given {text!r}; expected a share from 0 to 1, as in 'label-noise:0.2'"
+    )
+
+
+def test_grey_images_have_no_colour() -> None:
+    with pytest.raises(DataError) as caught:
+        apply_transforms(make(channels=1), ["relabel:colour"], seed=0)
+    assert str(caught.value) == "images have 1 channels; relabel:colour needs red, green and blue"
+
+
+def test_an_unknown_measure_is_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        apply_transforms(make(), ["relabel:color"], seed=0)
+    assert str(caught.value) == (
+        "unknown argument of relabel 'color': did you mean 'colour'? known are brightness, colour"
+    )
+
+
+def test_equal_images_cannot_be_divided() -> None:
+    data = LabelledSet(np.zeros((8, 3, 2, 2), np.uint8), np.arange(8) % 4, CLASSES)
+    with pytest.raises(DataError) as caught:
+        apply_transforms(Dataset("set", data, data), ["relabel:brightness"], seed=0)
+    assert str(caught.value) == ("set cannot be divided into 4 classes by brightness: too many training images agree")
+
+
+def test_numbers_are_not_relabelled() -> None:
+    data = LabelledSet(np.zeros((4, 1, 2, 2), np.uint8), np.zeros((4, 1), np.float32))
+    for name in ("relabel:brightness", "label-noise:0.1"):
+        with pytest.raises(DataError) as caught:
+            apply_transforms(Dataset("set", data, data), [name], seed=0)
+        assert str(caught.value) == f"set has numbers for labels; {name.split(':')[0]} needs classes"
+
+
+def test_one_class_is_not_relabelled() -> None:
+    data = LabelledSet(np.zeros((4, 1, 2, 2), np.uint8), np.zeros(4, np.int64), ("a",))
+    with pytest.raises(DataError) as caught:
+        apply_transforms(Dataset("set", data, data), ["label-noise:0.1"], seed=0)
+    assert str(caught.value) == "set has one class only; label-noise needs at least 2"

@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.transforms import apply_transforms
+from transferscope.errors import DataError
+
+
+def make(channels: int, side: int = 6, dtype: type = np.uint8) -> Dataset:
+    random = np.random.default_rng(0)
+
+    def part(n: int) -> LabelledSet:
+        images = random.integers(0, 256, (n, channels, side, side)).astype(np.uint8)
+        inputs = images if dtype is np.uint8 else (images / 255).astype(dtype)
+        return LabelledSet(inputs, np.arange(n) % 3, ("a", "b", "c"))
+
+    return Dataset("set", part(30), part(9))
+
+
+def train(dataset: Dataset, *names: str, seed: int = 0) -> np.ndarray:
+    return apply_transforms(dataset, names, seed=seed).train.inputs
+
+
+def test_grey_is_pillows_luma() -> None:
+    dataset = make(3)
+    for before, after in zip(dataset.train.inputs, train(dataset, "grey"), strict=True):
+        pillow = np.asarray(Image.fromarray(before.transpose(1, 2, 0)).convert("L"))
+        assert np.abs(after[0].astype(int) - pillow).max() <= 1
+
+
+def test_grey_then_colour_repeats_the_grey() -> None:
+    dataset = make(3)
+    grey = train(dataset, "grey")
+    np.testing.assert_array_equal(train(dataset, "grey", "colour"), np.concatenate([grey] * 3, axis=1))
+
+
+@pytest.mark.parametrize(("name", "channels"), [("grey", 1), ("colour", 3)])
+def test_images_that_are_so_already_stay(name: str, channels: int) -> None:
+    dataset = make(channels)
+    np.testing.assert_array_equal(train(dataset, name), dataset.train.inputs)
+
+
+@pytest.mark.parametrize("name", ["upside-down", "mirror", "invert"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_twice_is_nothing(name: str, dtype: type) -> None:
+    dataset = make(3, dtype=dtype)
+    twice = train(dataset, name, name)
+    assert twice.dtype == dtype
+    np.testing.assert_allclose(twice, dataset.train.inputs, atol=1e-6)
+    assert not np.allclose(train(dataset, name), dataset.train.inputs)
+
+
+def test_upside_down_and_mirror_turn_rows_and_columns() -> None:
+    dataset = make(1)
+    np.testing.assert_array_equal(train(dataset, "upside-down"), np.flip(dataset.train.inputs, 2))
+    np.testing.assert_array_equal(train(dataset, "mirror"), np.flip(dataset.train.inputs, 3))
+
+
+def test_permuted_moves_all_images_and_channels_alike() -> None:
+    side = 6
+    places = np.arange(side * side, dtype=np.uint8).reshape(1, 1, side, side).repeat(2, 0).repeat(3, 1)
+    data = LabelledSet(places, np.zeros(2, np.int64), ("a",))
+    moved = apply_transforms(Dataset("set", data, data), ["permuted"], seed=1)
+    order = moved.train.inputs[0, 0]
+    assert sorted(order.ravel()) == list(range(side * side))
+    assert (moved.train.inputs == order).all()
+    assert (moved.test.inputs == order).all()
+
+
+def test_the_seed_decides_the_permutation() -> None:
+    dataset = make(1)
+    np.testing.assert_array_equal(train(dataset, "permuted", seed=1), train(dataset, "permuted", seed=1))
+    assert not np.array_equal(train(dataset, "permuted", seed=1), train(dataset, "permuted", seed=2))
+
+
+def test_padding_surrounds_with_black() -> None:
+    dataset = make(1)
+    padded = train(dataset, "pad:9")
+    assert padded.shape == (30, 1, 9, 9)
+    np.testing.assert_array_equal(padded[:, :, 1:7, 1:7], dataset.train.inputs)
+    assert padded.sum(dtype=int) == dataset.train.inputs.sum(dtype=int)
+
+
+def test_larger_images_are_not_padded() -> None:
+    with pytest.raises(DataError) as caught:
+        train(make(1), "pad:4")
+    assert str(caught.value) == "images of 6 x 6 pixels cannot be padded to 4; use resize:4"
+
+
+def test_two_channels_are_neither_grey_nor_colour() -> None:
+    with pytest.raises(DataError) as caught:
+        train(make(2), "grey")
+    assert str(caught.value) == "images have 2 channels; grey and colour need 1 or 3"
