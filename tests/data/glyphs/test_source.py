@@ -37,7 +37,7 @@ def test_an_image_depends_on_its_index_and_seed_only(settings: GlyphSettings) ->
     assert not np.array_equal(glyphs(5, settings, seed=4).inputs, whole.inputs[:5])
 
 
-@pytest.mark.parametrize("settings", combinations())
+@pytest.mark.parametrize("settings", list(combinations()))
 def test_all_combinations_give_different_images_of_the_same_characters(settings: GlyphSettings) -> None:
     images = glyphs(40, settings, seed=0)
     assert images.inputs.shape == (40, 3 if settings.colour else 1, 28, 28)
