@@ -1,6 +1,6 @@
 """A study in one table and one verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from transferscope.report.advice import Progress
 from transferscope.report.comparison import Comparison, compare_methods
 from transferscope.report.frames import StudyFrames, read_study
 from transferscope.report.verdict import Verdict, reach_verdict
+from transferscope.report.wording import counted, listed
 from transferscope.store import Store
 
 
@@ -30,6 +31,22 @@ class Summary:
     comparisons: tuple[Comparison, ...]
     table: pd.DataFrame
     verdict: Verdict
+
+    @property
+    def in_short(self) -> str:
+        """What was studied, in one line."""
+        frames = self.frames
+        sources = f"from {listed(frames.sources)} " if frames.sources else ""
+        target = frames.study.facts.get("target", {})
+        name = target.get("name", "the target") if isinstance(target, Mapping) else "the target"
+        sizes = f"{listed([f'{size:,}' for size in frames.sizes])} labels"
+        return f"Transfer {sources}to {name} with {sizes}: {counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}."
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """Every finished run: columns source, method, n_target, seed, value."""
+        final = self.frames.final(self.frames.metric.record)
+        return final.loc[final["role"] == "method", ["source", "method", "n_target", "seed", "value"]]
 
 
 def summarise(store: Store, study: str) -> Summary:

@@ -16,39 +16,39 @@ INK = "#1b1f23"
 QUIET = "#8a9099"
 """Colour of grid lines and of what stands back."""
 
-_SETTINGS = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.7,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": QUIET,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "text.color": INK,
-    "text.parse_math": False,  # a class name may hold a dollar sign
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "transferscope",
-    "pdf.fonttype": 42,
-    "figure.constrained_layout.use": True,
-}
-
 
 @contextmanager
 def drawing() -> Iterator[None]:
     """Draw and save in the style of the report; matplotlib's own settings come back afterwards."""
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(
+        {
+            "font.family": "sans-serif",
+            "font.sans-serif": ["DejaVu Sans"],
+            "font.size": 9.0,
+            "axes.titlesize": 9.5,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": INK,
+            "axes.labelcolor": INK,
+            "axes.linewidth": 0.7,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "grid.color": QUIET,
+            "grid.alpha": 0.25,
+            "grid.linewidth": 0.6,
+            "text.color": INK,
+            "text.parse_math": False,  # a class name may hold a dollar sign
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "legend.frameon": False,
+            "svg.fonttype": "none",
+            "svg.hashsalt": "transferscope",
+            "pdf.fonttype": 42,
+            "figure.constrained_layout.use": True,
+        }
+    ):
         yield
 
 

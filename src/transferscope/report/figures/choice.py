@@ -1,0 +1,36 @@
+"""What a figure shows when there is more than fits, and how it names it."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from transferscope.report.wording import capitalised, counted, listed, method_words
+
+Item = TypeVar("Item")
+
+MOST_SIZES = 4
+MOST_SOURCES = 6
+MOST_CLASSES = 20
+
+
+def evenly_chosen(items: Sequence[Item], at_most: int) -> list[Item]:
+    """At most so many of the items, the first and the last among them, evenly spaced."""
+    if len(items) <= at_most:
+        return list(items)
+    return [items[round(i * (len(items) - 1) / (at_most - 1))] for i in range(at_most)]
+
+
+def shown_of(kind: str, shown: Sequence[object], everything: Sequence[object]) -> str:
+    """A sentence that says what was left out; empty when nothing was."""
+    if len(shown) == len(everything):
+        return ""
+    return f" Shown are {len(shown)} of {counted(len(everything), kind)} ({listed([str(s) for s in shown])})."
+
+
+def short(name: str, *, width: int = 18) -> str:
+    """A name that fits beside an axis."""
+    return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def tick_name(method: str) -> str:
+    """The method as an axis or a legend names it."""
+    return "From scratch" if method == "scratch" else capitalised(method_words(method))
