@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import lru_cache
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -102,8 +101,17 @@ def _settings(kind: type) -> list[Field[Any]]:
     return [item for item in fields(kind) if item.init]
 
 
-@lru_cache
-def _model(kind: Any) -> type[BaseModel]:
+_models: dict[type, type[BaseModel]] = {}
+
+
+def _model(kind: type) -> type[BaseModel]:
+    """The strict reader of a dataclass, made once."""
+    if kind not in _models:
+        _models[kind] = _make_model(kind)
+    return _models[kind]
+
+
+def _make_model(kind: type) -> type[BaseModel]:
     hints = get_type_hints(kind)
     columns: dict[str, Any] = {item.name: (hints[item.name], _default(item)) for item in _settings(kind)}
     config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())

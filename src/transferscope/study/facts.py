@@ -1,0 +1,170 @@
+"""The data of a study, loaded once at planning: what they are, and whether the study can be done with them."""
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from transferscope.data.leakage import check_leakage
+from transferscope.data.load import load
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.errors import DataError, MissingDataError
+from transferscope.models import build_network
+from transferscope.study.settings import DataSettings
+from transferscope.study.spec import StudySpec
+
+MAX_LEAKAGE = 0.05
+"""Share of target test examples that may also be in a training set: a few exact copies are natural in coarse data."""
+
+_PACKAGES = ("transferscope", "torch", "numpy", "scipy", "scikit-learn")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFacts:
+    """What a source is, as far as cells depend on it.
+
+    Attributes:
+        fingerprint: Checksum of the data, or of the network's file.
+        n_train: Number of training examples; None for a network.
+    """
+
+    fingerprint: str
+    n_train: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """What the data of a study are, as far as cells depend on them.
+
+    Attributes:
+        target: Fingerprint of the target.
+        n_target: Number of target training examples.
+        sources: The sources by name.
+    """
+
+    target: str
+    n_target: int
+    sources: Mapping[str, SourceFacts]
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """The loaded data of a study.
+
+    Attributes:
+        target: The target.
+        sources: The sources that are data, by name.
+        networks: Checksums of the sources that are networks, by name.
+    """
+
+    target: Dataset
+    sources: Mapping[str, Dataset]
+    networks: Mapping[str, str]
+
+    @property
+    def facts(self) -> DataFacts:
+        """What cells depend on."""
+        data = {name: SourceFacts(source.fingerprint, len(source.train)) for name, source in self.sources.items()}
+        networks = {name: SourceFacts(checksum, None) for name, checksum in self.networks.items()}
+        return DataFacts(self.target.fingerprint, len(self.target.train), {**data, **networks})
+
+    def as_json(self) -> dict[str, Any]:
+        """What a reader wants to know of the data, as JSON values."""
+        described = {name: describe(source) for name, source in self.sources.items()}
+        described |= {name: {"network": checksum} for name, checksum in self.networks.items()}
+        return {"target": describe(self.target), "sources": described}
+
+
+def load_data(spec: StudySpec) -> StudyData:
+    """Load the data of a study, and check that the study can be done with them.
+
+    Raises:
+        DataError: Data are missing or cannot be used, sizes ask for more than there is, source and target differ in
+            shape, or target test examples are trained on.
+        NetworkError: The network cannot read inputs of this shape.
+        SettingsError: A name or option of the data is unknown.
+    """
+    target = _load(spec.target.as_data)
+    wanted = {name: source.as_data for name, source in spec.sources.items()}
+    sources = {name: _load(data) for name, data in wanted.items() if data is not None}
+    files = {name: source.network for name, source in spec.sources.items()}
+    networks = {name: _checksum(Path(file)) for name, file in files.items() if file is not None}
+    _check_sizes("[target]", spec.target.sizes, target)
+    for name, source in sources.items():
+        _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
+    build_network(spec.network, target.train.input_shape, target.train.n_outputs, seed=0)
+    return StudyData(target, sources, networks)
+
+
+def count_leakage(data: StudyData) -> dict[str, Any]:
+    """Target test examples that are also trained on, by source ("" for none), as JSON values.
+
+    Raises:
+        DataError: Source and target differ in shape, or more of them than `MAX_LEAKAGE` are trained on.
+    """
+    tasks = {"": TransferTask(data.target)}
+    tasks |= {name: TransferTask(data.target, source) for name, source in data.sources.items()}
+    reports = {name: check_leakage(task) for name, task in tasks.items()}
+    for report in reports.values():
+        report.require_at_most(MAX_LEAKAGE)
+    return {name: asdict(report) for name, report in reports.items()}
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """What a data set is, as JSON values."""
+    return {
+        "name": dataset.name,
+        "kind": dataset.train.kind,
+        "input_shape": list(dataset.train.input_shape),
+        "n_outputs": dataset.train.n_outputs,
+        "n_train": len(dataset.train),
+        "n_test": len(dataset.test),
+        "classes": None if dataset.train.classes is None else list(dataset.train.classes),
+        "class_counts": {"train": _class_counts(dataset.train), "test": _class_counts(dataset.test)},
+        "fingerprint": dataset.fingerprint,
+        "provenance": dict(dataset.provenance),
+    }
+
+
+def surroundings() -> dict[str, Any]:
+    """Versions and machine, as JSON values; none of them is part of a key."""
+    return {
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+        "machine": {
+            "host": platform.node(),
+            "system": platform.platform(),
+            "processor": platform.processor() or platform.machine(),
+            "cores": psutil.cpu_count(logical=False) or 1,
+            "memory": psutil.virtual_memory().total,
+        },
+    }
+
+
+def _load(data: DataSettings) -> Dataset:
+    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+
+
+def _checksum(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file") from error
+
+
+def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:
+    there = len(dataset.train)
+    if sizes and max(sizes) > there:
+        raise DataError(
+            f"{where} sizes asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
+            f"ask for {there} or fewer"
+        )
+
+
+def _class_counts(examples: LabelledSet) -> list[int] | None:
+    return None if examples.classes is None else [int(count) for count in examples.class_counts()]

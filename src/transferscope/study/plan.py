@@ -1,0 +1,197 @@
+"""From a study to its cells: which there are, what each needs, and in which order they are done."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from transferscope.errors import SettingsError
+from transferscope.methods import PRETRAINING_VERSION
+from transferscope.store import PlannedCell, StudyRow
+from transferscope.study.cell import (
+    CellTuning,
+    MethodRecipe,
+    PretrainRecipe,
+    cell_key,
+    method_as_json,
+    shared_digest,
+)
+from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
+from transferscope.study.spec import StudySpec, depends_on_source
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """All that the store is told of a study before any of it is done.
+
+    Attributes:
+        study: The study with its spec and facts.
+        cells: Its cells, in the order in which they should be done.
+        arrays: Arrays of the study: "target_test_labels".
+    """
+
+    study: StudyRow
+    cells: tuple[PlannedCell, ...]
+    arrays: Mapping[str, np.ndarray]
+
+
+def plan_study(spec: StudySpec) -> StudyPlan:
+    """Load the data of a study, check them, and plan its cells.
+
+    Raises:
+        DataError: The data are missing, or the study cannot be done with them.
+        NetworkError: The network cannot read the data.
+        SettingsError: Two methods or sources are one and the same.
+    """
+    data = load_data(spec)
+    leakage = count_leakage(data)
+    facts = {"data": data.as_json(), "leakage": leakage, **surroundings()}
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    study = StudyRow(spec.name, spec.as_json(), facts, created)
+    return StudyPlan(study, tuple(plan_cells(spec, data.facts)), {"target_test_labels": data.target.test.labels})
+
+
+def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
+    """The cells of a study.
+
+    One pretraining cell for each source, source size and seed, if any method starts from a pretrained network; one
+    method cell for each method, source, source size, target size and seed. A method that depends on no source has
+    one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first.
+
+    Args:
+        spec: The study.
+        data: What its data are.
+
+    Returns:
+        The cells; those that a cell needs come before it.
+
+    Raises:
+        SettingsError: Two methods or two sources are one and the same.
+    """
+    stages = list(_stages(spec, data))
+    stems = list(_stems(spec, data))
+    _check_distinct(stems)
+    sizes = spec.target.sizes or (data.n_target,)
+    cells: list[PlannedCell] = []
+    for seed in spec.seeds:
+        pretrained = {(stage.source, stage.n_source): _pretrain_cell(stage, seed) for stage in stages}
+        cells += pretrained.values()
+        for stem in stems:
+            needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
+            cells += (_method_cell(stem, n_target, seed, needs) for n_target in sizes)
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class _Stem:
+    """What cells have in common that differ in target size and seed alone."""
+
+    shared: str
+    payload: Mapping[str, Any]
+    method: str
+    source: str | None
+    n_source: int | None
+    pretrained: bool = False
+
+
+def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
+    key = cell_key(stage.shared, seed=seed, n_source=stage.n_source)
+    return PlannedCell(key, "pretrain", _labels(stage, None, seed), stage.payload)
+
+
+def _method_cell(stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...]) -> PlannedCell:
+    key = cell_key(stem.shared, seed=seed, n_target=n_target, n_source=stem.n_source, needs=needs)
+    return PlannedCell(key, "method", _labels(stem, n_target, seed), stem.payload, needs)
+
+
+def _labels(stem: _Stem, n_target: int | None, seed: int) -> dict[str, str | int | float | None]:
+    return {
+        "source": stem.source,
+        "method": stem.method,
+        "n_target": n_target,
+        "n_source": stem.n_source,
+        "seed": seed,
+    }
+
+
+def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
+    """The pretraining of every source and size."""
+    recipe = spec.pretraining
+    if recipe is None or not any(method.start == "pretrained" for method in spec.methods.values()):
+        return
+    for name, source in spec.sources.items():
+        if source.as_data is None:
+            continue
+        payload = PretrainRecipe(source.as_data, spec.network, recipe).as_payload()
+        shared = shared_digest(
+            {
+                "role": "pretrain",
+                "version": PRETRAINING_VERSION,
+                "source": data.sources[name].fingerprint,
+                "network": asdict(spec.network),
+                "pretraining": asdict(recipe),
+            }
+        )
+        for n_source in _source_sizes(spec, data, name):
+            yield _Stem(shared, payload, "pretrain", name, n_source)
+
+
+def _stems(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
+    """Every method from every source and size that it can transfer from."""
+    for name, method in spec.methods.items():
+        if not depends_on_source(method):
+            yield _stem(spec, data, name, None)
+            continue
+        for source, settings in spec.sources.items():
+            if settings.as_data is not None:
+                stem = replace(_stem(spec, data, name, source), pretrained=method.start == "pretrained")
+                yield from (replace(stem, n_source=size) for size in _source_sizes(spec, data, source))
+            elif not method.uses_source:
+                yield _stem(spec, data, name, source)
+
+
+def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
+    """The sizes that are pretrained from; size 0 is training from scratch, which depends on no source."""
+    n_train = data.sources[source].n_train
+    assert n_train is not None
+    return [size for size in spec.source_sizes if size > 0] or [n_train]
+
+
+def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Stem:
+    method = spec.methods[name]
+    tuning = _tuning(spec, name)
+    origin = None if source is None else spec.sources[source]
+    recipe = MethodRecipe(spec.target.as_data, origin, spec.network, spec.training, method, tuning)
+    shared = shared_digest(
+        {
+            "role": "method",
+            "method": {**method_as_json(method), "version": method.version},
+            "target": data.target,
+            "source": None if source is None else data.sources[source].fingerprint,
+            "network": asdict(spec.network),
+            "training": asdict(spec.training),
+            "tuning": None if tuning is None else asdict(tuning),
+        }
+    )
+    return _Stem(shared, recipe.as_payload(), name, source, 0 if source is None else None)
+
+
+def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
+    if spec.tuning is None:
+        return None
+    return CellTuning(spec.tuning.trials, spec.tuning.folds, spec.tuning.grid.get(method, {}))
+
+
+def _check_distinct(stems: Sequence[_Stem]) -> None:
+    """Names are not part of a key, so two names for one thing would be one cell."""
+    seen: dict[tuple[str, int | None], _Stem] = {}
+    for stem in stems:
+        twin = seen.setdefault((stem.shared, stem.n_source), stem)
+        if twin is not stem and twin.method != stem.method:
+            raise SettingsError(
+                f"[methods.{twin.method}] and [methods.{stem.method}] have the same settings; change or drop one"
+            )
+        if twin is not stem:
+            raise SettingsError(f"[sources.{twin.source}] and [sources.{stem.source}] are the same; drop one")
