@@ -1,6 +1,6 @@
 """The transfer methods, one file each: every one a frozen dataclass of settings with the verb `fit`.
 
-To add a method: write its file, add it to `METHODS`, add a line to `tests/methods/cases.py` and one to
+To add a method: write its file, add it to `METHODS`, add a line to `tests/cases_of_methods.py` and one to
 `docs/methods.md`; the contract tests do the rest.
 """
 

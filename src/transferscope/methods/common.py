@@ -127,7 +127,9 @@ def fit_learner(
     Returns:
         The fitted network.
     """
-    run_options = RunOptions(options.seed, checkpoint=options.checkpoint, on_progress=options.on_progress)
+    run_options = RunOptions(
+        options.seed, options.checkpoint, options.checkpoint_seconds, on_progress=options.on_progress
+    )
     run = train(
         learner,
         options.training,

@@ -74,5 +74,7 @@ def unrolled_head(
 def _safe_step(features: Float[Tensor, "n m"], ridge: float, curvature: float) -> float:
     n, m = features.shape
     gram = features @ features.T if n <= m else features.T @ features
+    if not torch.isfinite(gram).all():
+        return float("nan")  # the loss will say so
     largest = float(torch.linalg.eigvalsh(gram)[-1])
     return n / (curvature * largest + ridge)

@@ -35,7 +35,7 @@ class Merlin:
         ridge: lambda of the inner head, above 0, on the sum of squares.
         inner_steps: Gradient steps of the unrolled head, at least 1.
         inner_lr: Their size; None for the largest at which they cannot diverge.
-        target_batch: Target examples per step, both halves together, at least 4; None for twice the batch size.
+        target_batch: Target examples per step, both halves together, at least 4; None for the batch size of training.
         initial: "random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin (pre-trained)",
             section A.5).
         source_term: False leaves L_source out ("MeRLin-target-only", section A.5).
@@ -94,7 +94,7 @@ class Merlin:
         head_s = self._source_head(own, source, options)
         own.head = nn.Identity()
         module = nn.ModuleDict({"features": own.features, "source_head": head_s})
-        size = self.target_batch or 2 * options.training.batch_size
+        size = self.target_batch or options.training.batch_size
         draws = {"target": Draw(target.train, size)} | ({"source": Draw(source.train)} if source else {})
         objective = _MerlinObjective(self, own, head_s, target.train.n_outputs)
         trained = list(own.features.parameters()) + (list(head_s.parameters()) if source else [])

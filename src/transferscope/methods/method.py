@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -27,6 +27,7 @@ class FitOptions:
         seed: Seed of heads, data order, augmentation and dropout, at least 0.
         device: "auto", "cpu", "cuda" or "mps".
         checkpoint: File that keeps the state of training; None to keep none.
+        checkpoint_seconds: Time between two writes of it.
         on_progress: Called now and then with (steps done, steps in all).
         curve_examples: Test examples that the training curve is measured on; 0 for no curve.
     """
@@ -35,6 +36,7 @@ class FitOptions:
     seed: int = 0
     device: str = "auto"
     checkpoint: Path | None = None
+    checkpoint_seconds: float = 20.0
     on_progress: Callable[[int, int], None] | None = None
     curve_examples: int = 1000
 
@@ -70,6 +72,7 @@ class Fitted:
         return (outputs.argmax(dim=1) if data.classes is not None else outputs).cpu().numpy()
 
 
+@runtime_checkable
 class Method(Protocol):
     """A way to learn the target, as a frozen dataclass whose fields are its settings.
 

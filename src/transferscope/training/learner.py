@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -38,6 +38,7 @@ class Draw:
     batch_size: int | None = None
 
 
+@runtime_checkable
 class Objective(Protocol):
     """A loss on batches, one from each set that the learner draws from."""
 

@@ -1,7 +1,7 @@
 """How a network is trained: one frozen record, shared by pre-training and every method."""
 
-from dataclasses import dataclass, replace
-from typing import Literal, Self
+from dataclasses import dataclass
+from typing import Literal
 
 from transferscope.errors import SettingsError
 
@@ -15,8 +15,8 @@ class TrainingSettings:
 
     Attributes:
         steps: Optimiser steps, at least 1; None to give `epochs` instead.
-        epochs: Passes over the training set (over the source set in pre-training, joint training and MeRLin), above 0;
-            None to give `steps`.
+        epochs: Passes over a training set, above 0: the source's in pre-training, the target's in every method, so that
+            all methods take the same number of steps; None to give `steps`.
         batch_size: Examples per step, at least 1; a smaller set gives smaller batches.
         optimiser: "sgd" (with momentum) or "adamw".
         lr: Initial learning rate, above 0.
@@ -76,7 +76,3 @@ class TrainingSettings:
         assert self.epochs is not None
         batches_per_epoch = -(-n_examples // self.batch_size)
         return max(1, round(self.epochs * batches_per_epoch))
-
-    def with_lr(self, lr: float) -> Self:
-        """The same recipe at another learning rate."""
-        return replace(self, lr=lr)
