@@ -157,5 +157,5 @@ def test_splits_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
 def test_a_class_with_one_image_cannot_be_split(tmp_path: Path) -> None:
     fill(tmp_path)
     picture(tmp_path / "lone" / "0.png")
-    with pytest.raises(DataError, match="^class 'lone' has one example; a split into training and test needs two"):
+    with pytest.raises(DataError, match=r"^class 'lone' has one example; a split into training and test needs two"):
         load(tmp_path)

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from transferscope.data.spec import DataSpec, parse_spec
@@ -52,7 +54,7 @@ def test_options_are_read_by_type() -> None:
 
 def test_a_wrong_value_is_refused() -> None:
     spec = parse_spec("x?n=3&n=4&zero=0&share=1.5&word=yse")
-    errors = {
+    errors: dict[str, Callable[[], object]] = {
         "'x?n=3&n=4&zero=0&share=1.5&word=yse' gives 'n' 2 times; give it once": lambda: spec.one("n"),
         f"{spec.text!r} has zero = '0'; expected a whole number of at least 1": lambda: spec.integer("zero"),
         f"{spec.text!r} has share = 1.5; expected a number between 0 and 1, as in 0.2": lambda: spec.share("share"),

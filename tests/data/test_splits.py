@@ -143,5 +143,5 @@ def test_a_class_with_one_example_cannot_be_validated() -> None:
 
 
 def test_more_folds_than_examples_are_refused() -> None:
-    with pytest.raises(DataError, match="^5 folds were asked of 4 examples; ask for 2 to 4 folds$"):
+    with pytest.raises(DataError, match=r"^5 folds were asked of 4 examples; ask for 2 to 4 folds$"):
         folds(with_counts([2, 2]), 5, seed=0)

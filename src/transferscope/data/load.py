@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from transferscope.data.catalogue import CATALOGUE
-from transferscope.data.catalogue.read import read_entry
+from transferscope.data.catalogue import CATALOGUE, read_entry
 from transferscope.data.half_images import half_images
 from transferscope.data.readers import READERS
 from transferscope.data.spec import DataSpec, parse_spec

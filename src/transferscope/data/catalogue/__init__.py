@@ -1,12 +1,16 @@
 """Real data sets by name: one file each with its addresses, published checksums, licence and decoding.
 
-Nothing is downloaded on import. A further data set is one file with an `ENTRY` here, and one line below.
+`CATALOGUE` lists them, `locate` says where one lies on this computer, `fetch` downloads what is missing of it, and
+`read_entry` makes a data set of it. Nothing is downloaded on import. A further data set is one file with an `ENTRY`
+here, and one line below.
 """
 
 from types import MappingProxyType
 
 from transferscope.data.catalogue import cifar10, digits, fashion_mnist, mnist, svhn, usps
 from transferscope.data.catalogue.entry import CatalogueEntry, Decoder, RemoteFile
+from transferscope.data.catalogue.location import Location, fetch, locate
+from transferscope.data.catalogue.read import read_entry
 
 CATALOGUE: MappingProxyType[str, CatalogueEntry] = MappingProxyType(
     {
@@ -15,4 +19,13 @@ CATALOGUE: MappingProxyType[str, CatalogueEntry] = MappingProxyType(
     }
 )
 
-__all__ = ["CATALOGUE", "CatalogueEntry", "Decoder", "RemoteFile"]
+__all__ = [
+    "CATALOGUE",
+    "CatalogueEntry",
+    "Decoder",
+    "Location",
+    "RemoteFile",
+    "fetch",
+    "locate",
+    "read_entry",
+]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from transferscope.data.arrays import Parts
 from transferscope.data.catalogue.entry import CatalogueEntry
-from transferscope.data.catalogue.locate import Location, fetch
+from transferscope.data.catalogue.location import Location, fetch
 from transferscope.data.npz import load_npz
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError

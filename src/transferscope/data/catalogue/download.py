@@ -1,10 +1,10 @@
 """One file from the network to the disk: with progress, retries, a checksum, and all or nothing."""
 
-import sys
 from pathlib import Path
 
 import pooch
 import requests
+from tqdm import tqdm
 
 from transferscope.data.catalogue.entry import RemoteFile
 from transferscope.errors import CorruptDataError, DataError, MissingDataError
@@ -52,9 +52,8 @@ def _download_from(address: str, file: RemoteFile, folder: Path) -> Path:
         urls={file.name: address},
         retry_if_failed=_RETRIES,
     )
-    downloader = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), chunk_size=_CHUNK, timeout=_TIMEOUT)
     try:
-        return Path(store.fetch(file.name, downloader=downloader))
+        return Path(store.fetch(file.name, downloader=_stream))
     except requests.RequestException as error:
         raise MissingDataError(f"{address} {_reason(error)}") from error
     except OSError as error:
@@ -64,6 +63,18 @@ def _download_from(address: str, file: RemoteFile, folder: Path) -> Path:
             f"{address} gave a file whose MD5 checksum is not {file.md5}; it was thrown away: try again later, "
             f"or put the right {file.name} into {folder}"
         ) from error
+
+
+def _stream(address: str, output: str, _: object) -> None:
+    """Copy the content of an address to a file; the progress bar is for terminals only."""
+    request = requests.get(address, stream=True, timeout=_TIMEOUT, headers={"Accept-Encoding": "identity"})
+    with request as response, Path(output).open("wb") as stream:
+        response.raise_for_status()
+        size = int(response.headers.get("Content-Length", 0)) or None
+        with tqdm(desc=address.rpartition("/")[2], total=size, unit="B", unit_scale=True, disable=None) as bar:
+            for chunk in response.iter_content(_CHUNK):
+                stream.write(chunk)
+                bar.update(len(chunk))
 
 
 def _reason(error: requests.RequestException) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from transferscope.data.catalogue.download import download
 from transferscope.data.catalogue.entry import CatalogueEntry, RemoteFile
-from transferscope.data.download import download
 from transferscope.data.places import cache_folder, data_folder
 from transferscope.errors import CorruptDataError, MissingDataError
 

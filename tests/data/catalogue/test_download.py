@@ -1,0 +1,119 @@
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from transferscope.data.catalogue import RemoteFile
+from transferscope.data.catalogue.download import download
+from transferscope.errors import CorruptDataError, DataError, MissingDataError
+
+CONTENT = bytes(range(256)) * 1000
+MD5 = hashlib.md5(CONTENT).hexdigest()
+
+
+class Home(BaseHTTPRequestHandler):
+    """Serves one file well or badly, by its folder; counts the requests by path."""
+
+    asked: dict[str, int]
+
+    def do_GET(self) -> None:
+        asked = self.asked[self.path] = self.asked.get(self.path, 0) + 1
+        how = self.path.split("/")[1]
+        if how == "absent":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(CONTENT)))
+        self.end_headers()
+        if how == "corrupt":
+            self.wfile.write(b"\0" * len(CONTENT))
+        elif how == "broken" or (how == "flaky" and asked == 1):
+            self.wfile.write(CONTENT[: len(CONTENT) // 2])
+        else:
+            self.wfile.write(CONTENT)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def home() -> Iterator[str]:
+    handler = type("OneHome", (Home,), {"asked": {}})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+
+
+def remote(*addresses: str, md5: str = MD5) -> RemoteFile:
+    return RemoteFile("images.bin", addresses, md5)
+
+
+def test_a_file_arrives_whole(home: str, tmp_path: Path) -> None:
+    path = download(remote(f"{home}/good/x"), tmp_path / "new" / "folder")
+    assert path == tmp_path / "new" / "folder" / "images.bin"
+    assert path.read_bytes() == CONTENT
+    assert [entry.name for entry in path.parent.iterdir()] == ["images.bin"]
+
+
+def test_what_is_there_is_not_fetched_again(home: str, tmp_path: Path) -> None:
+    (tmp_path / "images.bin").write_bytes(CONTENT)
+    download(remote(f"{home}/absent/x"), tmp_path)
+
+
+def test_a_wrong_file_in_the_cache_is_replaced(home: str, tmp_path: Path) -> None:
+    (tmp_path / "images.bin").write_bytes(b"half a download of another program")
+    assert download(remote(f"{home}/good/x"), tmp_path).read_bytes() == CONTENT
+
+
+def test_an_interrupted_transfer_is_tried_again(home: str, tmp_path: Path) -> None:
+    assert download(remote(f"{home}/flaky/x"), tmp_path).read_bytes() == CONTENT
+
+
+def test_the_next_address_is_tried(home: str, tmp_path: Path) -> None:
+    path = download(remote(f"{home}/absent/x", f"{home}/corrupt/x", f"{home}/good/x"), tmp_path)
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_corrupt_download_is_thrown_away(home: str, tmp_path: Path) -> None:
+    with pytest.raises(CorruptDataError) as caught:
+        download(remote(f"{home}/absent/x", f"{home}/corrupt/x"), tmp_path)
+    assert str(caught.value) == (
+        f"{home}/corrupt/x gave a file whose MD5 checksum is not {MD5}; it was thrown away: try again later, "
+        f"or put the right images.bin into {tmp_path}"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_address_that_fails_says_how(home: str, tmp_path: Path) -> None:
+    reasons = {
+        f"{home}/absent/x": "answers 404 Not Found",
+        f"{home}/broken/x": "breaks off in the middle of the file",
+        "http://127.0.0.1:9/x": "cannot be reached",
+    }
+    for address, reason in reasons.items():
+        with pytest.raises(MissingDataError) as caught:
+            download(remote(address), tmp_path)
+        assert str(caught.value) == f"{address} {reason}"
+    with pytest.raises(MissingDataError) as caught:
+        download(remote(*reasons), tmp_path)
+    assert str(caught.value) == "; ".join(f"{address} {reason}" for address, reason in reasons.items())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(home: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DataError) as caught:
+        download(remote(f"{home}/good/x"), tmp_path / "file" / "cache")
+    assert str(caught.value).startswith(f"cannot write {tmp_path}/file/cache (")
+    assert str(caught.value).endswith("); set TRANSFERSCOPE_CACHE to a folder with room")

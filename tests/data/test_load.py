@@ -1,0 +1,176 @@
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from transferscope.data import TransferTask, check_leakage, few_shot, load
+from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that TRANSFERSCOPE_DATA names, with own.npz, own.csv and the image folder own; work is elsewhere."""
+    here = tmp_path / "data"
+    here.mkdir()
+    monkeypatch.setenv("TRANSFERSCOPE_DATA", str(here))
+    monkeypatch.chdir(tmp_path)
+    labels = np.arange(30) % 3
+    images = RNG.integers(0, 256, (30, 6, 6), dtype=np.uint8)
+    np.savez(here / "own.npz", x_train=images[:20], y_train=labels[:20], x_test=images[20:], y_test=labels[20:])
+    pd.DataFrame({"a": np.arange(30.0), "b": 1.0, "c": labels}).to_csv(here / "own.csv", index=False)
+    for i, image in enumerate(images):
+        (here / "own" / str(i % 3)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(here / "own" / str(i % 3) / f"{i}.png")
+    return here
+
+
+def test_digits_need_no_download() -> None:
+    digits = load("digits")
+    assert (digits.name, digits.train.input_shape, len(digits.train.classes or ())) == ("digits", (1, 8, 8), 10)
+    assert digits.provenance["licence"] == "CC BY 4.0"
+
+
+@pytest.mark.parametrize(
+    ("spec", "shape", "n"),
+    [
+        ("npz:own.npz", (1, 6, 6), 20),
+        ("folder:own", (1, 6, 6), 24),
+        ("folder:own?resize=8&test_share=0.5", (1, 8, 8), 15),
+        ("csv:own.csv?label=c", (2,), 24),
+        ("csv:own.csv?label=a&drop=c&test=own.csv", (1,), 30),
+        ("half-images:npz:own.npz?parts=B", (1, 6, 6), 20),
+        ("half-images:folder:own?resize=8?parts=A", (1, 8, 8), 24),
+        ("glyphs?n_train=20&n_test=10&size=12&colour=yes&characters=ab&light=random&pose=0.5", (3, 12, 12), 20),
+    ],
+)
+def test_every_kind_of_name(folder: Path, spec: str, shape: tuple[int, ...], n: int) -> None:
+    dataset = load(spec)
+    assert (dataset.train.input_shape, len(dataset.train)) == (shape, n)
+    assert (dataset.provenance["spec"], dataset.provenance["seed"]) == (spec, "0")
+    assert load(spec).fingerprint == dataset.fingerprint
+
+
+def test_a_path_is_looked_up_here_before_there(folder: Path, tmp_path: Path) -> None:
+    there = load("npz:own.npz")
+    assert there.provenance["address"] == str(folder / "own.npz")
+    (tmp_path / "own.npz").write_bytes((folder / "own.npz").read_bytes())
+    here = load("npz:own.npz")
+    assert here.provenance["address"] == "own.npz"
+    assert here.fingerprint == there.fingerprint == load(f"npz:{folder / 'own.npz'}").fingerprint
+
+
+def test_a_limit_takes_the_few_shot_subset_after_the_transforms(folder: Path) -> None:
+    whole = load("npz:own.npz", transforms=["upside-down"], seed=2)
+    part = load("npz:own.npz", transforms=["upside-down"], limit=7, test_limit=4, seed=2)
+    assert part.train.fingerprint == few_shot(whole.train, 7, seed=2).fingerprint
+    assert len(part.test) == 4
+    assert part.provenance["transforms"] == "upside-down"
+
+
+def test_the_seed_decides_the_split(folder: Path) -> None:
+    assert load("folder:own", seed=0).fingerprint != load("folder:own", seed=1).fingerprint
+
+
+def test_a_task_from_two_names_leaks_nothing(folder: Path) -> None:
+    task = TransferTask(load("digits"), load("npz:own.npz", transforms=["resize:8"]))
+    assert check_leakage(task).in_any == 0
+
+
+BAD: list[tuple[str, type[Exception], str]] = [
+    (
+        "mnst",
+        UnknownNameError,
+        "unknown data set 'mnst': did you mean 'mnist'? known are cifar10, csv, digits, fashion-mnist, folder, "
+        "glyphs, half-images, mnist, npz, parquet, svhn, usps",
+    ),
+    ("own.npz", UnknownNameError, "'own.npz' looks like a file; write 'npz:own.npz'"),
+    ("digits?x=1", SettingsError, "'digits?x=1' has the option 'x'; digits takes no options"),
+    ("digits:x", SettingsError, "'digits:x' has a path; digits is looked up by name alone"),
+    (
+        "glyphs:x",
+        SettingsError,
+        "'glyphs:x' has a path; glyphs have options only, as in 'glyphs?characters=abc'",
+    ),
+    (
+        "glyphs?n_trian=3",
+        UnknownNameError,
+        "unknown option of glyphs 'n_trian': did you mean 'n_train'? known are appearance, background, characters, "
+        "colour, fonts, light, n_test, n_train, pose, size, texture",
+    ),
+    (
+        "half-images:digits?parts=C",
+        UnknownNameError,
+        "unknown parts of half-images 'C': known are A, AB, B",
+    ),
+    (
+        "csv:own.csv",
+        SettingsError,
+        "a table needs its label column named, as in 'csv:houses.csv?label=price'",
+    ),
+    ("npz:", MissingDataError, "no path was given; write it after the colon, as in 'npz:data/digits.npz'"),
+    ("npz:HERE/x.npz", MissingDataError, "there is no HERE/x.npz; check the path"),
+    ("npz:x.npz", MissingDataError, "there is no WORK/x.npz or HERE/x.npz; check the path"),
+]
+
+
+@pytest.mark.parametrize(("spec", "kind", "message"), BAD)
+def test_names_that_name_nothing(folder: Path, tmp_path: Path, spec: str, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        load(spec.replace("HERE", str(folder)))
+    assert str(caught.value) == message.replace("HERE", str(folder)).replace("WORK", str(tmp_path))
+
+
+def test_without_a_folder_the_message_says_how_to_name_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRANSFERSCOPE_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingDataError) as caught:
+        load("folder:x")
+    assert str(caught.value) == (
+        f"there is no {tmp_path}/x; check the path; set TRANSFERSCOPE_DATA to have another folder searched"
+    )
+
+
+def test_more_than_there_is_and_negative_seeds_are_refused(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"^21 labelled examples were asked for; there are 20: ask for 1 to 20$"):
+        load("npz:own.npz", limit=21)
+    with pytest.raises(SettingsError, match=r"^seed = -1 is negative; seeds are 0, 1, 2, \.\.\.$"):
+        load("digits", seed=-1)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("spec", "shape", "sizes"),
+    [
+        ("mnist", (1, 28, 28), (60_000, 10_000)),
+        ("fashion-mnist", (1, 28, 28), (60_000, 10_000)),
+        ("usps", (1, 16, 16), (7_291, 2_007)),
+        ("npz:svhn_1083.npz", (3, 32, 32), (600, 483)),
+        ("npz:cifar10_18k.npz", (3, 32, 32), (15_000, 3_000)),
+    ],
+)
+def test_real_data_load_and_share_no_image_between_training_and_test(
+    spec: str, shape: tuple[int, ...], sizes: tuple[int, int]
+) -> None:
+    dataset = load(spec)
+    assert dataset.train.input_shape == shape
+    assert (len(dataset.train), len(dataset.test)) == sizes
+    assert len(dataset.train.classes or ()) == 10
+    assert check_leakage(TransferTask(dataset)).in_any == 0
+
+
+@pytest.mark.real_data
+def test_real_usps_has_its_published_class_counts() -> None:
+    counts = load("usps").train.class_counts()
+    assert counts.tolist() == [1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644]
+
+
+@pytest.mark.real_data
+def test_real_mnist_loads_within_a_second() -> None:
+    start = time.process_time()
+    load("mnist")
+    assert time.process_time() - start < 1
