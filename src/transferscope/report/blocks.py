@@ -1,10 +1,13 @@
 """What a section of the report is made of. Text stays text here: escaping is the template's business."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
+
+from transferscope.report.figures.style import to_svg
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,11 @@ class Figure:
     data: pd.DataFrame
     caption: str
     kind: Literal["figure"] = "figure"
+
+    @cached_property
+    def svg(self) -> str:
+        """The drawing as an SVG document, made once."""
+        return to_svg(self.canvas)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _write_files(sections: list[Section], folder: Path) -> list[Path]:
     for section in sections:
         tables = dict(section.files)
         for figure in section.figures:
-            written += save_figure(figure.canvas, folder, figure.name)
+            written += save_figure(figure.canvas, figure.svg, folder, figure.name)
             tables[figure.name] = figure.data
         for name, table in tables.items():
             table.to_csv(folder / f"{name}.csv", index=False)

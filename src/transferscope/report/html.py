@@ -50,4 +50,4 @@ def typeset(text: str) -> Markup:
 
 
 def _svg(figure: Figure) -> Markup:
-    return Markup(inline_svg(figure.canvas, figure.name))
+    return Markup(inline_svg(figure.svg, figure.name, width=figure.canvas.get_figwidth()))

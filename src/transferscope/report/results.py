@@ -40,7 +40,8 @@ class Summary:
         target = frames.study.facts.get("target", {})
         name = target.get("name", "the target") if isinstance(target, Mapping) else "the target"
         sizes = f"{listed([f'{size:,}' for size in frames.sizes])} labels"
-        return f"Transfer {sources}to {name} with {sizes}: {counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}."
+        effort = f"{counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}"
+        return f"Transfer {sources}to {name} with {sizes}: {effort}."
 
     @property
     def runs(self) -> pd.DataFrame:

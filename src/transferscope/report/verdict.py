@@ -8,7 +8,7 @@ from transferscope.report.comparison import Comparison
 from transferscope.report.metric import Metric
 from transferscope.report.outcome import Outcome, champion, outcome_of
 from transferscope.report.sentences import chance_of_best, evidence, other_methods, reach
-from transferscope.report.wording import capitalised, counted, listed
+from transferscope.report.wording import candidate_words, capitalised, counted, listed
 
 _OUTCOME_WORDS: dict[Outcome, str] = {
     "helps": "transfer helps",
@@ -104,16 +104,19 @@ def _headline(by_size: Mapping[int, Sequence[Comparison]], outcomes: Mapping[int
     words = capitalised(_OUTCOME_WORDS[outcome])
     if outcome not in ("helps", "hurts"):
         return f"{words}."
-    first, last = min(by_size), max(by_size)
-    ends = [f"{_gain(by_size[size], outcome, metric)} with {counted(size, 'label')}" for size in (first, last)]
-    even = "even " if outcome == "hurts" else ""
-    return f"{words} at every number of labels: {even}the best method is {listed(ends)}."
+    first, last = (champion(by_size[size], outcome) for size in (min(by_size), max(by_size)))
+    same = len({(c.method, c.source) for c in (champion(group, outcome) for group in by_size.values())}) == 1
+    who = candidate_words(first.method, first.source) if same else "the best method"
+    return (
+        f"{words} at every number of labels: {'even ' if outcome == 'hurts' else ''}{who} is "
+        f"{_gain(first, metric)} training from scratch with {counted(first.n_target, 'label')} "
+        f"and {_gain(last, metric)} it with {last.n_target:,}."
+    )
 
 
-def _gain(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
-    difference = champion(group, outcome).difference
-    assert difference is not None
-    return f"{metric.gain_in_words(difference.mean)} training from scratch"
+def _gain(c: Comparison, metric: Metric) -> str:
+    assert c.difference is not None
+    return metric.gain_in_words(c.difference.mean)
 
 
 def _sizes(sizes: Sequence[int]) -> str:

@@ -12,6 +12,8 @@ from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.report.metric import Metric
 from transferscope.report.results import Summary
 
+_RAISED = 0.24  # of the seeds above the bar, in rows
+
 
 def draw_differences(summary: Summary) -> Figure | None:
     """The figure; None when nothing can be compared with training from scratch."""
@@ -72,7 +74,7 @@ def _row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, look: Look, m
     assert c.difference is not None
     chosen = (pairs["method"] == c.method) & (pairs["source"] == (c.source or "")) & (pairs["n_target"] == c.n_target)
     own = pairs.loc[chosen, "transferability"] * metric.scale
-    axes.plot(own, [row] * len(own), "o", color=look.colour, markersize=2.5, alpha=0.45)
+    axes.plot(own, [row + _RAISED] * len(own), "o", color=look.colour, markersize=2.5, alpha=0.55)
     if c.difference_interval:
         ends = [c.difference_interval.low * metric.scale, c.difference_interval.high * metric.scale]
         axes.plot(ends, [row, row], color=look.colour, linewidth=1.6, solid_capstyle="round")

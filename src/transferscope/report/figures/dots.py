@@ -46,7 +46,8 @@ def candidate_tick(comparison: Comparison) -> str:
 
 def _row(axes: Axes, row: int, c: Comparison, runs: pd.DataFrame, look: Look, metric: Metric) -> None:
     own = runs[(runs["method"] == c.method) & (runs["source"] == (c.source or ""))]
-    axes.plot(own["value"] * metric.scale, [row] * len(own), "o", color=look.colour, markersize=3, alpha=0.45)
+    seeds = own["value"] * metric.scale
+    axes.plot(seeds, [row + 0.24] * len(own), "o", color=look.colour, markersize=3, alpha=0.55)
     if c.interval:
         ends = [c.interval.low * metric.scale, c.interval.high * metric.scale]
         axes.plot(ends, [row, row], color=look.colour, linewidth=2, solid_capstyle="round")

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 INK = "#1b1f23"
 """Colour of text and axes; on the page it follows the reader's light or dark setting."""
 
+_PIXELS_PER_INCH = 107
+
 QUIET = "#8a9099"
 """Colour of grid lines and of what stands back."""
 
@@ -81,32 +83,40 @@ def direct_labels(axes: Axes, x: float, ends: dict[str, float], colours: dict[st
         )
 
 
-def inline_svg(figure: Figure, prefix: str) -> str:
-    """The figure as an `<svg>` element for an HTML page.
+def to_svg(figure: Figure) -> str:
+    """The figure as an SVG document; its layout stays as it is from then on."""
+    buffer = io.StringIO()
+    with drawing():
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
+    figure.set_layout_engine("none")
+    return buffer.getvalue()
+
+
+def inline_svg(svg: str, prefix: str, *, width: float) -> str:
+    """An SVG document as an `<svg>` element for an HTML page.
 
     Args:
-        figure: The drawing.
+        svg: From `to_svg`.
         prefix: Put before all ids, so that several figures on one page do not mix.
+        width: Of the figure in inches; on the page it grows no wider than its text stays in proportion.
 
     Returns:
         The element: without XML header, scaled by its container, text in the reader's colour.
     """
-    buffer = io.StringIO()
-    with drawing():
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
-    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"', r"<svg \1\2", svg, count=1)
+    natural = f'style="--natural: {_PIXELS_PER_INCH * width:.0f}px" '
+    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"', rf"<svg {natural}\1\2", svg, count=1)
     return svg.replace(INK, "var(--ink)").strip()
 
 
-def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+def save_figure(figure: Figure, svg: str, folder: Path, name: str) -> list[Path]:
     """Write the figure as SVG and PDF.
 
     Args:
         figure: The drawing.
+        svg: The same from `to_svg`.
         folder: An existing folder.
         name: File name without ending.
 
@@ -114,8 +124,8 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
         The paths written.
     """
     paths = [folder / f"{name}.svg", folder / f"{name}.pdf"]
+    paths[0].write_text(svg, encoding="utf-8")
     with drawing():
-        figure.savefig(paths[0], metadata={"Date": None})
         figure.savefig(paths[1], metadata={"CreationDate": None})
     return paths
 

@@ -7,6 +7,7 @@ from transferscope.report.results import Summary
 from transferscope.report.wording import candidate_words, capitalised, counted
 
 _MOST_ROWS = 200
+_STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
 def gaps_section(summary: Summary) -> Section | None:
@@ -26,12 +27,12 @@ def _missing(missing: pd.DataFrame) -> list[Block]:
     counts = missing.groupby(["role", "source", "method", "n_target", "state"], sort=False).size().reset_index(name="n")
     rows = tuple(
         (
-            Cell(capitalised(candidate_words(row.method or row.role, row.source or None))),
-            Cell(f"{row.n_target:,}" if row.n_target else "–"),
-            Cell(_state_words(row.state)),
-            Cell(str(row.n)),
+            Cell(_what(row)),
+            Cell(f"{row['n_target']:,}" if row["n_target"] else "–"),
+            Cell(_STATE_WORDS.get(str(row["state"]), str(row["state"]))),
+            Cell(str(row["n"])),
         )
-        for row in counts.head(_MOST_ROWS).itertuples()
+        for _, row in counts.head(_MOST_ROWS).iterrows()
     )
     columns = (Column("Cell", numeric=False), Column("Labels"), Column("State", numeric=False), Column("Seeds"))
     return [
@@ -40,20 +41,22 @@ def _missing(missing: pd.DataFrame) -> list[Block]:
     ]
 
 
-def _state_words(state: str) -> str:
-    return {"blocked": "waits for a cell that failed"}.get(state, state)
-
-
 def _failures(failed: pd.DataFrame) -> list[Block]:
     if failed.empty:
         return []
     blocks: list[Block] = [
         Text(f"{counted(len(failed), 'cell')} failed. `transferscope run STUDY.toml --retry-failed` tries them again.")
     ]
-    for row in failed.itertuples():
-        what = capitalised(candidate_words(row.method or row.role, row.source or None))
-        where = f"{row.n_target:,} labels, seed {row.seed}" if row.n_target else f"seed {row.seed}"
-        details = (Listing(row.failure_details),) if row.failure_details else ()
-        kind = row.failure_kind.replace("_", " ")
-        blocks.append(Folded(f"{what}, {where}: {kind}", (Text(row.failure_message), *details)))
+    blocks.extend(_failure(row) for _, row in failed.iterrows())
     return blocks
+
+
+def _failure(row: pd.Series) -> Folded:
+    where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
+    kind = str(row["failure_kind"]).replace("_", " ")
+    details = (Listing(str(row["failure_details"])),) if row["failure_details"] else ()
+    return Folded(f"{_what(row)}, {where}: {kind}", (Text(str(row["failure_message"])), *details))
+
+
+def _what(row: pd.Series) -> str:
+    return capitalised(candidate_words(row["method"] or row["role"], row["source"] or None))

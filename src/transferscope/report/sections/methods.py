@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from transferscope.report.blocks import Block, Cell, Column, Section, Table, Text
 from transferscope.report.comparison import Comparison
+from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.dots import candidate_tick
 from transferscope.report.metric import Metric
 from transferscope.report.results import Summary
@@ -61,26 +62,22 @@ def _columns(metric: Metric, *, with_source: bool) -> tuple[Column, ...]:
         Column("Transfer", "Sign of the transferability at the 5 % level", numeric=False),
         Column("P(best)", "Probability of the best mean, by bootstrap over seeds and test examples"),
         *(kept if with_source else ()),
-        Column("Time", "Mean wall-clock time of a run, without the shared pre-training"),
-        Column("Memory", "Mean peak memory of a run"),
-        Column("Parameters", "Numbers that the optimiser could change"),
-        Column("Examples", "Training examples seen, with repetition"),
+        Column("Time, memory", "Mean wall-clock time of a run without the shared pre-training; mean peak memory"),
+        Column("Trained", "Parameters that the optimiser could change; training examples seen, with repetition"),
     )
 
 
 def _row(c: Comparison, metric: Metric, *, is_top: bool, with_source: bool) -> tuple[Cell, ...]:
     return (
-        Cell(candidate_tick(c), counted(len(c.seeds), "seed")),
+        Cell(tick_name(c.method), f"from {c.source}" if c.source else ""),
         Cell(metric.shown(c.score.mean), _interval_detail(c, metric), "best" if is_top else ""),
         _difference(c, metric),
         Cell(p_words(c.p_holm)),
         _call(c),
         Cell(probability_words(c.p_best), tone="best" if is_top else ""),
         *((_kept(c, metric),) if with_source else ()),
-        Cell(duration(c.cost.seconds)),
-        Cell(memory(c.cost.peak_memory)),
-        Cell(large_count(c.cost.trained_parameters)),
-        Cell(large_count(c.cost.examples_seen)),
+        Cell(duration(c.cost.seconds), memory(c.cost.peak_memory)),
+        Cell(f"{large_count(c.cost.trained_parameters)} parameters", f"{large_count(c.cost.examples_seen)} examples"),
     )
 
 
@@ -122,8 +119,8 @@ def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:
         return []
     return [
         Text(
-            f"Fewer seeds than the study's {len(seeds)}: {listed(lacking)}. Differences use the seeds that a method shares "
-            "with scratch, and P(best) the seeds that all methods share.",
+            f"Fewer seeds than the study's {len(seeds)}: {listed(lacking)}. Differences use the seeds that a method "
+            "shares with scratch, and P(best) the seeds that all methods share.",
             "note",
         )
     ]
@@ -139,7 +136,7 @@ def _how_to_read(summary: Summary) -> str:
     other = f" On another test set of this size all scores may move by up to {half} (95 %)." if widest else ""
     return (
         "Intervals are 95 % t-intervals over seeds: they say what other seeds, with other target labels, would give on "
-        f"this test set{examples}.{other} P(best) takes both into account. The differences are tested in pairs, and the "
-        "p-values corrected over all comparisons of the study (Holm), so that the chance of any false “positive” or "
-        "“negative” is at most 5 %."
+        f"this test set{examples}.{other} P(best) takes both into account. The differences are tested in pairs, and "
+        "the p-values corrected over all comparisons of the study (Holm), so that the chance of any false “positive” "
+        "or “negative” is at most 5 %."
     )
