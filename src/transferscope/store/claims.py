@@ -2,10 +2,11 @@
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Connection, delete, exists, func, select, update
 
+from transferscope.records import FailureKind
 from transferscope.store import schema
 from transferscope.store.owner import Owner
 
@@ -61,13 +62,16 @@ def beat(connection: Connection, owner: Owner) -> None:
     connection.execute(update(_cells).where(_cells.c.owner == str(owner)).values(heartbeat=time.time()))
 
 
-def retry_failed(connection: Connection, study: int) -> int:
-    """Make the failed cells of a study planned again; how many there were."""
-    members = select(schema.study_cells.c.cell_id).where(schema.study_cells.c.study_id == study)
-    failed = list(connection.scalars(select(_cells.c.id).where(_cells.c.state == "failed", _cells.c.id.in_(members))))
+def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind]) -> int:
+    """Make cells of a study that failed in one of these ways planned again; how many there were."""
+    failures, members = schema.failures, schema.study_cells
+    query = select(failures.c.cell_id).join(members, members.c.cell_id == failures.c.cell_id)
+    failed = list(connection.scalars(query.where(members.c.study_id == study, failures.c.kind.in_(kinds))))
     for cell in failed:
-        connection.execute(delete(schema.failures).where(schema.failures.c.cell_id == cell))
-        connection.execute(update(_cells).where(_cells.c.id == cell).values(state="planned"))
+        connection.execute(delete(failures).where(failures.c.cell_id == cell))
+        connection.execute(
+            update(_cells).where(_cells.c.id == cell, _cells.c.state == "failed").values(state="planned")
+        )
     return len(failed)
 
 

@@ -9,7 +9,7 @@ from transferscope.errors import unknown_name
 from transferscope.records import Cost, Failure
 from transferscope.store import schema
 from transferscope.store.encoding import from_bytes, from_json
-from transferscope.store.rows import CellState, PlannedCell, RecordColumns, StoredCell, StudyCounts, StudyRow
+from transferscope.store.rows import CellState, PlannedCell, RecordColumns, Standing, StoredCell, StudyCounts, StudyRow
 
 _members = schema.study_cells
 
@@ -47,8 +47,16 @@ def read_counts(connection: Connection, study: int) -> StudyCounts:
     return StudyCounts(**counts, blocked=blocked)
 
 
-def read_cells(connection: Connection, study: int) -> list[StoredCell]:
-    """The cells of a study in the order of its plan."""
+def read_standings(connection: Connection, study: int) -> list[Standing]:
+    """Where every cell of the study stands, in no particular order."""
+    columns = (schema.cells.c.key, schema.cells.c.state, schema.outcomes.c.seconds)
+    query = _of_study(select(*columns), study)
+    query = query.outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
+    return [Standing(row.key, row.state, row.seconds) for row in connection.execute(query)]
+
+
+def read_cells(connection: Connection, study: int, *, only: CellState | None = None) -> list[StoredCell]:
+    """The cells of a study in the order of its plan; all of them, or those in the stored state `only`."""
     columns = (
         schema.cells.c.id,
         schema.cells.c.key,
@@ -65,6 +73,8 @@ def read_cells(connection: Connection, study: int) -> list[StoredCell]:
         .outerjoin(schema.failures, schema.failures.c.cell_id == schema.cells.c.id)
         .order_by(_members.c.position)
     )
+    if only is not None:
+        query = query.where(schema.cells.c.state == only)
     payloads = _payloads(connection, study)
     needs = _needs(connection, study)
     blocked = set(connection.scalars(select(_blocked().c.cell_id)))

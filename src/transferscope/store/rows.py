@@ -73,6 +73,21 @@ class StoredCell:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a cell stands, without its content: quick to read for a hundred thousand cells.
+
+    Attributes:
+        key: The cell.
+        state: Where it stands; "planned" for a blocked cell too.
+        seconds: What it took; None unless done.
+    """
+
+    key: str
+    state: CellState
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class StudyRow:
     """A study as the store has it.
 

@@ -4,19 +4,19 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, get_args
 
 import numpy as np
 from sqlalchemy import delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from transferscope.errors import StoreError
-from transferscope.records import Failure
+from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.database import Database, connect, sqlite_path
 from transferscope.store.encoding import from_bytes, to_bytes
 from transferscope.store.owner import Owner
-from transferscope.store.rows import Outcome, PlannedCell, RecordColumns, StoredCell, StudyCounts, StudyRow
+from transferscope.store.rows import Outcome, PlannedCell, RecordColumns, Standing, StoredCell, StudyCounts, StudyRow
 
 
 class Store:
@@ -157,14 +157,18 @@ class Store:
         with self._database.write() as connection:
             claims.beat(connection, owner)
 
-    def retry_failed(self, study: str) -> int:
-        """Plan the failed cells of a study again.
+    def retry_failed(self, study: str, *, kinds: Sequence[FailureKind] = get_args(FailureKind)) -> int:
+        """Plan failed cells of a study again.
+
+        Args:
+            study: Name of the study.
+            kinds: Only cells that failed in one of these ways.
 
         Returns:
             How many cells that were.
         """
         with self._database.write() as connection:
-            return claims.retry_failed(connection, reads.study_id(connection, study))
+            return claims.retry_failed(connection, reads.study_id(connection, study), kinds)
 
     def studies(self) -> list[StudyRow]:
         """All studies, in the order of their first planning."""
@@ -185,10 +189,20 @@ class Store:
         with self._database.read() as connection:
             return reads.read_counts(connection, reads.study_id(connection, study))
 
+    def standings(self, study: str) -> list[Standing]:
+        """Where every cell of a study stands, in no particular order."""
+        with self._database.read() as connection:
+            return reads.read_standings(connection, reads.study_id(connection, study))
+
     def cells(self, study: str) -> list[StoredCell]:
         """The cells of a study in the order of its plan."""
         with self._database.read() as connection:
             return reads.read_cells(connection, reads.study_id(connection, study))
+
+    def failed_cells(self, study: str) -> list[StoredCell]:
+        """The failed cells of a study in the order of its plan."""
+        with self._database.read() as connection:
+            return reads.read_cells(connection, reads.study_id(connection, study), only="failed")
 
     def records(self, study: str) -> RecordColumns:
         """All records of a study's cells, by column: `pandas.DataFrame(store.records(study).columns())`."""

@@ -1,1 +1,10 @@
-"""."""
+"""Where cells are done: in processes on this machine (`LocalBackend`) or in this very process (`InlineBackend`).
+
+Only this package knows processes. A backend takes planned cells and gives back messages; it knows nothing of the store.
+"""
+
+from transferscope.study.backends.backend import Advanced, Backend, Failed, Finished, Message
+from transferscope.study.backends.inline import InlineBackend
+from transferscope.study.backends.local import LocalBackend
+
+__all__ = ["Advanced", "Backend", "Failed", "Finished", "InlineBackend", "LocalBackend", "Message"]

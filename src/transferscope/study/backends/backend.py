@@ -1,0 +1,68 @@
+"""What runs cells: start one, hear of it, stop all."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from transferscope.records import Failure
+from transferscope.store import Outcome, PlannedCell
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """A cell has got further.
+
+    Attributes:
+        key: The cell.
+        share: How much of it is done, in [0, 1].
+    """
+
+    key: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A cell is done.
+
+    Attributes:
+        key: The cell.
+        outcome: What came of it.
+    """
+
+    key: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A cell has failed.
+
+    Attributes:
+        key: The cell.
+        failure: Why.
+    """
+
+    key: str
+    failure: Failure
+
+
+Message = Advanced | Finished | Failed
+
+
+class Backend(AbstractContextManager["Backend"], Protocol):
+    """A place with room for some cells at a time; leaving it stops what is running."""
+
+    @property
+    def free(self) -> int:
+        """How many more cells could be started now."""
+        ...
+
+    def start(self, cell: PlannedCell) -> None:
+        """Begin a cell; there must be room."""
+        ...
+
+    def messages(self, timeout: float) -> Iterator[Message]:
+        """What has happened, waiting at most `timeout` seconds for something to happen; may be nothing."""
+        ...

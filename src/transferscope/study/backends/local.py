@@ -1,0 +1,196 @@
+"""Cells in processes on this machine, each with a pipe of its own.
+
+No lock and no queue is shared between the processes, so that one of them can be killed at any moment, by the system
+for want of memory or by hand, without an effect on the others.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from types import ModuleType, TracebackType
+from typing import Self, cast
+
+from transferscope.records import Failure
+from transferscope.store import PlannedCell
+from transferscope.study.backends.attempt import find_work
+from transferscope.study.backends.backend import Advanced, Failed, Message
+from transferscope.study.backends.worker import serve
+from transferscope.study.context import WorkContext
+
+_SECONDS_TO_END = 5.0
+
+_context = multiprocessing.get_context("spawn")
+
+
+@dataclass
+class _Worker:
+    """A process, the pipe to it, and the cell that it is doing."""
+
+    process: SpawnProcess
+    pipe: Connection
+    cell: PlannedCell | None = None
+    losses: int = 0
+
+
+class LocalBackend:
+    """Worker processes that do one cell each at a time and stay warm between cells.
+
+    A cell whose process dies is begun once more, in a new process; if that dies too, the cell has failed as "lost".
+
+    Args:
+        work: Dotted name of the work.
+        context: Where cells are done.
+        workers: How many processes, at least 1; each is started when it is first needed.
+
+    Raises:
+        SettingsError: Nothing answers to the name.
+    """
+
+    def __init__(self, work: str, context: WorkContext, *, workers: int) -> None:
+        find_work(work)
+        self._work = work
+        self._context = context
+        self._size = workers
+        self._workers: list[_Worker] = []
+
+    @property
+    def free(self) -> int:
+        """See `Backend`."""
+        return self._size - sum(worker.cell is not None for worker in self._workers)
+
+    def start(self, cell: PlannedCell) -> None:
+        """See `Backend`."""
+        idle = next((worker for worker in self._workers if worker.cell is None), None)
+        if idle is None or not _give(idle, cell):
+            self._start_anew(idle, cell, losses=0)
+
+    def messages(self, timeout: float) -> Iterator[Message]:
+        """See `Backend`."""
+        busy = {worker.pipe: worker for worker in self._workers if worker.cell is not None}
+        for pipe in wait(list(busy), timeout):
+            message = self._hear(busy[cast(Connection, pipe)])
+            if message is not None:
+                yield message
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._workers:
+            worker.pipe.close()  # an idle worker ends by itself
+            if worker.cell is not None:
+                worker.process.terminate()
+        for worker in self._workers:
+            _end(worker.process)
+        self._workers.clear()
+
+    def _hear(self, worker: _Worker) -> Message | None:
+        cell = worker.cell
+        assert cell is not None
+        try:
+            message: Message = worker.pipe.recv()
+        except (EOFError, OSError):
+            return self._mourn(worker, cell)
+        if not isinstance(message, Advanced):
+            worker.cell = None
+        return message
+
+    def _mourn(self, worker: _Worker, cell: PlannedCell) -> Failed | None:
+        """The process of a cell has died: once is bad luck, twice is a failure."""
+        if worker.losses == 0:
+            self._start_anew(worker, cell, losses=1)
+            return None
+        _end(worker.process)
+        self._workers.remove(worker)
+        return Failed(cell.key, _lost(worker.process.exitcode))
+
+    def _start_anew(self, dead: _Worker | None, cell: PlannedCell, *, losses: int) -> None:
+        if dead is not None:
+            dead.pipe.close()
+            _end(dead.process)
+            self._workers.remove(dead)
+        here, there = _context.Pipe()
+        process = _context.Process(target=serve, args=(there, self._work, self._context), daemon=True)
+        with _without_main(), _without_interrupts(), _environment(_thread_limits(self._context.threads)):
+            process.start()
+        there.close()  # so that the end of the process is the end of the pipe
+        worker = _Worker(process, here, losses=losses)
+        self._workers.append(worker)
+        _give(worker, cell)
+        worker.cell = cell  # should it be dead already, that is heard at once
+
+
+def _give(worker: _Worker, cell: PlannedCell) -> bool:
+    """Hand a cell to a worker; whether it was alive to take it."""
+    try:
+        worker.pipe.send(cell)
+    except OSError:
+        return False
+    worker.cell = cell
+    return True
+
+
+def _end(process: SpawnProcess) -> None:
+    process.join(_SECONDS_TO_END)
+    if process.is_alive():
+        process.kill()
+        process.join()
+
+
+def _lost(exit_code: int | None) -> Failure:
+    how = f"signal {-exit_code}" if exit_code is not None and exit_code < 0 else f"exit code {exit_code}"
+    if exit_code == -signal.SIGKILL:
+        how += ", as the system does when memory runs out"
+    message = f"the process of this cell ended twice before its time ({how}); use fewer workers, and run again"
+    return Failure("lost", message)
+
+
+def _thread_limits(threads: int) -> dict[str, str]:
+    return {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Environment variables for processes started within."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Keep processes started within from running the caller's script again, which need not guard against that."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from processes started within, from their first moment on."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,69 @@
+"""What runs inside a worker process: cells come in by a pipe, messages go out by it, and nothing is shared."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import replace
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection, wait
+from pickle import PicklingError
+
+from transferscope.study.backends.attempt import attempt, failure_of, find_work
+from transferscope.study.backends.backend import Advanced, Failed
+from transferscope.study.context import WorkContext
+
+_SECONDS_BETWEEN_REPORTS = 0.2
+
+
+def serve(pipe: Connection, work: str, context: WorkContext) -> None:
+    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell.
+
+    Args:
+        pipe: Cells in, messages out.
+        work: Dotted name of the work.
+        context: Where cells are done.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    function = find_work(work)
+    _limit_threads(context.threads)
+    while True:
+        try:
+            cell = pipe.recv()
+        except EOFError:
+            return
+        result = attempt(function, cell, replace(context, progress=_Reporter(pipe, cell.key)))
+        try:
+            pipe.send(result)
+        except (TypeError, AttributeError, PicklingError) as error:
+            pipe.send(Failed(cell.key, failure_of(error)))  # the outcome holds something that cannot be sent
+
+
+class _Reporter:
+    """Tells the runner how far a cell is, a few times a second."""
+
+    def __init__(self, pipe: Connection, key: str) -> None:
+        self._pipe = pipe
+        self._key = key
+        self._due = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + _SECONDS_BETWEEN_REPORTS
+            self._pipe.send(Advanced(self._key, done / max(total, 1)))
+
+
+def _end_with_parent() -> None:
+    """Never outlive the runner: its successor may be at work on the same cell."""
+    parent = parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _limit_threads(threads: int) -> None:
+    torch = sys.modules.get("torch")  # only if the work uses it
+    if torch is not None:
+        torch.set_num_threads(threads)
