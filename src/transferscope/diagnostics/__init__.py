@@ -1,1 +1,58 @@
-"""."""
+"""Why did it transfer? Named estimates of a trained network, its starting point and data.
+
+    Curvature(k=5).measure(Subject(network, Examples(inputs, labels)))["hessian_eigenvalue/1"]
+
+Every diagnostic is a frozen dataclass whose fields are its settings; it works on any `nn.Module`, and leaves weights,
+gradients, modes and the global random state as they were. `DIAGNOSTICS` lists them by name.
+"""
+
+from transferscope.diagnostics.class_separation import ClassSeparation
+from transferscope.diagnostics.curvature import Curvature
+from transferscope.diagnostics.curvature_density import CurvatureDensity
+from transferscope.diagnostics.curvature_trace import CurvatureTrace
+from transferscope.diagnostics.data_complexity import DataComplexity
+from transferscope.diagnostics.diagnostic import CostEstimate, Diagnostic, Findings
+from transferscope.diagnostics.feature_alignment import FeatureAlignment
+from transferscope.diagnostics.feature_gap import FeatureGap
+from transferscope.diagnostics.feature_rank import FeatureRank
+from transferscope.diagnostics.feature_similarity import FeatureSimilarity
+from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
+from transferscope.diagnostics.weights import Weights
+
+DIAGNOSTICS: dict[str, type[Diagnostic]] = {
+    diagnostic.name: diagnostic
+    for diagnostic in (
+        Weights,
+        Curvature,
+        CurvatureTrace,
+        CurvatureDensity,
+        ClassSeparation,
+        FeatureAlignment,
+        FeatureRank,
+        FeatureSimilarity,
+        FeatureGap,
+        DataComplexity,
+    )
+}
+"""Every diagnostic by its name."""
+
+__all__ = [
+    "DIAGNOSTICS",
+    "ClassSeparation",
+    "CostEstimate",
+    "Curvature",
+    "CurvatureDensity",
+    "CurvatureTrace",
+    "DataComplexity",
+    "Diagnostic",
+    "Examples",
+    "FeatureAlignment",
+    "FeatureGap",
+    "FeatureRank",
+    "FeatureSimilarity",
+    "Findings",
+    "Loss",
+    "Subject",
+    "Weights",
+    "mean_loss",
+]

@@ -1,18 +1,16 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.hessian import HessianOperator, Mode
+from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator, product_cost
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
@@ -107,16 +105,10 @@ class Curvature:
 
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """Times one product on one batch; expects 4 k + 20 products and as many vectors."""
-        n_batches = -(-len(subject.examples) // self.batch_size)
-        with undisturbed(subject.network):
-            small = replace(subject, examples=subject.examples.first(self.batch_size))
-            operator = self._operator(small)
-            point = operator.surface.point.to(operator.dtype)
-            seconds = seconds_of(lambda: operator(point))
-            graphs = operator.graph_bytes()
+        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
         products = min(self.max_products, 4 * self.k + 20) + self.k
-        basis = (max(2 * self.k + 20, 60) + self.k) * point.numel() * point.element_size()
-        return CostEstimate(seconds * products * n_batches, basis + graphs * n_batches, products)
+        memory = unit.graph_bytes + (max(2 * self.k + 20, 60) + self.k) * unit.vector_bytes
+        return CostEstimate(unit.seconds * products, memory, products)
 
     def sentence(self, records: Sequence[Record]) -> str:
         """What the largest eigenvalue implies."""
@@ -128,12 +120,12 @@ class Curvature:
         )
 
     def _operator(self, subject: Subject) -> HessianOperator:
-        surface = loss_surface(subject, self.blocks)
-        if self.k > surface.layout.size:
+        operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
+        if self.k > operator.layout.size:
             raise SettingsError(
-                f"{self.k} eigenvalues were asked for and there are {surface.layout.size} parameters; ask for fewer"
+                f"{self.k} eigenvalues were asked for and there are {operator.layout.size} parameters; ask for fewer"
             )
-        return HessianOperator(surface, batch_size=self.batch_size, mode=self.mode)
+        return operator
 
     def _pairs(self, operator: HessianOperator) -> EigenPairs:
         generator = torch.Generator().manual_seed(self.seed)

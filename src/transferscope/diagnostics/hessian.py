@@ -1,7 +1,7 @@
 """Products of the Hessian of the loss with vectors."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
 
@@ -10,8 +10,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from transferscope.diagnostics.subject import Examples
-from transferscope.diagnostics.surface import LossSurface
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.subject import Examples, Subject
+from transferscope.diagnostics.surface import LossSurface, loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import NetworkError
 from transferscope.numerics.vectorise import Layout
 from transferscope.records import Estimate
@@ -141,6 +143,38 @@ class HessianOperator:
         leaves = _leaves(self.layout.unflatten(point))
         parts = torch.autograd.grad(self.surface.value(leaves, batch), list(leaves.values()), materialize_grads=True)
         return torch.cat([part.reshape(-1) for part in parts])
+
+
+def hessian_operator(subject: Subject, *, blocks: tuple[str, ...], batch_size: int, mode: Mode) -> HessianOperator:
+    """The Hessian of the subject's loss in the parameters of `blocks` (all if empty)."""
+    return HessianOperator(loss_surface(subject, blocks), batch_size=batch_size, mode=mode)
+
+
+@dataclass(frozen=True)
+class ProductCost:
+    """What one Hessian-vector product over all examples takes.
+
+    Attributes:
+        seconds: Wall-clock seconds.
+        graph_bytes: Memory of the differentiated graphs.
+        vector_bytes: Memory of one vector of parameters.
+    """
+
+    seconds: float
+    graph_bytes: int
+    vector_bytes: int
+
+
+def product_cost(subject: Subject, *, blocks: tuple[str, ...], batch_size: int, mode: Mode) -> ProductCost:
+    """Time a product on the first batch and scale it to all of them."""
+    small = replace(subject, examples=subject.examples.first(batch_size))
+    n_batches = -(-len(subject.examples) // batch_size)
+    with undisturbed(subject.network):
+        operator = hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode)
+        point = operator.surface.point.to(operator.dtype)
+        seconds = seconds_of(lambda: operator(point))
+        kept = min(operator.graph_bytes() * n_batches, GRAPH_MEMORY)
+    return ProductCost(seconds * n_batches, kept, point.numel() * point.element_size())
 
 
 def mean_over_batches(samples: Float[Tensor, "B"], weights: Float[Tensor, "B"], n: int) -> Estimate:

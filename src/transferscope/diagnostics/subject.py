@@ -34,7 +34,7 @@ class Examples:
     """
 
     inputs: Float[Tensor, "N ..."]
-    labels: Shaped[Tensor, "N ..."]
+    labels: Shaped[Tensor, "M ..."]
 
     def __post_init__(self) -> None:
         """Check what every diagnostic relies on."""

@@ -1,0 +1,80 @@
+"""How well the features separate the classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.features import class_labels, feature_array, features_cost
+from transferscope.diagnostics.subject import Subject
+from transferscope.numerics.jackknife import jackknife
+from transferscope.records import Record
+
+
+def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, "N"]) -> float:
+    """Intra-class to inter-class variance ratio.
+
+        C sum_ij ||phi_ij - mu_i||^2 / (N sum_i ||mu_i - mu||^2),    mu = (1/C) sum_i mu_i
+
+    Source: "Meta-learning Transferable Representations with a Single Target Domain", section 6.3. It does not change
+    when features are shifted, rotated or scaled; 0 when every class is one point.
+
+    Args:
+        features: phi, shape (N, D).
+        labels: Class of each, shape (N,); C is the number of classes that occur.
+
+    Returns:
+        The ratio; NaN with a single class or when all class means agree.
+    """
+    classes, index = np.unique(labels, return_inverse=True)
+    counts = np.bincount(index)
+    means = np.zeros((len(classes), features.shape[1]))
+    np.add.at(means, index, features)
+    means /= counts[:, None]
+    within = ((features - means[index]) ** 2).sum()
+    between = ((means - means.mean(axis=0)) ** 2).sum()
+    smallest = np.finfo(np.float64).eps * (features**2).sum()
+    return float(len(classes) * within / (len(features) * between)) if between > smallest else float("nan")
+
+
+@dataclass(frozen=True)
+class ClassSeparation:
+    """Intra-class to inter-class variance ratio of the features.
+
+    Attributes:
+        batch_size: Examples per forward pass.
+    """
+
+    name: ClassVar[str] = "class-separation"
+    limits: ClassVar[str] = (
+        "On training data a large network separates anything, so read it on test data; it does not see whether a "
+        "linear head could separate classes that overlap in distance."
+    )
+
+    batch_size: int = 512
+
+    def measure(self, subject: Subject) -> Findings:
+        """Record "variance_ratio", "undefined" with a single class; standard error by the jackknife over examples.
+
+        Raises:
+            DataError: The labels are numbers.
+        """
+        labels = class_labels(subject.examples, self.name)
+        features = feature_array(subject.network, subject, self.batch_size)
+        estimate = jackknife(lambda index: variance_ratio(features[index], labels[index]), len(labels))
+        return Findings((Record("variance_ratio", estimate, subject.part, subject.step),))
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """One forward pass."""
+        return features_cost(subject, self.batch_size)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the ratio implies."""
+        ratio = next(record.estimate for record in records if record.name == "variance_ratio")
+        return (
+            f"Examples scatter within their class {ratio.value:.3g} times as much as class means scatter; a smaller "
+            "ratio than after other methods means features that separate the target classes better."
+        )

@@ -1,0 +1,103 @@
+"""The whole spectrum of the Hessian, as a density."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
+from transferscope.records import Record
+
+N_POINTS = 1000
+"""Points at which the density is tabulated."""
+
+
+@dataclass(frozen=True)
+class CurvatureDensity:
+    """Spectral density of the Hessian by stochastic Lanczos quadrature.
+
+    Attributes:
+        blocks: Submodules whose parameters vary; () for the whole network.
+        n_probes: Random start vectors; the standard error is taken over them.
+        steps: Hessian-vector products for each.
+        width: Standard deviation of the Gaussian in place of a point mass, as a share of the range of the spectrum.
+        batch_size: Examples per batch.
+        mode: "exact", or "finite-difference" for operators without a second derivative.
+        seed: Seed of the probes.
+
+    Raises:
+        SettingsError: A number is out of range.
+    """
+
+    name: ClassVar[str] = "curvature-density"
+    limits: ClassVar[str] = (
+        "Single eigenvalues inside the bulk are not resolved, and a mass of a few eigenvalues among all parameters is "
+        "lost in the noise of the probes."
+    )
+
+    blocks: tuple[str, ...] = ()
+    n_probes: int = 10
+    steps: int = 80
+    width: float = 0.01
+    batch_size: int = 128
+    mode: Mode = "exact"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(self.n_probes, self.steps, self.batch_size) < 1 or self.width <= 0:
+            raise SettingsError(
+                f"n_probes = {self.n_probes}, steps = {self.steps}, batch_size = {self.batch_size}, "
+                f"width = {self.width}; expected numbers of at least 1 and a positive width"
+            )
+
+    def density(self, subject: Subject) -> SpectralDensity:
+        """The density itself."""
+        with undisturbed(subject.network):
+            operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
+            point = operator.surface.point.to(operator.dtype)
+            probe = rademacher(point, torch.Generator().manual_seed(self.seed))
+            return spectral_density(operator, probe, n_probes=self.n_probes, steps=min(self.steps, point.numel()))
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "hessian_negative_share" and "hessian_flat_share", and the tabulated density as arrays.
+
+        The flat share is that of eigenvalues within 1 % of the largest from zero; the negative share is that of those
+        below.
+        """
+        density = self.density(subject)
+        edge = 0.01 * density.nodes.abs().max()
+        shares = {
+            "hessian_negative_share": density.mean_of(lambda nodes: (nodes < -edge).double()),
+            "hessian_flat_share": density.mean_of(lambda nodes: (nodes.abs() <= edge).double()),
+        }
+        low, high = density.nodes.min(), density.nodes.max()
+        width = float(self.width * (high - low).clamp_min(1e-12))
+        points = torch.linspace(float(low) - 5 * width, float(high) + 5 * width, N_POINTS, dtype=torch.float64)
+        arrays = {
+            "hessian_density_points": points.numpy(),
+            "hessian_density": density.at(points, width=width).numpy(),
+        }
+        records = tuple(Record(name, share, subject.part, subject.step) for name, share in shares.items())
+        return Findings(records, arrays)
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times one product on one batch."""
+        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
+        products = self.n_probes * self.steps
+        memory = unit.graph_bytes + (self.steps + 2) * unit.vector_bytes
+        return CostEstimate(unit.seconds * products, memory, products)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the shares imply."""
+        flat = next(record.estimate for record in records if record.name == "hessian_flat_share")
+        return (
+            f"{flat.value:.1%} of all directions in the weights are flat (curvature within 1 % of the largest from "
+            "zero); a larger share than from scratch means that transfer left more room around the minimum."
+        )

@@ -1,0 +1,75 @@
+"""Mean curvature of the loss: the trace of the Hessian."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.numerics.trace import estimate_trace, rademacher
+from transferscope.records import Record
+
+
+@dataclass(frozen=True)
+class CurvatureTrace:
+    """Trace of the Hessian by Hutchinson's estimator, until its standard error is small enough.
+
+    Attributes:
+        blocks: Submodules whose parameters vary; () for the whole network.
+        tolerance: Stop when the standard error is below this share of the trace.
+        max_probes: Budget of Hessian-vector products, at least 2.
+        batch_size: Examples per batch.
+        mode: "exact", or "finite-difference" for operators without a second derivative.
+        seed: Seed of the probes.
+
+    Raises:
+        SettingsError: A number is out of range.
+    """
+
+    name: ClassVar[str] = "curvature-trace"
+    limits: ClassVar[str] = (
+        "The trace adds positive and negative curvature, so it can be small between two sharp directions of opposite "
+        "sign, and it changes when a ReLU network is rescaled without changing its function."
+    )
+
+    blocks: tuple[str, ...] = ()
+    tolerance: float = 0.05
+    max_probes: int = 500
+    batch_size: int = 128
+    mode: Mode = "exact"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.tolerance <= 0 or self.max_probes < 2 or self.batch_size < 1:
+            raise SettingsError(
+                f"tolerance = {self.tolerance}, max_probes = {self.max_probes}, batch_size = {self.batch_size}; "
+                "expected a positive tolerance, at least 2 probes and at least 1 example per batch"
+            )
+
+    def measure(self, subject: Subject) -> Findings:
+        """Record "hessian_trace": standard error over probes, n the number of probes."""
+        with undisturbed(subject.network):
+            operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
+            probe = rademacher(operator.surface.point.to(operator.dtype), torch.Generator().manual_seed(self.seed))
+            trace = estimate_trace(operator, probe, tolerance=self.tolerance, max_probes=self.max_probes)
+        return Findings((Record("hessian_trace", trace, subject.part, subject.step),))
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times one product on one batch; says what the whole budget of probes takes."""
+        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
+        memory = unit.graph_bytes + 4 * unit.vector_bytes
+        return CostEstimate(unit.seconds * self.max_probes, memory, self.max_probes)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the trace implies."""
+        trace = next(record.estimate for record in records if record.name == "hessian_trace")
+        return (
+            f"The curvatures of the loss in all directions add up to {trace.value:.3g}; a smaller sum than from "
+            "scratch means that transfer ended in a wider minimum."
+        )

@@ -1,0 +1,82 @@
+"""How varied the data look to a network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.covariance import ledoit_wolf
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.features import features_cost, features_of
+from transferscope.diagnostics.subject import Examples, Subject
+from transferscope.numerics.jackknife import jackknife
+from transferscope.records import Estimate, Record
+
+
+def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
+    """Negative entropy of a Gaussian fitted to the features, in nats.
+
+        -h = -(1/2) (D log(2 pi e) + log det S)
+
+    Source: "A Scaling Law for Syn2real Transfer", section 4.5, with the Ledoit-Wolf shrinkage covariance S, which is
+    invertible when there are fewer examples than features. It rises by D log(1/s) when features are scaled by s.
+
+    Args:
+        features: Shape (N, D), activations of the backbone's last layer.
+
+    Returns:
+        The negative entropy; lower is more varied. NaN when the features do not vary or are not finite.
+    """
+    if len(features) < 2 or not np.isfinite(features).all():
+        return float("nan")
+    covariance, _ = ledoit_wolf(features)
+    sign, log_det = np.linalg.slogdet(covariance)
+    if sign <= 0 or not np.isfinite(log_det):
+        return float("nan")
+    return float(-0.5 * (features.shape[1] * np.log(2 * np.pi * np.e) + log_det))
+
+
+@dataclass(frozen=True)
+class DataComplexity:
+    """Negative entropy of a Gaussian fitted to the features of the start (or of the network, without a start).
+
+    One backbone must look at all the data sets that are compared, so the start is preferred.
+
+    Attributes:
+        batch_size: Examples per forward pass.
+    """
+
+    name: ClassVar[str] = "data-complexity"
+    limits: ClassVar[str] = (
+        "It compares data sets through one backbone only, depends on the scale and width of its features, and sees no "
+        "more than their covariance."
+    )
+
+    batch_size: int = 512
+
+    def measure(self, subject: Subject) -> Findings:
+        """Record "negative_entropy", and "source_negative_entropy" if the subject has source examples."""
+        named = {"negative_entropy": subject.examples}
+        if subject.source is not None:
+            named["source_negative_entropy"] = subject.source
+        estimates = {name: self._estimate(subject, examples) for name, examples in named.items()}
+        return Findings(tuple(Record(name, value, subject.part, subject.step) for name, value in estimates.items()))
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """One forward pass, and a covariance for each group of the jackknife."""
+        return features_cost(subject, self.batch_size)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the entropy implies."""
+        value = next(record.estimate for record in records if record.name == "negative_entropy").value
+        return (
+            f"A Gaussian fitted to the features has negative entropy {value:.4g} nats; source data of lower negative "
+            "entropy (more varied) learn more slowly but tend to leave a smaller transfer gap."
+        )
+
+    def _estimate(self, subject: Subject, examples: Examples) -> Estimate:
+        backbone = subject.start or subject.network
+        features = features_of(backbone, examples, head=subject.head, batch_size=self.batch_size).numpy()
+        return jackknife(lambda index: negative_entropy(features[index]), len(features))

@@ -1,0 +1,112 @@
+"""How much of the target function lies outside the feature space."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.linear_model import RidgeCV
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.features import feature_array, features_cost, label_codes
+from transferscope.diagnostics.subject import Subject
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate, Record
+
+RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
+"""Ridges that cross-validation chooses from, relative to the mean squared norm of the features times their number."""
+
+
+def unexplained_share(
+    features: Float[np.ndarray, "N D"], codes: Float[np.ndarray, "N C"], *, n_folds: int = 5, seed: int = 0
+) -> Estimate:
+    """Share of the labels' variance that no linear head on the features explains, on held-out examples.
+
+        sum_i ||y_i - yhat_i||^2 / sum_i ||y_i - ybar_i||^2
+
+    where yhat and the mean ybar come from the other folds, and the ridge of yhat is chosen among them by leave-one-out.
+    With many examples it tends to ||P_perp f||^2 / ||f||^2, the irreducible error of linear transfer ("Features are
+    fate", equation 21) plus the noise; with few it also holds what the head could not learn.
+
+    Args:
+        features: Shape (N, D).
+        codes: y, shape (N, C).
+        n_folds: Folds, at least 2; at most N are used.
+        seed: Seed of the assignment to folds.
+
+    Returns:
+        The share with a standard error over examples (delta method); slightly above 1 for useless features; "too_few"
+        with fewer than 4 examples, "undefined" when labels do not vary or features are not finite.
+    """
+    n = len(features)
+    if n < 4:
+        return Estimate(float("nan"), None, n, "too_few")
+    if not np.isfinite(features).all() or (codes == codes[0]).all():
+        return Estimate(float("nan"), None, n, "undefined")
+    order = np.random.default_rng(seed).permutation(n)
+    residuals, totals = np.zeros(n), np.zeros(n)
+    for held_out in np.array_split(order, min(n_folds, n)):
+        kept = np.setdiff1d(order, held_out)
+        predictions = _ridge_predictions(features[kept], codes[kept], features[held_out])
+        residuals[held_out] = ((codes[held_out] - predictions) ** 2).sum(axis=1)
+        totals[held_out] = ((codes[held_out] - codes[kept].mean(axis=0)) ** 2).sum(axis=1)
+    share = residuals.mean() / totals.mean()
+    stderr = (residuals - share * totals).std(ddof=1) / (np.sqrt(n) * totals.mean())
+    return Estimate(float(share), float(stderr), n)
+
+
+def _ridge_predictions(features: np.ndarray, codes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    centre = features.mean(axis=0)
+    scale = np.sqrt(((features - centre) ** 2).sum()) or 1.0
+    model = RidgeCV(alphas=RIDGES).fit((features - centre) / scale, codes)
+    predictions: np.ndarray = model.predict((others - centre) / scale)
+    return predictions.reshape(len(others), -1)
+
+
+@dataclass(frozen=True)
+class FeatureGap:
+    """Share of the target function outside the feature space (cross-fitted ridge residual).
+
+    Attributes:
+        n_folds: Folds, at least 2.
+        seed: Seed of the folds.
+        batch_size: Examples per forward pass.
+
+    Raises:
+        SettingsError: `n_folds` is below 2.
+    """
+
+    name: ClassVar[str] = "feature-gap"
+    limits: ClassVar[str] = (
+        "With few examples it mixes what the features cannot express with what a head cannot learn from so little; "
+        "label noise counts as outside."
+    )
+
+    n_folds: int = 5
+    seed: int = 0
+    batch_size: int = 512
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        if self.n_folds < 2:
+            raise SettingsError(f"n_folds = {self.n_folds}; expected at least 2")
+
+    def measure(self, subject: Subject) -> Findings:
+        """Record "unexplained_share"."""
+        features = feature_array(subject.network, subject, self.batch_size)
+        codes = label_codes(subject.examples)
+        share = unexplained_share(features, codes, n_folds=self.n_folds, seed=self.seed)
+        return Findings((Record("unexplained_share", share, subject.part, subject.step),))
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """One forward pass."""
+        return features_cost(subject, self.batch_size)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the share implies."""
+        share = next(record.estimate for record in records if record.name == "unexplained_share")
+        return (
+            f"A linear head on these features misses {share.value:.0%} of the target function; what the frozen "
+            "features of the start miss is what linear transfer can never reach and fine-tuning has to add."
+        )

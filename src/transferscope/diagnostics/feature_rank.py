@@ -1,0 +1,98 @@
+"""How many directions the features use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.features import feature_array, features_cost
+from transferscope.diagnostics.subject import Subject
+from transferscope.numerics.jackknife import jackknife
+from transferscope.records import Record
+
+
+def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
+    """exp(-sum_i p_i log p_i) with p_i = s_i / sum_j s_j, s the singular values of the features.
+
+    Source: Roy and Vetterli, "The effective rank: a measure of effective dimensionality" (2007).
+
+    Args:
+        features: Shape (N, D), centred or not.
+
+    Returns:
+        Between 1 and min(N, D); NaN when all features are zero, or not finite.
+    """
+    singular = _singular_values(features)
+    if not singular.sum() > 0:
+        return float("nan")
+    shares = singular[singular > 0] / singular.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def leading_share(features: Float[np.ndarray, "N D"]) -> float:
+    """s_1^2 / sum_i s_i^2: the share of the features' variance along their leading direction.
+
+    Deep linear networks pre-trained in the feature-learning regime have rank-one features, share 1 ("Features are
+    fate", Theorem 3.4: sparsification).
+
+    Args:
+        features: Shape (N, D), centred or not.
+
+    Returns:
+        Between 1 / min(N, D) and 1; NaN when all features are zero, or not finite.
+    """
+    squares = _singular_values(features) ** 2
+    return float(squares[0] / squares.sum()) if squares.sum() > 0 else float("nan")
+
+
+def _singular_values(features: np.ndarray) -> np.ndarray:
+    if not np.isfinite(features).all():
+        return np.zeros(1)
+    singular: np.ndarray = np.linalg.svd(features, compute_uv=False)
+    return singular
+
+
+@dataclass(frozen=True)
+class FeatureRank:
+    """Effective rank and sparsification of the features.
+
+    Attributes:
+        centre: Subtract the mean feature first; leave it out for linear networks without bias, as in the theorem.
+        batch_size: Examples per forward pass.
+    """
+
+    name: ClassVar[str] = "feature-rank"
+    limits: ClassVar[str] = (
+        "A low rank helps only if the target function lies in the few directions that are left, which this does not "
+        "see; with fewer examples than features the rank is bounded by the number of examples."
+    )
+
+    centre: bool = True
+    batch_size: int = 512
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "effective_rank" and "leading_share"; standard errors by the jackknife over examples."""
+        features = feature_array(subject.network, subject, self.batch_size)
+        rank = jackknife(lambda index: effective_rank(self._centred(features[index])), len(features))
+        share = jackknife(lambda index: leading_share(self._centred(features[index])), len(features))
+        named = {"effective_rank": rank, "leading_share": share}
+        return Findings(tuple(Record(name, value, subject.part, subject.step) for name, value in named.items()))
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """One forward pass."""
+        return features_cost(subject, self.batch_size)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the rank implies."""
+        values = {record.name: record.estimate.value for record in records}
+        return (
+            f"The features use about {values['effective_rank']:.3g} directions and put {values['leading_share']:.0%} "
+            "of their variance along one; few directions transfer well to tasks inside them and badly to all others."
+        )
+
+    def _centred(self, features: np.ndarray) -> np.ndarray:
+        centred: np.ndarray = features - features.mean(axis=0) if self.centre else features
+        return centred

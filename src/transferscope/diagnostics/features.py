@@ -1,0 +1,116 @@
+"""Features: what the head of a network reads."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.diagnostic import CostEstimate
+from transferscope.diagnostics.subject import Examples, Subject
+from transferscope.diagnostics.undisturbed import frozen_state, undisturbed
+from transferscope.errors import DataError, NetworkError, unknown_name
+
+
+def submodule(network: nn.Module, name: str) -> nn.Module:
+    """The submodule called `name`.
+
+    Args:
+        network: The network.
+        name: Dotted name, such as "head" or "classifier.6".
+
+    Returns:
+        The module itself.
+
+    Raises:
+        UnknownNameError: There is none; the message lists the nearest.
+    """
+    modules: dict[str, nn.Module] = dict(network.named_modules())
+    if name not in modules:
+        raise unknown_name("submodule of the network", name, [known for known in modules if known])
+    return modules[name]
+
+
+def features_of(
+    network: nn.Module, examples: Examples, *, head: str = "head", batch_size: int = 512
+) -> Float[Tensor, "N D"]:
+    """The input of the head for every example, in evaluation mode and without gradients.
+
+    Args:
+        network: Any module.
+        examples: What to feed it.
+        head: Name of the submodule whose first input is wanted.
+        batch_size: Examples per forward pass.
+
+    Returns:
+        Features, shape (N, D), float64 on the CPU; inputs of the head with more dimensions are flattened.
+
+    Raises:
+        UnknownNameError: There is no such submodule.
+        NetworkError: The forward pass does not call it.
+    """
+    seen: list[Tensor] = []
+    handle = submodule(network, head).register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
+    try:
+        with undisturbed(network), torch.no_grad():
+            state = frozen_state(network)
+            for batch in examples.batches(batch_size):
+                functional_call(network, {**state.parameters, **state.buffers}, (batch.inputs,))
+    finally:
+        handle.remove()
+    if sum(len(part) for part in seen) != len(examples):
+        raise NetworkError(
+            f"the forward pass called {head} on {sum(len(part) for part in seen)} of {len(examples)} examples; name a "
+            "submodule that sees every example once"
+        )
+    return torch.cat([part.flatten(1).double().cpu() for part in seen])
+
+
+def feature_array(network: nn.Module, subject: Subject, batch_size: int) -> Float[np.ndarray, "N D"]:
+    """Features of the subject's examples in `network` (its own, or one to compare with), float64."""
+    features = features_of(network, subject.examples, head=subject.head, batch_size=batch_size)
+    array: np.ndarray = features.numpy()
+    return array
+
+
+def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, "N"]:
+    """Class labels as an array.
+
+    Args:
+        examples: Labelled examples.
+        diagnostic: Who asks.
+
+    Raises:
+        DataError: The labels are numbers.
+    """
+    if examples.labels.is_floating_point():
+        raise DataError(f"{diagnostic} needs class labels and the labels are numbers; leave it out for regression")
+    array: np.ndarray = examples.labels.cpu().numpy()
+    return array
+
+
+def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
+    """Labels as numbers to regress on: e_c - 1/C for class c of the C that occur, or the regression targets.
+
+    The code is that of "Meta-learning Transferable Representations with a Single Target Domain" (section A.2), which
+    prints it for C = 10.
+    """
+    if examples.labels.is_floating_point():
+        targets: np.ndarray = examples.labels.reshape(len(examples), -1).double().cpu().numpy()
+        return targets
+    classes, index = np.unique(examples.labels.cpu().numpy(), return_inverse=True)
+    codes: np.ndarray = np.eye(len(classes))[index] - 1 / len(classes)
+    return codes
+
+
+def features_cost(subject: Subject, batch_size: int, *, n_networks: int = 1) -> CostEstimate:
+    """Cost of the features of all examples, by timing the first batch."""
+    first = replace(subject, examples=subject.examples.first(batch_size))
+    seconds = seconds_of(lambda: feature_array(first.network, first, batch_size))
+    n_features = feature_array(first.network, replace(first, examples=first.examples.first(1)), 1).shape[1]
+    n_batches = -(-len(subject.examples) // batch_size)
+    memory = 4 * 8 * len(subject.examples) * n_features * n_networks
+    return CostEstimate(seconds * n_batches * n_networks, memory, n_networks)

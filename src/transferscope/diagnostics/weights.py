@@ -1,0 +1,102 @@
+"""How far the weights moved from where they started."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, sqrt
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.features import submodule
+from transferscope.diagnostics.subject import Subject
+from transferscope.records import Estimate, Record
+
+
+@dataclass(frozen=True)
+class LayerDeviation:
+    """How far one weight matrix or kernel moved.
+
+    Attributes:
+        distance: ||W - W_0||_F.
+        relative: ||W - W_0||_F / ||W_0||_F; NaN when W_0 is zero.
+    """
+
+    distance: float
+    relative: float
+
+
+def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
+    """Weight matrices and convolution kernels by layer: parameters with at least two dimensions.
+
+    Biases and the parameters of normalisation layers are left out, as in the paper.
+    """
+    named = ((name.removesuffix(".weight"), p.detach()) for name, p in network.named_parameters())
+    return {name: parameter for name, parameter in named if parameter.dim() >= 2}
+
+
+def weight_deviation(network: nn.Module, start: nn.Module) -> Mapping[str, LayerDeviation]:
+    """||W - W_0||_F of every layer.
+
+    Args:
+        network: The trained network, W.
+        start: The network that its training started from, W_0, with the same layers.
+
+    Returns:
+        One deviation for each layer, in the network's order.
+    """
+    matrices = weight_matrices(start)
+    return {name: _deviation(weight, matrices[name]) for name, weight in weight_matrices(network).items()}
+
+
+def _deviation(weight: Tensor, start: Tensor) -> LayerDeviation:
+    distance, size = float((weight - start.to(weight.device)).norm()), float(start.norm())
+    return LayerDeviation(distance, distance / size if size > 0 else float("nan"))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Deviation of the weights, (1/sqrt(n)) ||W - W_0||_F with n training examples.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", section 3, Table 1 and Fig. 2.
+    """
+
+    name: ClassVar[str] = "weights"
+    limits: ClassVar[str] = (
+        "The distance depends on learning rate, weight decay and training time as well as on the tasks, so it compares "
+        "runs of one recipe; unit permutations can make two equal functions look distant."
+    )
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "weight_deviation" (sum over layers) and, for each layer, "weight_deviation/LAYER" and its relative.
+
+        The head alone is the record of the layer that is called after it.
+        """
+        submodule(subject.network, subject.head)
+        layers = weight_deviation(subject.network, subject.needs_start(self.name))
+        scale = 1 / sqrt(subject.n_train or len(subject.examples))
+        values = {"weight_deviation": scale * sum(layer.distance for layer in layers.values())}
+        values |= {f"weight_deviation/{name}": scale * layer.distance for name, layer in layers.items()}
+        values |= {f"weight_deviation_relative/{name}": layer.relative for name, layer in layers.items()}
+        return Findings(
+            tuple(Record(name, _exact(value), subject.part, subject.step) for name, value in values.items())
+        )
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Reads the weights once."""
+        weights = weight_matrices(subject.network).values()
+        largest = max((weight.numel() * weight.element_size() for weight in weights), default=0)
+        return CostEstimate(1e-9 * sum(weight.numel() for weight in weights), largest, 0.0)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the deviation implies."""
+        total = next(record.estimate for record in records if record.name == "weight_deviation")
+        return (
+            f"Training moved the weights by {total.value:.3g} (per root of the number of examples, summed over "
+            "layers); the less they had to move from the pre-trained ones, the more of the source was kept and the "
+            "lower the target error tends to be."
+        )
+
+
+def _exact(value: float) -> Estimate:
+    return Estimate(value) if isfinite(value) else Estimate(float("nan"), None, 1, "non_finite")

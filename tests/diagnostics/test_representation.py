@@ -1,0 +1,164 @@
+"""Measures of features: each against loops, closed forms or another library."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, ortho_group
+from sklearn.covariance import LedoitWolf
+
+from transferscope.diagnostics.class_separation import variance_ratio
+from transferscope.diagnostics.data_complexity import negative_entropy
+from transferscope.diagnostics.feature_alignment import feature_label_alignment
+from transferscope.diagnostics.feature_gap import unexplained_share
+from transferscope.diagnostics.feature_rank import effective_rank, leading_share
+from transferscope.diagnostics.feature_similarity import linear_cka, principal_angles
+
+RNG = np.random.default_rng(0)
+TALL = RNG.standard_normal((60, 8)) * np.arange(1, 9)
+WIDE = RNG.standard_normal((12, 30))
+
+
+def _naive_variance_ratio(features: np.ndarray, labels: np.ndarray) -> float:
+    classes = sorted(set(labels.tolist()))
+    means = {c: sum(f for f, y in zip(features, labels, strict=True) if y == c) / sum(labels == c) for c in classes}
+    centre = sum(means.values()) / len(classes)
+    within = sum(float(((f - means[int(y)]) ** 2).sum()) for f, y in zip(features, labels, strict=True))
+    between = sum(float(((mean - centre) ** 2).sum()) for mean in means.values())
+    return len(classes) * within / (len(features) * between)
+
+
+def test_variance_ratio_agrees_with_the_published_value() -> None:
+    features = np.array([[0.0, 0], [2, 0], [5, 1], [5, 3], [5, 2], [9, 9]])
+    assert variance_ratio(features, np.array([0, 0, 1, 1, 1, 2])) == pytest.approx(0.0260869565, abs=1e-10)
+
+
+@pytest.mark.parametrize("features", [TALL, WIDE], ids=["n > d", "n < d"])
+def test_variance_ratio_agrees_with_loops(features: np.ndarray) -> None:
+    labels = np.arange(len(features)) % 5 * 3
+    assert variance_ratio(features, labels) == pytest.approx(_naive_variance_ratio(features, labels), rel=1e-12)
+    rotation = ortho_group.rvs(features.shape[1], random_state=0)
+    moved = 7 * features @ rotation + 100
+    assert variance_ratio(moved, labels) == pytest.approx(variance_ratio(features, labels), rel=1e-9)
+
+
+def test_variance_ratio_needs_two_classes_apart() -> None:
+    assert np.isnan(variance_ratio(TALL, np.zeros(60, dtype=np.int64)))
+    assert np.isnan(variance_ratio(np.ones((4, 2)), np.array([0, 0, 1, 1])))
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_alignment_agrees_with_published_values(ridge: float) -> None:
+    features = np.array([[1.0, 2, 0], [0, 1, -1]])
+    expected = {0.0: 1.8333333333, 0.5: 1.2307692308}[ridge]
+    found = feature_label_alignment(features, np.array([[1.0], [-1]]), ridge=ridge)
+    assert found.value == pytest.approx(expected, abs=1e-9)
+    assert found.stderr == 0.0
+
+
+@pytest.mark.parametrize("features", [TALL, WIDE, np.zeros((5, 3))], ids=["n > m", "n < m", "zero"])
+def test_alignment_agrees_with_the_dense_inverse(features: np.ndarray) -> None:
+    codes = RNG.standard_normal((len(features), 3))
+    inverse = np.linalg.inv(features @ features.T + 0.3 * np.eye(len(features)))
+    expected = sum(y @ inverse @ y for y in codes.T)
+    assert feature_label_alignment(features, codes, ridge=0.3).value == pytest.approx(expected, rel=1e-10)
+
+
+def test_alignment_without_ridge_is_unbounded_outside_the_span() -> None:
+    found = feature_label_alignment(TALL, RNG.standard_normal((60, 1)), ridge=0.0)
+    assert (found.value, found.status) == (float("inf"), "unbounded")
+    inside = feature_label_alignment(TALL, TALL[:, :1], ridge=0.0)
+    assert inside.value == pytest.approx(1.0, rel=1e-9)  # y = H e_1, so y' (H H')^+ y = |e_1|^2
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (8, 60)], ids=["n > d", "n < d"])
+def test_ranks_of_known_spectra(shape: tuple[int, int]) -> None:
+    left = ortho_group.rvs(shape[0], random_state=1)[:, :4]
+    right = ortho_group.rvs(shape[1], random_state=2)[:4]
+    assert effective_rank(3 * left @ right) == pytest.approx(4.0, rel=1e-6)
+    assert leading_share(left @ np.diag([3.0, 1, 1, 1]) @ right) == pytest.approx(0.75)
+    shares = np.array([4, 2, 1, 1]) / 8
+    expected = np.exp(-(shares * np.log(shares)).sum())
+    assert effective_rank(left @ np.diag([4.0, 2, 1, 1]) @ right) == pytest.approx(expected, rel=1e-6)
+    assert np.isnan(effective_rank(np.zeros(shape)))
+    assert np.isnan(leading_share(np.zeros(shape)))
+
+
+def _naive_cka(x: np.ndarray, y: np.ndarray) -> float:
+    def hsic(k: np.ndarray, other: np.ndarray) -> float:  # the U-statistic, over all quadruples of distinct examples
+        n, total, count = len(k), 0.0, 0
+        for i in range(n):
+            for j in range(n):
+                for q in range(n):
+                    for r in range(n):
+                        if len({i, j, q, r}) == 4:
+                            total += k[i, j] * (other[i, j] + other[q, r] - 2 * other[i, q])
+                            count += 1
+        return total / count
+
+    k, other = x @ x.T, y @ y.T
+    return float(hsic(k, other) / np.sqrt(hsic(k, k) * hsic(other, other)))
+
+
+def test_cka_agrees_with_the_u_statistic() -> None:
+    x, y = RNG.standard_normal((7, 3)), RNG.standard_normal((7, 5))
+    y[:, :3] += x
+    assert linear_cka(x, y) == pytest.approx(_naive_cka(x, y), rel=1e-9)
+
+
+def test_cka_of_equal_and_of_unrelated_features() -> None:
+    rotated = 3 * TALL @ ortho_group.rvs(8, random_state=0) + 1
+    assert linear_cka(TALL, rotated) == pytest.approx(1.0, rel=1e-9)
+    unrelated = [linear_cka(RNG.standard_normal((40, 200)), RNG.standard_normal((40, 200))) for _ in range(30)]
+    assert abs(np.mean(unrelated)) < 4 * np.std(unrelated) / np.sqrt(30)  # the plain estimate says 0.83 here
+    assert np.isnan(linear_cka(np.ones((9, 2)), np.ones((9, 2))))
+    assert np.isnan(linear_cka(TALL[:3], TALL[:3]))
+
+
+def test_principal_angles_of_known_subspaces() -> None:
+    basis = ortho_group.rvs(61, random_state=0)
+    basis = np.linalg.qr(basis - basis.mean(axis=0))[0]  # functions with mean 0
+    angle = 0.3
+    x = basis[:, [0, 1]] * [3.0, 2.0]
+    y = np.column_stack([np.cos(angle) * basis[:, 0] + np.sin(angle) * basis[:, 2], basis[:, 1]]) + 5
+    np.testing.assert_allclose(principal_angles(x, y, n_components=2), [0, angle], atol=1e-7)
+    assert len(principal_angles(x, np.ones((61, 2)), n_components=2)) == 0
+
+
+def test_gap_of_a_function_half_outside() -> None:
+    rng = np.random.default_rng(3)
+    inputs = rng.standard_normal((3000, 6))
+    target = inputs[:, :1] + inputs[:, 5:] * 0.5  # 1 inside, 0.25 outside
+    share = unexplained_share(inputs[:, :4], target)
+    assert share.stderr is not None
+    assert abs(share.value - 0.2) < 4 * share.stderr
+    assert share.stderr < 0.02
+
+
+def test_gap_standard_error_agrees_with_repeated_sampling() -> None:
+    rng = np.random.default_rng(4)
+    shares = []
+    for _ in range(60):
+        x = rng.standard_normal((200, 4))
+        shares.append(unexplained_share(x[:, :2], x[:, :1] + x[:, 3:]))
+    claimed = np.mean([share.stderr or np.nan for share in shares])
+    assert claimed == pytest.approx(np.std([share.value for share in shares]), rel=0.35)
+
+
+def test_gap_with_fewer_examples_than_features() -> None:
+    x = RNG.standard_normal((20, 100))
+    assert unexplained_share(x, x[:, :1]).value < 1.2
+    assert unexplained_share(x, RNG.standard_normal((20, 1))).value > 0.7
+    assert unexplained_share(x[:3], x[:3, :1]).status == "too_few"
+    assert unexplained_share(x, np.ones((20, 1))).status == "undefined"
+
+
+@pytest.mark.parametrize("features", [TALL, WIDE], ids=["n > d", "n < d"])
+def test_negative_entropy_agrees_with_scipy(features: np.ndarray) -> None:
+    covariance = LedoitWolf().fit(features).covariance_
+    expected = -multivariate_normal(cov=covariance).entropy()
+    assert negative_entropy(features) == pytest.approx(float(expected), rel=1e-9)
+    scaled = negative_entropy(10 * features)
+    assert scaled == pytest.approx(negative_entropy(features) - features.shape[1] * np.log(10), rel=1e-9)
+
+
+def test_negative_entropy_of_constant_features_does_not_exist() -> None:
+    assert np.isnan(negative_entropy(np.ones((9, 3))))

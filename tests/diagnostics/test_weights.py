@@ -1,0 +1,55 @@
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from diagnostics.subjects import cnn_subject, mlp, mlp_subject
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.weights import Weights, weight_deviation
+from transferscope.errors import NetworkError, UnknownNameError
+
+
+def test_deviation_by_hand() -> None:
+    network, start = (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)) for _ in range(2))
+    zeros = {name: torch.zeros_like(p) for name, p in network.named_parameters()}
+    moved = {"0.weight": torch.tensor([[3.0, 0.0], [4.0, 0.0]]), "0.bias": torch.ones(2)}  # biases do not count
+    network.load_state_dict(zeros | moved)
+    start.load_state_dict(zeros | {"1.weight": torch.tensor([[0.0, 2.0]])})
+    layers = weight_deviation(network, start)
+    assert (layers["0"].distance, layers["1"].distance, layers["1"].relative) == (5.0, 2.0, 1.0)
+    findings = Weights().measure(Subject(network, replace(mlp_subject().examples), start=start, head="1", n_train=4))
+    assert findings["weight_deviation/0"].value == 2.5
+    assert findings["weight_deviation/1"].value == 1.0
+    assert findings["weight_deviation"].value == 3.5
+    assert findings["weight_deviation_relative/0"].status == "non_finite"
+
+
+def test_layers_are_matrices_and_kernels_in_the_networks_order() -> None:
+    subject = cnn_subject()
+    assert subject.start is not None
+    assert list(weight_deviation(subject.network, subject.start)) == ["conv", "second", "head"]
+
+
+def test_a_network_without_the_named_head_is_refused() -> None:
+    message = (
+        "unknown submodule of the network 'haed': did you mean 'head'? known are features, features.0, features.1, head"
+    )
+    with pytest.raises(UnknownNameError, match=f"^{re.escape(message)}$"):
+        Weights().measure(replace(mlp_subject(), head="haed"))
+
+
+def test_a_missing_start_is_said() -> None:
+    message = "weights compares a network with where it started; give the subject a start"
+    with pytest.raises(NetworkError, match=f"^{re.escape(message)}$"):
+        Weights().measure(replace(mlp_subject(), start=None))
+
+
+def test_networks_of_two_architectures_are_refused() -> None:
+    message = (
+        "parameter features.0.bias has shape (7,) in the network and (8,) in the start network (None: absent); "
+        "expected two networks of one architecture"
+    )
+    with pytest.raises(NetworkError, match=f"^{re.escape(message)}$"):
+        replace(mlp_subject(), start=mlp(width=8))

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from transferscope.numerics.jackknife import jackknife
+
+DATA = np.random.default_rng(0).standard_normal(200)
+
+
+def test_standard_error_of_a_mean_is_the_textbook_one() -> None:
+    estimate = jackknife(lambda index: float(DATA[index].mean()), 200, n_groups=200)
+    assert estimate.value == pytest.approx(DATA.mean())
+    assert estimate.stderr == pytest.approx(DATA.std(ddof=1) / np.sqrt(200))
+    grouped = jackknife(lambda index: float(DATA[index].mean()), 200)
+    assert grouped.stderr == pytest.approx(DATA.std(ddof=1) / np.sqrt(200), rel=0.5)
+
+
+def test_standard_error_of_a_ratio_agrees_with_repeated_sampling() -> None:
+    rng = np.random.default_rng(1)
+
+    def ratio(pairs: np.ndarray) -> float:
+        return float(pairs[:, 0].sum() / pairs[:, 1].sum())
+
+    draws = rng.uniform(1, 2, (400, 100, 2))
+    claimed = [jackknife(lambda i, d=draw: ratio(d[i]), 100).stderr for draw in draws[:50]]  # type: ignore[misc]
+    actual = np.std([ratio(draw) for draw in draws])
+    assert np.mean([stderr or np.nan for stderr in claimed]) == pytest.approx(actual, rel=0.15)
+
+
+def test_what_does_not_exist_is_undefined() -> None:
+    assert jackknife(lambda _: float("nan"), 9).status == "undefined"
+
+
+def test_no_standard_error_when_a_group_is_needed() -> None:
+    estimate = jackknife(lambda index: float("nan") if 0 not in index else 1.0, 9)
+    assert (estimate.value, estimate.stderr, estimate.status) == (1.0, None, "ok")
+
+
+def test_two_examples_have_no_standard_error() -> None:
+    assert jackknife(lambda index: float(len(index)), 2).stderr is None
