@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from cases_of_methods import (
     BUDGET,
     CASES,
@@ -16,7 +17,6 @@ from cases_of_methods import (
     network_for,
     regression_task,
 )
-
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import FitOptions, Fitted
 from transferscope.models import Network

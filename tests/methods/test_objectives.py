@@ -1,0 +1,198 @@
+"""Each method's first step against the gradient written out by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from cases_of_methods import BUDGET, blobs, classification_task, network_for, regression_task
+from transferscope.data.task import Dataset, TransferTask
+from transferscope.methods import FineTune, FitOptions, Joint, L2Sp, LinearProbe, Merlin, Method, Scratch, pretrain
+from transferscope.methods.inner_head import ridge_head
+from transferscope.methods.probe_head import logistic_probe, ridge_probe
+from transferscope.models import Network, NetworkSettings, build_network, new_head
+from transferscope.training import pixel_scale, stream_seed, to_tensors
+
+ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
+OPTIONS = FitOptions(ONE_STEP, seed=3, device="cpu", curve_examples=0)
+
+
+def heads(network: Network) -> tuple[torch.nn.Linear, torch.nn.Linear]:
+    """The target (3 classes) and source (4 classes) head that seed 3 draws."""
+    return (
+        new_head(network.n_features, 3, seed=stream_seed(3, "target head")),
+        new_head(network.n_features, 4, seed=stream_seed(3, "source head")),
+    )
+
+
+def whole(data: Dataset) -> tuple[torch.Tensor, torch.Tensor]:
+    tensors = to_tensors(data.train, pixel_scale(data.train))
+    batch = tensors.batch(torch.arange(len(tensors)))
+    return batch.inputs, batch.labels
+
+
+def after_one_step(network: Network, loss: torch.Tensor, lr: float) -> list[torch.Tensor]:
+    parameters = list(network.features.parameters())
+    gradients = torch.autograd.grad(loss, parameters)
+    return [(p - lr * g).detach() for p, g in zip(parameters, gradients, strict=True)]
+
+
+def backbone_after(method: Method, task: TransferTask) -> list[torch.Tensor]:
+    fitted = method.fit(task, network_for(task, method), OPTIONS)
+    return [parameter.detach() for parameter in fitted.network.features.parameters()]
+
+
+def assert_close(one: list[torch.Tensor], other: list[torch.Tensor]) -> None:
+    for a, b in zip(one, other, strict=True):
+        assert a.numpy() == pytest.approx(b.numpy(), abs=1e-6)
+
+
+def test_scratch_follows_the_target_loss() -> None:
+    task = classification_task()
+    network = network_for(task, Scratch())
+    inputs, labels = whole(task.target)
+    loss = F.cross_entropy(heads(network)[0](network.features(inputs)), labels)
+    assert_close(backbone_after(Scratch(), task), after_one_step(network, loss, ONE_STEP.lr))
+
+
+def test_joint_training_weighs_both_losses() -> None:
+    task, method = classification_task(), Joint(alpha=0.3)
+    assert task.source is not None
+    network = network_for(task, method)
+    target_head, source_head = heads(network)
+    (x_t, y_t), (x_s, y_s) = whole(task.target), whole(task.source)
+    loss = 0.7 * F.cross_entropy(source_head(network.features(x_s)), y_s)
+    loss = loss + 0.3 * F.cross_entropy(target_head(network.features(x_t)), y_t)
+    assert_close(backbone_after(method, task), after_one_step(network, loss, ONE_STEP.lr))
+
+
+def test_l2_sp_pulls_back_to_the_pretrained_weights_and_not_to_its_own() -> None:
+    task = classification_task()
+    strong, weak = L2Sp(beta=2.0, lr_scale=1.0), L2Sp(beta=0.0, lr_scale=1.0)
+    options = replace(OPTIONS, training=replace(ONE_STEP, steps=2))
+    network = network_for(task, strong)
+    start = [parameter.detach() for parameter in network.features.parameters()]
+    pulled = [p.detach() for p in strong.fit(task, network, options).network.features.parameters()]
+    free = [p.detach() for p in weak.fit(task, network, options).network.features.parameters()]
+    once = [p.detach() for p in weak.fit(task, network, OPTIONS).network.features.parameters()]
+    # In the first step w = w0 and the pull is 0; in the second it is beta (w1 - w0).
+    expected = [f - ONE_STEP.lr * 2.0 * (o - s) for f, o, s in zip(free, once, start, strict=True)]
+    assert_close(pulled, expected)
+
+
+def test_merlin_differentiates_through_the_inner_head() -> None:
+    task, method = classification_task(), Merlin(rho=1.5, ridge=0.8, target_batch=64)
+    assert task.source is not None
+    options = replace(OPTIONS, training=ONE_STEP)
+    network = network_for(task, method)
+    _, source_head = heads(network)
+    (x_s, y_s), (x_t, y_t) = whole(task.source), whole(task.target)
+    order = torch.randperm(
+        12, generator=torch.Generator().manual_seed(stream_seed(stream_seed(3, "target", "order"), "epoch 0"))
+    )
+    features, labels = network.features(x_t)[order], F.one_hot(y_t[order], 3) - 1 / 3
+    theta = ridge_head(features[:6], labels[:6], 0.8)
+    validation = (features[6:] @ theta - labels[6:]).square().sum() / 6
+    loss = F.cross_entropy(source_head(network.features(x_s)), y_s) + 1.5 * validation
+    fitted = method.fit(task, network, options)
+    assert_close([p.detach() for p in fitted.network.features.parameters()], after_one_step(network, loss, ONE_STEP.lr))
+
+
+def test_merlins_prediction_head_is_the_ridge_head_on_all_target_training_data() -> None:
+    task, method = classification_task(), Merlin(ridge=0.8)
+    fitted = method.fit(task, network_for(task, method), OPTIONS)
+    inputs, labels = whole(task.target)
+    with torch.no_grad():
+        theta = ridge_head(fitted.network.features(inputs), F.one_hot(labels, 3) - 1 / 3, 0.8)
+    assert fitted.network.head.weight.detach().numpy() == pytest.approx(theta.T.numpy(), abs=1e-5)
+
+
+def test_frozen_blocks_keep_their_weights_and_their_batch_statistics() -> None:
+    images = np.random.default_rng(0).random((12, 3, 16, 16)).astype(np.float32)
+    train = replace(blobs(12, 3, seed=0), inputs=images)
+    task = TransferTask(Dataset("images", train, train))
+    network = build_network("resnet20", (3, 16, 16), 4, seed=0)
+    fitted = FineTune(frozen_blocks=2, lr_scale=1.0).fit(task, network, OPTIONS)
+    for index, (before, after) in enumerate(zip(network.blocks(), fitted.network.blocks(), strict=True)):
+        pairs = zip(before.state_dict().items(), after.state_dict().items(), strict=True)
+        unchanged = all(torch.equal(old, new) for (_, old), (_, new) in pairs)
+        assert unchanged == (index < 2)
+
+
+def test_more_frozen_blocks_than_there_are_is_refused() -> None:
+    task = classification_task()
+    with pytest.raises(ValueError, match=r"^frozen_blocks = 9 and the backbone has 2 blocks; freeze at most those$"):
+        FineTune(frozen_blocks=9).fit(task, network_for(task, FineTune()), OPTIONS)
+
+
+def test_fine_tuning_moves_the_backbone_by_its_share_of_the_rate() -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    inputs, labels = whole(task.target)
+    loss = F.cross_entropy(heads(network)[0](network.features(inputs)), labels)
+    assert_close(backbone_after(FineTune(lr_scale=0.1), task), after_one_step(network, loss, 0.1 * ONE_STEP.lr))
+
+
+def test_pretraining_learns_the_source() -> None:
+    task = classification_task()
+    assert task.source is not None
+    network = build_network(NetworkSettings("mlp", (16,)), (5,), 4, seed=0)
+    fitted = pretrain(task.source, network, replace(OPTIONS, training=replace(BUDGET, steps=200, lr=0.1)))
+    assert np.mean(fitted.predict(task.source.test) == task.source.test.labels) > 0.8
+    assert fitted.network.head.weight.shape == (4, 16)
+
+
+def test_the_ridge_probe_picks_the_penalty_with_the_least_leave_one_out_error() -> None:
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(15, 30, generator=generator)
+    labels = torch.arange(15) % 3
+    head = ridge_probe(features, labels, 3).head
+    design, targets = features.double().numpy(), (F.one_hot(labels, 3) - 1 / 3).double().numpy()
+    scale = np.square(design - design.mean(axis=0)).sum(axis=1).mean()
+
+    def solve(x: np.ndarray, y: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+        mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
+        gram = (x - mean_x).T @ (x - mean_x) + penalty * np.eye(x.shape[1])
+        weights = np.linalg.solve(gram, (x - mean_x).T @ (y - mean_y))
+        return weights, mean_y - mean_x @ weights
+
+    def left_out(penalty: float) -> float:
+        errors = []
+        for i in range(15):
+            keep = np.arange(15) != i
+            weights, bias = solve(design[keep], targets[keep], penalty)
+            errors.append(np.square(design[i] @ weights + bias - targets[i]).sum())
+        return float(np.mean(errors))
+
+    best = min(np.logspace(-5, 5, 21) * scale, key=left_out)
+    weights, bias = solve(design, targets, best)
+    assert head.weight.detach().numpy() == pytest.approx(weights.T, abs=1e-5)
+    assert head.bias.detach().numpy() == pytest.approx(bias, abs=1e-5)
+
+
+def test_the_logistic_probe_is_at_a_stationary_point_of_its_loss() -> None:
+    generator = torch.Generator().manual_seed(1)
+    features = torch.randn(40, 5, generator=generator) * torch.tensor([1.0, 10.0, 0.1, 1.0, 2.0])
+    labels = torch.randint(3, (40,), generator=generator)
+    fit = logistic_probe(features, labels, 3, penalty=2.0, max_iterations=2000)
+    std = features.double().std(dim=0, correction=0)
+    weight = fit.head.weight.detach().double().requires_grad_()
+    logits = features.double() @ weight.T + fit.head.bias.detach()
+    loss = F.cross_entropy(logits, labels, reduction="sum") + 0.5 * 2.0 * (weight * std).square().sum()
+    assert fit.converged
+    assert float((torch.autograd.grad(loss, weight)[0] / std).abs().max()) < 0.02
+
+
+def test_a_class_that_was_never_seen_is_never_predicted() -> None:
+    features = torch.randn(20, 4, generator=torch.Generator().manual_seed(2))
+    labels = torch.arange(20) % 2 * 2  # classes 0 and 2 of 4
+    head = logistic_probe(features, labels, 4, penalty=1.0, max_iterations=500).head
+    assert set(head(features).argmax(dim=1).tolist()) == {0, 2}
+
+
+def test_a_logistic_probe_of_numbers_is_refused() -> None:
+    task = regression_task()
+    with pytest.raises(ValueError, match=r'^the logistic probe was asked of a regression task; use solver = "ridge"$'):
+        LinearProbe(solver="logistic").fit(task, network_for(task, LinearProbe()), OPTIONS)

@@ -1,0 +1,155 @@
+"""The loop against a naive one, and its resumption."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from transferscope.data.task import LabelledSet
+from transferscope.records import Estimate, Record
+from transferscope.training import (
+    Batch,
+    BatchStream,
+    Draw,
+    Learner,
+    ParameterGroup,
+    RunOptions,
+    TrainingSettings,
+    pixel_scale,
+    stream_seed,
+    task_loss,
+    to_tensors,
+    train,
+)
+
+SETTINGS = TrainingSettings(steps=30, batch_size=8, lr=0.05, schedule="cosine", eval_every=10)
+
+
+def data() -> LabelledSet:
+    generator = np.random.default_rng(0)
+    return LabelledSet(generator.normal(size=(21, 4)).astype(np.float32), generator.integers(0, 3, 21), ("a", "b", "c"))
+
+
+def module() -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Dropout(0.2), nn.Linear(6, 3))
+
+
+def learner_of(network: nn.Module) -> Learner:
+    tensors = to_tensors(data(), pixel_scale(data()))
+
+    def objective(batches: Mapping[str, Batch], step: int) -> torch.Tensor:
+        return task_loss(network(batches["target"].inputs), batches["target"].labels)
+
+    return Learner(network, [ParameterGroup(list(network.parameters()))], {"target": Draw(tensors)}, objective)
+
+
+def weights(network: nn.Module) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
+def test_it_is_the_loop_one_would_write_by_hand(optimiser: str) -> None:
+    settings = replace(SETTINGS, optimiser=optimiser)
+    ours, theirs = module(), module()
+    train(learner_of(ours), settings, RunOptions(seed=4), n_steps=30)
+
+    scale = pixel_scale(data())
+    inputs = torch.from_numpy((data().inputs - scale.mean) / scale.std)
+    labels = torch.from_numpy(data().labels)
+    kind = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[optimiser]
+    momentum = {"momentum": 0.9} if optimiser == "sgd" else {}
+    by_hand = kind(theirs.parameters(), lr=0.05, weight_decay=5e-4, **momentum)
+    stream = BatchStream(21, 8, seed=stream_seed(4, "target", "order"))
+    torch.manual_seed(stream_seed(4, "dropout"))
+    for step in range(30):
+        by_hand.param_groups[0]["lr"] = 0.05 * 0.5 * (1 + np.cos(np.pi * step / 30))
+        index = stream.indices(step)
+        by_hand.zero_grad()
+        F.cross_entropy(theirs(inputs[index]), labels[index]).backward()  # type: ignore[no-untyped-call]
+        by_hand.step()
+    assert weights(ours).numpy() == pytest.approx(weights(theirs).numpy(), abs=1e-5)
+
+
+def curve_of(network: nn.Module):  # type: ignore[no-untyped-def]
+    def curve(step: int) -> tuple[Record, ...]:
+        return (Record("norm", Estimate(float(weights(network).norm())), "", step),)
+
+    return curve
+
+
+@pytest.mark.parametrize("cut", [1, 17, 29])
+def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path) -> None:
+    whole = module()
+    expected = train(learner_of(whole), SETTINGS, RunOptions(seed=4), n_steps=30, curve=curve_of(whole))
+
+    class KilledError(Exception):
+        pass
+
+    def objective_that_dies(learner: Learner) -> Learner:
+        def objective(batches: Mapping[str, Batch], step: int) -> torch.Tensor:
+            if step == cut:
+                raise KilledError
+            return learner.objective(batches, step)
+
+        return replace(learner, objective=objective)
+
+    options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)
+    first = module()
+    with pytest.raises(KilledError):
+        train(objective_that_dies(learner_of(first)), SETTINGS, options, n_steps=30, curve=curve_of(first))
+    second = module()
+    resumed = train(learner_of(second), SETTINGS, options, n_steps=30, curve=curve_of(second))
+
+    assert torch.equal(weights(second), weights(whole))
+    assert resumed.history == expected.history
+    assert resumed.cost.examples_seen == expected.cost.examples_seen
+    assert resumed.cost.steps == 30
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
+def test_a_damaged_or_foreign_checkpoint_is_started_over(damage: bytes | None, tmp_path: Path) -> None:
+    options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)
+    if damage is None:
+        train(learner_of(module()), SETTINGS, replace(options, seed=5), n_steps=30)
+    else:
+        (tmp_path / "run").write_bytes(damage)
+    ours, fresh = module(), module()
+    train(learner_of(ours), SETTINGS, options, n_steps=30)
+    train(learner_of(fresh), SETTINGS, RunOptions(seed=4), n_steps=30)
+    assert torch.equal(weights(ours), weights(fresh))
+
+
+def test_the_global_random_state_is_left_alone() -> None:
+    torch.manual_seed(9)
+    before = torch.get_rng_state()
+    train(learner_of(module()), SETTINGS, RunOptions(seed=4), n_steps=5)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_curve_has_its_points_and_leaves_training_as_it_was() -> None:
+    network, plain = module(), module()
+    run = train(learner_of(network), SETTINGS, RunOptions(seed=4), n_steps=30, curve=curve_of(network))
+    train(learner_of(plain), SETTINGS, RunOptions(seed=4), n_steps=30)
+    assert [record.step for record in run.history] == [0, 10, 20, 30]
+    assert torch.equal(weights(network), weights(plain))
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_a_status() -> None:
+    network = module()
+    run = train(learner_of(network), replace(SETTINGS, lr=1e30), RunOptions(seed=4), n_steps=500)
+    assert run.status == "non_finite"
+    assert run.cost.steps < 500
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    options = RunOptions(seed=4, on_progress=lambda done, total: told.append((done, total)))
+    train(learner_of(module()), SETTINGS, options, n_steps=120)
+    assert told == [(50, 120), (100, 120), (120, 120)]

@@ -1,0 +1,179 @@
+"""The parts of the loop, each against a naive truth."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import r2_score
+
+from transferscope.data.task import LabelledSet
+from transferscope.errors import SettingsError
+from transferscope.training import (
+    BatchStream,
+    TrainingSettings,
+    choose_device,
+    encode,
+    measure,
+    pixel_scale,
+    stream_seed,
+    to_tensors,
+)
+from transferscope.training.augment import PADDING, flip_crop
+from transferscope.training.schedule import lr_factor
+
+
+def test_every_pass_visits_every_example_once() -> None:
+    stream = BatchStream(10, 4, seed=1)
+    passes = [torch.cat([stream.indices(3 * epoch + place) for place in range(3)]) for epoch in range(3)]
+    assert all(sorted(order.tolist()) == list(range(10)) for order in passes)
+    assert not torch.equal(passes[0], passes[1])
+
+
+def test_a_batch_depends_on_seed_and_step_alone() -> None:
+    forwards, backwards = BatchStream(10, 4, seed=1), BatchStream(10, 4, seed=1)
+    in_order = [forwards.indices(step) for step in range(9)]
+    assert all(torch.equal(backwards.indices(step), in_order[step]) for step in reversed(range(9)))
+
+
+def test_batches_of_a_small_set_are_all_of_it() -> None:
+    assert sorted(BatchStream(3, 64, seed=0).indices(5).tolist()) == [0, 1, 2]
+
+
+def test_seeds_for_different_purposes_differ() -> None:
+    seeds = {stream_seed(seed, name) for seed in range(20) for name in ("order", "head", "network")}
+    assert len(seeds) == 60
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("constant", [1.0, 1.0, 1.0, 1.0]),
+        ("step", [1.0, 1.0, 0.1, 0.01]),
+        ("cosine", [1.0, 0.75, 0.25, 0.0]),
+    ],
+)
+def test_schedules(schedule: str, expected: list[float]) -> None:
+    settings = TrainingSettings(steps=300, schedule=schedule)  # type: ignore[arg-type]
+    factors = [lr_factor(settings, step, 300) for step in (0, 100, 200, 300)]
+    if schedule == "step":
+        factors = [lr_factor(settings, step, 300) for step in (0, 99, 100, 200)]
+    assert factors == pytest.approx(expected)
+
+
+def test_warm_up_is_linear_and_ends_at_the_full_rate() -> None:
+    settings = TrainingSettings(steps=100, schedule="constant", warmup=0.1)
+    assert [lr_factor(settings, step, 100) for step in (0, 4, 9, 50)] == pytest.approx([0.1, 0.5, 1.0, 1.0])
+
+
+def test_flips_and_crops_are_windows_of_the_padded_image_or_its_mirror() -> None:
+    images = torch.arange(6 * 2 * 5 * 7, dtype=torch.float32).reshape(6, 2, 5, 7) + 1
+    cropped = flip_crop(images, seed=3, step=8)
+    padded = torch.nn.functional.pad(images, (PADDING,) * 4)
+    for image, whole in zip(cropped, padded, strict=True):
+        windows = [
+            whole[:, top : top + 5, left : left + 7]
+            for top in range(2 * PADDING + 1)
+            for left in range(2 * PADDING + 1)
+        ]
+        assert any(torch.equal(image, w) or torch.equal(image, w.flip(2)) for w in windows)
+    assert torch.equal(cropped, flip_crop(images, seed=3, step=8))
+    assert not torch.equal(cropped, flip_crop(images, seed=3, step=9))
+
+
+def test_half_of_the_images_are_flipped() -> None:
+    ramp = torch.arange(8, dtype=torch.float32).expand(2000, 1, 8, 8) + 1
+    flipped = sum(int((row[row > 0].diff() < 0).any()) for row in flip_crop(ramp, seed=0, step=0).amax(dim=(1, 2)))
+    assert abs(flipped - 1000) < 4 * 500**0.5
+
+
+def images(n: int, *, seed: int) -> LabelledSet:
+    generator = np.random.default_rng(seed)
+    pixels = generator.integers(0, 256, size=(n, 3, 4, 5)).astype(np.uint8)
+    pixels[:, 2] = 7
+    return LabelledSet(pixels, generator.integers(0, 2, size=n), ("a", "b"))
+
+
+def test_training_pixels_come_out_with_mean_0_and_deviation_1() -> None:
+    train = images(50, seed=0)
+    batch = to_tensors(train, pixel_scale(train)).batch(torch.arange(50))
+    moments = batch.inputs.double()
+    assert moments.mean(dim=(0, 2, 3)).numpy() == pytest.approx([0, 0, 0], abs=1e-4)
+    assert moments[:, :2].std(dim=(0, 2, 3)).numpy() == pytest.approx([1, 1], abs=1e-3)
+    assert (moments[:, 2] == 0).all()
+
+
+def test_test_pixels_are_scaled_by_training_pixels() -> None:
+    scale = pixel_scale(images(50, seed=0))
+    test = images(9, seed=1)
+    by_hand = (test.inputs / 255.0 - scale.mean[:, None, None]) / scale.std[:, None, None]
+    assert to_tensors(test, scale).batch(torch.arange(9)).inputs.numpy() == pytest.approx(by_hand, abs=1e-4)
+
+
+def test_chunks_are_all_examples_in_order() -> None:
+    tensors = to_tensors(images(10, seed=0), pixel_scale(images(10, seed=0)))
+    together = torch.cat([chunk.inputs for chunk in tensors.chunks(4)])
+    assert torch.equal(together, tensors.batch(torch.arange(10)).inputs)
+    assert len(tensors.spread(4)) == 4
+    assert tensors.spread(99) is tensors
+
+
+def test_accuracy_and_its_standard_error() -> None:
+    outputs = torch.tensor([[2.0, 1.0], [0.0, 1.0], [3.0, 1.0], [0.0, 5.0]])
+    measured = measure(outputs, torch.tensor([0, 1, 1, 1]), part="target_test", step=4)
+    accuracy = {record.name: record for record in measured.records}["accuracy"]
+    assert (accuracy.estimate.value, accuracy.estimate.n, accuracy.step) == (0.75, 4, 4)
+    assert accuracy.estimate.stderr == pytest.approx(np.std([1, 1, 0, 1], ddof=1) / 2)
+    assert measured.predictions.tolist() == [0, 1, 0, 1]
+
+
+def test_r_squared_is_scikit_learns_and_its_error_that_of_the_bootstrap() -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.normal(size=(400, 2))
+    guess = truth + 0.5 * generator.normal(size=(400, 2))
+    measured = measure(torch.tensor(guess), torch.tensor(truth), part="target_test")
+    r2 = {record.name: record.estimate for record in measured.records}["r2"]
+    assert r2.value == pytest.approx(r2_score(truth, guess, multioutput="variance_weighted"))
+    draws = [
+        r2_score(truth[i], guess[i], multioutput="variance_weighted")
+        for i in generator.integers(0, 400, size=(500, 400))
+    ]
+    assert r2.stderr == pytest.approx(np.std(draws), rel=0.2)
+
+
+def test_outputs_that_are_not_finite_have_a_status() -> None:
+    measured = measure(torch.full((3, 2), torch.nan), torch.tensor([0, 1, 0]), part="target_test")
+    loss = {record.name: record.estimate for record in measured.records}["loss"]
+    assert (loss.status, loss.stderr) == ("non_finite", None)
+
+
+def test_constant_targets_have_no_r_squared() -> None:
+    measured = measure(torch.zeros(3, 1), torch.ones(3, 1), part="target_test")
+    assert {record.name: record.estimate.status for record in measured.records}["r2"] == "undefined"
+
+
+def test_classes_become_their_indicator_less_the_share_of_each() -> None:
+    assert encode(torch.tensor([2]), 4).tolist() == [[-0.25, -0.25, 0.75, -0.25]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "neither of steps and epochs were given; give exactly one, as in steps = 3000"),
+        ({"steps": 3, "epochs": 2}, "both of steps and epochs were given; give exactly one, as in steps = 3000"),
+        ({"steps": 3, "lr": 0.0}, "lr = 0.0 is out of range; see TrainingSettings for its range"),
+        ({"steps": 3, "momentum": 1.0}, "momentum = 1.0 is out of range; see TrainingSettings for its range"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        TrainingSettings(**settings)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_epochs_become_steps() -> None:
+    assert TrainingSettings(epochs=3, batch_size=64).n_steps(600) == 30
+    assert TrainingSettings(epochs=0.01, batch_size=64).n_steps(600) == 1
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(SettingsError, match=r"^device 'tpu' is unknown; expected auto, cpu, cuda or mps$"):
+        choose_device("tpu")
