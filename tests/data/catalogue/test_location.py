@@ -1,6 +1,9 @@
 import hashlib
 import shutil
+import threading
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +134,29 @@ def test_offline_and_absent_says_what_to_put_where(
     with pytest.raises(MissingDataError) as caught:
         read_entry(entry, seed=0)
     assert str(caught.value) == message.replace("HERE", "it is unset")
+
+
+def test_an_absent_data_set_arrives_from_its_home(entry: CatalogueEntry, originals: dict[str, Path]) -> None:
+    home = next(iter(originals.values())).parent
+    handler = partial(QuietHandler, directory=str(home))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        served = replace(entry, files=tuple(replace(file, addresses=(address + file.name,)) for file in entry.files))
+        first = read_entry(served, seed=0)
+        server.shutdown()
+        thread.join()
+    assert len(first.train) == 20
+    assert locate(entry).form == "original"
+    assert read_entry(entry, seed=0).fingerprint == first.fingerprint, "the second time, nobody serves it"
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves a folder without a log."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
 
 
 def test_an_npz_file_with_other_classes_is_refused(entry: CatalogueEntry, folder: Path) -> None:
