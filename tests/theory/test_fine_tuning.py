@@ -83,15 +83,14 @@ def test_the_scalar_equation_is_solved(depth: float) -> None:
             t = float(balanced_root(np.asarray(a), np.asarray(b), np.asarray(float(depth))))
             low, high = max(b, a ** (1 / depth)), b + a ** (1 / depth)
             assert low * (1 - 1e-14) <= t <= high * (1 + 1e-14)
-            if a > 0 and high > low:
-                truth = optimize.brentq(
-                    lambda x, a=a, b=b: (depth - 1) * math.log(x) + math.log(max(x - b, 1e-300)) - math.log(a),
-                    low * (1 - 1e-9),
-                    high * (1 + 1e-9),
-                    xtol=1e-300,
-                    rtol=1e-13,
+            if a > 0 and b > 0:
+                root = optimize.brentq(
+                    lambda w, a=a, b=b: (depth - 1) * np.logaddexp(math.log(b), w) + w - math.log(a),
+                    -1e5,
+                    math.log(a) / depth + 1e-9,
+                    xtol=1e-13,
                 )
-                assert t == pytest.approx(truth, rel=1e-11)
+                assert t == pytest.approx(b + math.exp(root), rel=1e-12)
 
 
 def test_one_layer_is_least_squares_from_the_source() -> None:

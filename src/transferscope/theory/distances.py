@@ -16,8 +16,8 @@ import numpy as np
 from transferscope.theory.parameters import Array, Numbers, angle, at_least
 
 _MEAN_ABSOLUTE = np.sqrt(2 / np.pi)
-_GRID = 24
-_REFINEMENTS = 40
+_GRID = 12
+_REFINEMENTS = 32
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def wasserstein_1(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
     upper = np.minimum(
         wasserstein_2(theta, sigma=sigma, source_norm=source_norm, target_norm=target_norm), _MEAN_ABSOLUTE * distance
     )
-    return Bracket(np.minimum(_MEAN_ABSOLUTE * plane.largest_gap(), upper), np.asarray(upper))
+    lower = np.minimum(_MEAN_ABSOLUTE * plane.largest_gap(), upper)
+    return Bracket(np.asarray(lower), np.asarray(upper))
 
 
 def dudley(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Bracket:
@@ -163,7 +164,7 @@ class _Plane:
         gaps = self.gap(polar, azimuth)  # (..., grid)
         best = gaps.argmax(axis=-1)
         polar, azimuth = polar[best][..., None], azimuth[best][..., None]
-        moves = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1], [1, -1], [-1, 1]], dtype=float)
+        moves = np.array([[0.0, 0.0], [1, 0], [-1, 0], [0, 1], [0, -1]])
         step = np.full(polar.shape, np.pi / _GRID)
         for _ in range(_REFINEMENTS):
             near_polar, near_azimuth = polar + step * moves[:, 0], azimuth + step * moves[:, 1]

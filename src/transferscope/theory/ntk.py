@@ -53,10 +53,10 @@ def kernel_norm(
 
     Returns:
         The norm, exact; "not_identified" if it moves by more than 5 % from `ridge` to 1e-4 (repeated inputs that
-        disagree, many antipodal pairs), "undefined" if H is singular and no ridge was allowed.
+        disagree, many antipodal pairs), "undefined" if H is singular to machine precision and no ridge was allowed.
     """
     gram = relu_gram(inputs)
-    value, check = (_norm(gram, labels, r) for r in (ridge, CHECK_RIDGE if ridge > 0 else ridge))
+    value, check = _norm(gram, labels, ridge), _norm(gram, labels, CHECK_RIDGE)
     if not math.isfinite(value):
         return Estimate(math.nan, None, 0, "undefined")
     moved = abs(value - check) > TOLERATED_CHANGE * max(value, check)

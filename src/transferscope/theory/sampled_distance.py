@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import ot
 from jaxtyping import Float64
 
 from transferscope.data.problems import LinearTeacher, LinearTransfer, isotropic
@@ -89,6 +88,8 @@ def _points(task: LinearTeacher, n: int, generator: np.random.Generator) -> Floa
 
 
 def _transport(first: Float64[np.ndarray, "n k"], second: Float64[np.ndarray, "n k"]) -> float:
+    import ot  # here, because it imports every array library that it finds
+
     weights = np.full(len(first), 1 / len(first))
     return float(ot.emd2(weights, weights, ot.dist(first, second, metric="euclidean"), numItermax=10_000_000))
 

@@ -63,10 +63,10 @@ def as_matrices(weights: Weights, element: int) -> list[np.ndarray]:
     ],
 )
 def test_the_limit_of_fine_tuning_is_the_corrected_theorem(depth: int, expected: list[float]) -> None:
-    settings = DescentSettings(movement=2e-4, tolerance=1e-10)
+    settings = DescentSettings(movement=5e-4, tolerance=1e-8)
     result = train(golden_loss(), balanced_start(golden_source(), depth=depth), settings)
     assert result.status.tolist() == ["converged"]
-    np.testing.assert_allclose(end_to_end(result.weights)[0].numpy(), expected, rtol=3e-4)
+    np.testing.assert_allclose(end_to_end(result.weights)[0].numpy(), expected, rtol=5e-4)
 
 
 def test_the_distance_to_the_limit_of_gradient_flow_is_linear_in_the_step() -> None:
@@ -115,12 +115,13 @@ def test_small_samples_are_padded_with_zero_rows() -> None:
 
 def test_an_element_does_not_depend_on_its_companions() -> None:
     rng = np.random.default_rng(3)
-    x, y = torch.from_numpy(rng.standard_normal((6, 5, 10))), torch.from_numpy(rng.standard_normal((6, 5)))
-    start = balanced_start(torch.from_numpy(rng.standard_normal((6, 10))), depth=3)
-    together = train(from_samples(x, y), start, DescentSettings())
+    x, y = torch.from_numpy(rng.standard_normal((3, 4, 10))), torch.from_numpy(rng.standard_normal((3, 4)))
+    start = balanced_start(torch.from_numpy(rng.standard_normal((3, 10))), depth=3)
+    settings = DescentSettings(tolerance=1e-5, movement=0.02, check_every=5)
+    together = train(from_samples(x, y), start, settings)
     assert len(set(together.steps.tolist())) > 1
-    for b in range(6):
-        alone = train(from_samples(x[b : b + 1], y[b : b + 1]), tuple(w[b : b + 1] for w in start), DescentSettings())
+    for b in range(3):
+        alone = train(from_samples(x[b : b + 1], y[b : b + 1]), tuple(w[b : b + 1] for w in start), settings)
         assert alone.steps[0] == together.steps[b]
         torch.testing.assert_close(
             end_to_end(alone.weights)[0], end_to_end(together.weights)[b], rtol=1e-10, atol=1e-12
@@ -153,7 +154,8 @@ def test_frozen_layers_keep_their_weights_and_the_direction_of_the_source() -> N
 def test_too_large_a_step_is_a_status() -> None:
     settings = DescentSettings(stability=2.5, movement=float("inf"))
     x = torch.from_numpy(np.random.default_rng(5).standard_normal((2, 8, 3)))
-    result = train(from_samples(x, x.sum(2)), balanced_start(torch.ones(2, 3, dtype=torch.float64), depth=1), settings)
+    start = balanced_start(torch.full((2, 3), 2.0, dtype=torch.float64), depth=1)
+    result = train(from_samples(x, x.sum(2)), start, settings)
     assert result.status.tolist() == ["non_finite", "non_finite"]
 
 
