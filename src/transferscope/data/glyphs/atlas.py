@@ -41,22 +41,30 @@ class Atlas:
         Args:
             font: Index of the font of each image, shape (n,).
             character: Index of the character, shape (n,).
-            x: Abscissae in the character's cell, -1 (left) to 1 (right); points outside count as on its border.
+            x: Abscissae in the character's cell, -1 (left) to 1 (right); nothing is drawn outside.
             y: Ordinates, -1 (top) to 1 (bottom).
 
         Returns:
-            Signed distances in units of half a cell, shape (n, P), float32.
+            Signed distances in units of half a cell, shape (n, P), float32; -1 outside the cell.
         """
-        last = np.float32(_CELL - 1)
-        column = np.clip((x + 1) * (_CELL / 2) - 0.5, 0, last - 1e-3, dtype=np.float32)
-        row = np.clip((y + 1) * (_CELL / 2) - 0.5, 0, last - 1e-3, dtype=np.float32)
-        left, top = column.astype(np.int32), row.astype(np.int32)
-        across, down = column - left, row - top
-        cells = (font * self.distances.shape[1] + character).astype(np.int32) * (_CELL * _CELL)
-        corner = cells[:, None] + top * _CELL + left
+        within = np.flatnonzero((np.abs(x) < 1) & (np.abs(y) < 1))
+        cells = (font * self.distances.shape[1] + character) * _CELL**2
+        first = cells[within // x.shape[1]]
+        result = np.full(x.shape, -1, np.float32)
+        result.reshape(-1)[within] = self._interpolate(first, x.reshape(-1)[within], y.reshape(-1)[within])
+        return result
+
+    def _interpolate(self, first: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Distances at points inside cells whose first pixels are at the flat indices `first`; all of shape (m,)."""
         flat = self.distances.reshape(-1)
-        upper = flat[corner] + across * (flat[corner + 1] - flat[corner])
-        lower = flat[corner + _CELL] + across * (flat[corner + _CELL + 1] - flat[corner + _CELL])
+        column = np.clip((x + 1) * (_CELL / 2) - 0.5, 0, _CELL - 1.001, dtype=np.float32)
+        row = np.clip((y + 1) * (_CELL / 2) - 0.5, 0, _CELL - 1.001, dtype=np.float32)
+        left, top = column.astype(np.intp), row.astype(np.intp)
+        across, down = column - left.astype(np.float32), row - top.astype(np.float32)
+        corner = first + top * _CELL + left
+        upper, lower = flat[corner], flat[corner + _CELL]
+        upper += across * (flat[corner + 1] - upper)
+        lower += across * (flat[corner + _CELL + 1] - lower)
         return np.asarray(upper + down * (lower - upper))
 
 
