@@ -126,7 +126,7 @@ def test_one_class_present(case: str) -> None:
     lonely = task.with_target_train(task.target.train.take(only))
     if case == "linear-probe, logistic":
         with pytest.raises(
-            ValueError, match="^logistic regression was asked of 1 class; it takes examples of at least"
+            ValueError, match=r"^logistic regression was asked of 1 class; it takes examples of at least"
         ):
             fit(case, lonely)
         return

@@ -106,7 +106,8 @@ def test_merlins_prediction_head_is_the_ridge_head_on_all_target_training_data()
     inputs, labels = whole(task.target)
     with torch.no_grad():
         theta = ridge_head(fitted.network.features(inputs), F.one_hot(labels, 3) - 1 / 3, 0.8)
-    assert fitted.network.head.weight.detach().numpy() == pytest.approx(theta.T.numpy(), abs=1e-5)
+    (weight,) = fitted.network.head.parameters()
+    assert weight.detach().numpy() == pytest.approx(theta.T.numpy(), abs=1e-5)
 
 
 def test_frozen_blocks_keep_their_weights_and_their_batch_statistics() -> None:

@@ -56,7 +56,7 @@ def weights(network: nn.Module) -> torch.Tensor:
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
 def test_it_is_the_loop_one_would_write_by_hand(optimiser: str) -> None:
-    settings = replace(SETTINGS, optimiser=optimiser)
+    settings = replace(SETTINGS, optimiser=optimiser)  # type: ignore[arg-type]
     ours, theirs = module(), module()
     train(learner_of(ours), settings, RunOptions(seed=4), n_steps=30)
 
