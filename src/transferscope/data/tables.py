@@ -1,6 +1,5 @@
 """A user's tables: csv and parquet files with numeric features and one or more label columns."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -71,18 +70,20 @@ def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) 
     table = _read_table(path, form)
     kind = settings.kind or _kind_of(_labels(table, settings, path))
     if settings.test_file is not None:
-        other = _read_table(settings.test_file, form)
-        return _to_parts(table, other[_same_columns(table, other, settings.test_file)], settings, kind, path)
-    if settings.split is not None:
-        train, test = (_rows_of(table, settings.split, part, path) for part in ("train", "test"))
-        return _to_parts(train, test, settings, kind, path)
-    whole = _to_parts(table, table, settings, kind, path).train
-    return split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
+        test = _like(table, _read_table(settings.test_file, form), settings.test_file)
+        parts = [_raw(table, settings, kind, path), _raw(test, settings, kind, settings.test_file)]
+    elif settings.split is not None:
+        parts = [_raw(rows, settings, kind, path) for rows in _split_rows(table, settings.split, path)]
+    else:
+        raw = _raw(table, settings, kind, path)
+        whole = to_parts(raw, raw, name=str(path), kind=kind).train
+        return split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
+    return to_parts(parts[0], parts[1], name=str(path), kind=kind)
 
 
 def _read_table(path: Path, form: Format) -> pd.DataFrame:
     try:
-        table = pd.read_csv(path) if form == "csv" else pd.read_parquet(path)
+        table = pd.read_csv(path, low_memory=False) if form == "csv" else pd.read_parquet(path)
     except ImportError as error:
         raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
     except (ValueError, OSError) as error:
@@ -92,12 +93,9 @@ def _read_table(path: Path, form: Format) -> pd.DataFrame:
     return table
 
 
-def _to_parts(train: pd.DataFrame, test: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path) -> Parts:
-    raw = [
-        RawPart(_features(table, settings, path), _checked_labels(_labels(table, settings, path), kind, path))
-        for table in (train, test)
-    ]
-    return to_parts(raw[0], raw[1], name=str(path), kind=kind)
+def _raw(table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path) -> RawPart:
+    labels = _checked_labels(_labels(table, settings, path), kind, path)
+    return RawPart(_features(table, settings, path), labels)
 
 
 def _labels(table: pd.DataFrame, settings: TableSettings, path: Path) -> pd.DataFrame:
@@ -144,7 +142,8 @@ def _kind_of(labels: pd.DataFrame) -> Kind:
     return "regression" if floating or labels.shape[1] > 1 else "classification"
 
 
-def _rows_of(table: pd.DataFrame, split: str, part: str, path: Path) -> pd.DataFrame:
+def _split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:
+    """The rows that say "train", and those that say "test"."""
     _require_column(table, split, path)
     values = set(table[split].dropna().astype(str))
     if values != {"train", "test"} or table[split].isna().any():
@@ -152,14 +151,15 @@ def _rows_of(table: pd.DataFrame, split: str, part: str, path: Path) -> pd.DataF
             f"{path}: column {split!r} holds {', '.join(sorted(values)[:5]) or 'nothing'}; expected 'train' or 'test' "
             "in every row, and both to occur"
         )
-    return table[table[split] == part]
+    return [table[table[split] == part] for part in ("train", "test")]
 
 
-def _same_columns(table: pd.DataFrame, other: pd.DataFrame, path: Path) -> Sequence[str]:
+def _like(table: pd.DataFrame, other: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The other table with the columns of the first, in the same order."""
     missing = [str(column) for column in table.columns if column not in other.columns]
     if missing:
         raise DataError(f"{path} lacks the columns {', '.join(missing)} of the training table; give both the same")
-    return list(table.columns)
+    return other[list(table.columns)]
 
 
 def _refuse_missing(columns: pd.DataFrame, path: Path, *, what: str, remedy: str) -> None:
