@@ -82,7 +82,8 @@ def _heat_map(axes: Axes, wide: pd.DataFrame) -> None:
     for i, j in np.ndindex(*values.shape):
         colour = "white" if values[i, j] > 0.6 * top else "black"
         axes.text(j, i, f"{values[i, j]:.0f}", ha="center", va="center", color=colour, fontsize="small")
-    axes.set_xticks(range(wide.shape[1]), [short(str(name)) for name in wide.columns], rotation=40, ha="right")
+    names = [short(str(name)) for name in wide.columns]
+    axes.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(wide)), [str(name) for name in wide.index])
     axes.tick_params(length=0)
     axes.grid(visible=False)

@@ -3,10 +3,11 @@
 import pandas as pd
 
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text
+from transferscope.report.frames import LABELS
 from transferscope.report.results import Summary
 from transferscope.report.wording import candidate_words, capitalised, counted
 
-_MOST_ROWS = 200
+_MOST_ROWS = 100
 _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
@@ -18,7 +19,12 @@ def gaps_section(summary: Summary) -> Section | None:
     if failed.empty and missing.empty:
         return None
     blocks = [*_missing(missing), *_failures(failed)]
-    return Section("Missing and failed", "gaps", tuple(blocks))
+    return Section("Missing and failed", "gaps", tuple(blocks), _files(failed))
+
+
+def _files(failed: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    columns = ["role", *LABELS, "failure_kind", "failure_message", "failure_details"]
+    return {} if failed.empty else {"failures": failed[columns]}
 
 
 def _missing(missing: pd.DataFrame) -> list[Block]:
@@ -45,17 +51,21 @@ def _failures(failed: pd.DataFrame) -> list[Block]:
     if failed.empty:
         return []
     blocks: list[Block] = [
-        Text(f"{counted(len(failed), 'cell')} failed. `transferscope run STUDY.toml --retry-failed` tries them again.")
+        Text(f"{counted(len(failed), 'cell')} failed; `transferscope run STUDY.toml --retry-failed` does them again.")
     ]
-    blocks.extend(_failure(row) for _, row in failed.iterrows())
+    for _, row in failed.head(_MOST_ROWS).iterrows():
+        blocks.extend(_failure(row))
+    if len(failed) > _MOST_ROWS:
+        blocks.append(Text(f"The other {len(failed) - _MOST_ROWS:,} failures are in the file failures.csv."))
     return blocks
 
 
-def _failure(row: pd.Series) -> Folded:
+def _failure(row: pd.Series) -> list[Block]:
     where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
     kind = str(row["failure_kind"]).replace("_", " ")
-    details = (Listing(str(row["failure_details"])),) if row["failure_details"] else ()
-    return Folded(f"{_what(row)}, {where}: {kind}", (Text(str(row["failure_message"])), *details))
+    said = Text(f"{_what(row)}, {where} ({kind}): {row['failure_message']}", "warning")
+    details = str(row["failure_details"])
+    return [said, Folded("Traceback", (Listing(details),))] if details else [said]
 
 
 def _what(row: pd.Series) -> str:

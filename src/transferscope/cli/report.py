@@ -1,0 +1,51 @@
+"""`transferscope report`: from a study to a page."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transferscope.errors import StoreError, unknown_name
+from transferscope.report import build_report
+from transferscope.store import Store
+
+
+def report(
+    study_or_store: Annotated[
+        str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a SQLite file or database URL.")
+    ],
+    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write; NAME.html if not given.")] = None,
+) -> None:
+    """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
+    url, name = _located(study_or_store, study)
+    with Store.open(url, create=False) as store:
+        chosen = _chosen(store, name)
+        written = build_report(store, chosen, out or Path(f"{chosen}.html"))
+    typer.echo(written.verdict)
+    typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
+
+
+def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:
+    """Address of the store, and the name of the study if it is known."""
+    if not study_or_store.endswith(".toml"):
+        return study_or_store, study
+    from transferscope.study.file import find_study  # a store alone needs nothing of the study engine
+
+    address = find_study(Path(study_or_store))
+    return address.store, study or address.name
+
+
+def _chosen(store: Store, name: str | None) -> str:
+    names = [row.name for row in store.studies()]
+    if name is not None:
+        if name not in names:
+            raise unknown_name(f"study in {store.place}", name, names)
+        return name
+    if not names:
+        raise StoreError(f"the store {store.place} holds no study yet; run `transferscope run` on a study file first")
+    if len(names) > 1:
+        raise StoreError(
+            f"the store {store.place} holds {len(names)} studies; choose one with --study {'|'.join(names)}"
+        )
+    return names[0]
