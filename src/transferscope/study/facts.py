@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ from transferscope.data.leakage import check_leakage
 from transferscope.data.load import load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, MissingDataError
-from transferscope.models import build_network
+from transferscope.models import build_network, load_weights
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 
@@ -86,7 +86,7 @@ def load_data(spec: StudySpec) -> StudyData:
     Raises:
         DataError: Data are missing or cannot be used, sizes ask for more than there is, source and target differ in
             shape, or target test examples are trained on.
-        NetworkError: The network cannot read inputs of this shape.
+        NetworkError: The network cannot read inputs of this shape, or a file of weights does not fit it.
         SettingsError: A name or option of the data is unknown.
     """
     target = _load(spec.target.as_data)
@@ -94,10 +94,10 @@ def load_data(spec: StudySpec) -> StudyData:
     sources = {name: _load(data) for name, data in wanted.items() if data is not None}
     files = {name: source.network for name, source in spec.sources.items()}
     networks = {name: _checksum(Path(file)) for name, file in files.items() if file is not None}
+    _check_network(spec, target, [Path(file) for file in files.values() if file is not None])
     _check_sizes("[target]", spec.target.sizes, target)
     for name, source in sources.items():
         _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
-    build_network(spec.network, target.train.input_shape, target.train.n_outputs, seed=0)
     return StudyData(target, sources, networks)
 
 
@@ -155,6 +155,13 @@ def _checksum(path: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file") from error
+
+
+def _check_network(spec: StudySpec, target: Dataset, files: Sequence[Path]) -> None:
+    """Build the network, and load the pretrained weights into it, to hear of what does not fit before anything runs."""
+    network = build_network(spec.network, target.train.input_shape, target.train.n_outputs, seed=0)
+    for file in files:
+        load_weights(network, file, heads="ignore")
 
 
 def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:

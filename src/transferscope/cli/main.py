@@ -1,0 +1,49 @@
+"""The command line: one thin file per command, and what its errors look like.
+
+Exit codes: 0 all went well; 1 some cells of a study failed; 2 something given cannot be used, said in one sentence;
+130 stopped by Ctrl-C.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from transferscope.cli import run, status
+from transferscope.errors import TransferscopeError
+
+app = typer.Typer(
+    name="transferscope",
+    help="Whether transfer learning helps your task, which way, how much pre-training it takes, and why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(run.run)
+app.command()(status.status)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"transferscope {version('transferscope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """What holds for every command."""
+
+
+def main() -> None:
+    """The entry point: mistakes are one sentence and exit code 2; only what is a bug shows a traceback."""
+    try:
+        app()
+    except TransferscopeError as error:
+        typer.echo(f"transferscope: {error}", err=True)
+        sys.exit(2)

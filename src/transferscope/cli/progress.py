@@ -1,0 +1,99 @@
+"""How a running study looks: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+
+from transferscope.cli.words import duration, name_of
+from transferscope.study.run import CellFailed, Event, StudyProgress
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class View(Protocol):
+    """Something that shows events."""
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        ...
+
+
+@contextmanager
+def study_view(name: str, *, quiet: bool) -> Iterator[View]:
+    """A view of a running study on the standard error stream.
+
+    Args:
+        name: Name of the study.
+        quiet: Show failures only.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield Lines(name, quiet=quiet)
+        return
+    with _bar() as progress:
+        yield Bar(progress, name)
+
+
+class Lines:
+    """A line now and then, for logs.
+
+    Args:
+        name: Name of the study.
+        quiet: Show failures only.
+    """
+
+    def __init__(self, name: str, *, quiet: bool) -> None:
+        self._name = name
+        self._quiet = quiet
+        self._due = 0.0
+
+    def __call__(self, event: Event) -> None:
+        """See `View`."""
+        if isinstance(event, CellFailed):
+            print(f"{name_of(event.cell)} failed: {event.failure.message}", file=sys.stderr, flush=True)
+            return
+        over = event.done + event.failed == event.total
+        if self._quiet or (time.monotonic() < self._due and not over):
+            return
+        self._due = time.monotonic() + _SECONDS_BETWEEN_LINES
+        print(f"{self._name}: {_progress(event)}", file=sys.stderr, flush=True)
+
+
+class Bar:
+    """A bar with the time left for the whole study.
+
+    Args:
+        progress: Where to draw it.
+        name: Name of the study.
+    """
+
+    def __init__(self, progress: Progress, name: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(escape(name), total=None, words="")
+
+    def __call__(self, event: Event) -> None:
+        """See `View`."""
+        if isinstance(event, CellFailed):
+            self._progress.console.print(escape(f"{name_of(event.cell)} failed: {event.failure.message}"))
+            return
+        settled = event.done + event.failed
+        self._progress.update(self._task, completed=settled, total=event.total, words=_progress(event))
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def _progress(event: StudyProgress) -> str:
+    words = [f"{event.done} of {event.total} cells done"]
+    if event.failed:
+        words.append(f"{event.failed} failed")
+    if event.seconds_left is not None and event.done + event.failed < event.total:
+        words.append(f"about {duration(event.seconds_left)} left")
+    return ", ".join(words)

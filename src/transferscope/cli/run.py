@@ -1,0 +1,55 @@
+"""`transferscope run`: do what is missing of a study."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from transferscope.study.spec import StudySpec
+    from transferscope.study.status import StudyStatus
+
+
+def run(
+    study: Annotated[Path, typer.Argument(help="A study file (TOML).")],
+    workers: Annotated[int | None, typer.Option(min=0, help="Processes; 0 for this one. [default: by machine]")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process. [default: 1]")] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps. [default: auto]")] = None,
+    store: Annotated[str | None, typer.Option(help="Path or URL of the store. [default: runs/NAME.sqlite]")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
+) -> None:
+    """Do what is missing of a study: after an interruption, a crash, or with more seeds, sizes or methods.
+
+    Ctrl-C stops it; the same command goes on from there.
+    """
+    from transferscope.cli.execute import execute
+    from transferscope.study.spec import read_spec
+
+    spec = _override(read_spec(study), workers=workers, threads=threads, device=device)
+    spec = replace(spec, store=store or spec.store)
+    status = execute(spec, retry_failed=retry_failed, quiet=quiet)
+    _conclude(status, str(study) if store is None else store)
+
+
+def _override(spec: "StudySpec", *, workers: int | None, threads: int | None, device: str | None) -> "StudySpec":
+    """The study with the options of the command line in place of those of its file."""
+    from transferscope.study.settings import EngineSettings
+    from transferscope.study.tables import settings_of
+
+    given = {"workers": workers, "threads": threads, "device": device}
+    engine = {name: getattr(spec.engine, name) if value is None else value for name, value in given.items()}
+    return replace(spec, engine=settings_of(EngineSettings, engine))
+
+
+def _conclude(status: "StudyStatus", place: str) -> None:
+    from transferscope.cli.status import summary
+
+    typer.echo(summary(status))
+    typer.echo(f"results: {status.store}")
+    if status.counts.failed:
+        typer.echo(f"why cells failed: transferscope status {place}")
+    typer.echo(f"report:  transferscope report {place}")
+    if status.counts.failed:
+        raise typer.Exit(1)

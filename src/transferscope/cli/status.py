@@ -1,0 +1,38 @@
+"""`transferscope status`: where studies stand."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from transferscope.study.status import StudyStatus
+
+
+def status(place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")]) -> None:
+    """Show how many cells of a study are done, and why cells failed."""
+    from transferscope.cli.places import open_existing, studies_in
+    from transferscope.cli.words import name_of
+    from transferscope.study.status import study_status
+
+    with open_existing(place) as store:
+        for name in studies_in(store, place):
+            found = study_status(store, name)
+            typer.echo(summary(found))
+            for cell in found.failed:
+                assert cell.failure is not None
+                typer.echo(f"  {name_of(cell.cell)}: {cell.failure.message}")
+
+
+def summary(found: "StudyStatus") -> str:
+    """A study in one line: "usps: 30 of 36 cells done, 2 failed, 4 blocked by those"."""
+    counts = found.counts
+    words = [f"{found.name}: {counts.done} of {counts.total} cells done"]
+    if counts.running:
+        words.append(f"{counts.running} running")
+    if counts.planned:
+        words.append(f"{counts.planned} to do")
+    if counts.failed:
+        words.append(f"{counts.failed} failed")
+    if counts.blocked:
+        words.append(f"{counts.blocked} blocked by failed ones")
+    return ", ".join(words)
