@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transferscope.errors import SettingsError
-from transferscope.theory.simulate.descent import Descent, DescentSettings, Slope, Weights, descend
+from transferscope.theory.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, norms
 from transferscope.theory.simulate.least_squares import LeastSquares
 from transferscope.theory.simulate.seeds import normal
 
@@ -104,39 +104,39 @@ def train(loss: LeastSquares, start: Weights, settings: DescentSettings, *, n_fr
 
 @dataclass(frozen=True)
 class _DeepLinear:
-    """The objective in the eigenbasis of the data."""
+    """The objective in the eigenbasis of the data: spectrum (B, d), cross (B, d)."""
 
-    spectrum: Float[Tensor, "B d"]
-    cross: Float[Tensor, "B d"]
+    spectrum: Tensor
+    cross: Tensor
     n_frozen: int
 
     def slope(self, weights: Weights) -> Slope:
         """Back-propagation through a product of matrices, in closed form."""
         products = _products(weights)
         error = self.spectrum * products[0] - self.cross  # gradient in beta
-        gradient = list(_gradients(weights, products, error))
-        for frozen in range(self.n_frozen):
-            gradient[frozen] = torch.zeros_like(gradient[frozen])
-        residual = self._misfit(error) if self.n_frozen == 0 else self._flatness(gradient, weights)
-        return Slope(tuple(gradient), self._curvature(weights, error), residual)
+        gradient = _gradients(weights, products, error)
+        frozen = tuple(torch.zeros_like(layer) for layer in gradient[: self.n_frozen])
+        return Slope((*frozen, *gradient[self.n_frozen :]), self._curvature(weights, error))
+
+    def residual(self, weights: Weights) -> Tensor:
+        """norm(P(X beta - y))/norm(P y), P on the column space of X; with frozen layers the relative gradient."""
+        if self.n_frozen > 0:
+            return self._flatness(weights)
+        error = self.spectrum * _products(weights)[0] - self.cross
+        weight = 1 / torch.where(self.spectrum > 0, self.spectrum, torch.inf)
+        return ((weight * error**2).sum(1) / (weight * self.cross**2).sum(1)).sqrt()
 
     def take(self, index: Int[Tensor, "K"]) -> "_DeepLinear":
         """The objectives at `index`."""
         return _DeepLinear(self.spectrum[index], self.cross[index], self.n_frozen)
 
-    def _misfit(self, error: Float[Tensor, "B d"]) -> Float[Tensor, "B"]:
-        """norm(P(X beta - y))/norm(P y), P the projector on the column space of X."""
-        weight = 1 / torch.where(self.spectrum > 0, self.spectrum, torch.inf)
-        return ((weight * error**2).sum(1) / (weight * self.cross**2).sum(1)).sqrt()
-
-    def _flatness(self, gradient: list[Tensor], weights: Weights) -> Float[Tensor, "B"]:
+    def _flatness(self, weights: Weights) -> Tensor:
         """Norm of the gradient in units of norm(b) times the product of the other layers."""
-        sizes = torch.stack([layer.flatten(1).norm(dim=1) for layer in weights])
-        steepness = torch.stack([layer.flatten(1).norm(dim=1) for layer in gradient])
-        scale = self.cross.norm(dim=1) * sizes.prod(0) / sizes
-        return (steepness / scale).square().sum(0).sqrt()
+        sizes = norms(weights)
+        scale = torch.linalg.vector_norm(self.cross, dim=1) * sizes.prod(0) / sizes
+        return torch.linalg.vector_norm(norms(self.slope(weights).gradient) / scale, dim=0)
 
-    def _curvature(self, weights: Weights, error: Float[Tensor, "B d"]) -> Float[Tensor, "B"]:
+    def _curvature(self, weights: Weights, error: Tensor) -> Tensor:
         """lambda_max sum_j prod_(i != j) norm(W_i)^2 + norm(error) sum_(i != j) prod_(k != i, j) norm(W_k)."""
         sizes = torch.stack([layer.flatten(1).norm(dim=1) for layer in weights])  # (L, B)
         product, inverse = sizes.prod(0), 1 / sizes
@@ -149,17 +149,31 @@ def _products(weights: Weights) -> tuple[Tensor, ...]:
     """W_j ... W_L for j = 1..L: shape (B, d) for j = 1, else (B, h)."""
     products = [weights[-1]]
     for layer in reversed(weights[:-1]):
-        products.append(torch.einsum("bij,bj->bi", layer, products[-1]))
+        products.append(_times(layer, products[-1]))
     return tuple(reversed(products))
 
 
-def _gradients(weights: Weights, products: tuple[Tensor, ...], error: Float[Tensor, "B d"]) -> Weights:
+def _gradients(weights: Weights, products: tuple[Tensor, ...], error: Tensor) -> Weights:
     """dL/dW_j = (W_1 ... W_(j-1))' error (W_(j+1) ... W_L)'."""
     gradients, upstream = [], error
     for layer, downstream in zip(weights[:-1], products[1:], strict=True):
         gradients.append(upstream.unsqueeze(2) * downstream.unsqueeze(1))
-        upstream = torch.einsum("bij,bi->bj", layer, upstream)
+        upstream = _transposed_times(layer, upstream)
     return (*gradients, upstream)
+
+
+def _times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """Matrix times vector for each element; batched products are slow on single columns."""
+    if matrix.shape[2] == 1:
+        return matrix[:, :, 0] * vector
+    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
+
+
+def _transposed_times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """Transposed matrix times vector for each element."""
+    if matrix.shape[2] == 1:
+        return (matrix[:, :, 0] * vector).sum(1, keepdim=True)
+    return torch.bmm(vector.unsqueeze(1), matrix).squeeze(1)
 
 
 def _check_shape(depth: int, width: int) -> None:

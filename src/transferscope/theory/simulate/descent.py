@@ -10,14 +10,14 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transferscope.errors import SettingsError
 from transferscope.theory.simulate.outcomes import StatusArray
 
 Weights = tuple[Tensor, ...]
-"""The layers of B models, each of shape (B, ...)."""
+"""The layers of B models, each of shape (B, ...). What runs in every step says its shapes in words only."""
 
 OVERFLOW = 1e100
 """Weights beyond this count as diverged."""
@@ -30,12 +30,10 @@ class Slope:
     Attributes:
         gradient: One gradient per layer, each of the layer's shape (B, ...).
         curvature: An upper bound of (or a good stand-in for) the largest curvature, shape (B,), above 0.
-        residual: A relative distance from a minimum, shape (B,): converged when it is below the tolerance.
     """
 
     gradient: Weights
-    curvature: Float[Tensor, "B"]
-    residual: Float[Tensor, "B"]
+    curvature: Tensor
 
 
 @runtime_checkable
@@ -43,7 +41,11 @@ class Objective(Protocol):
     """B training objectives that `descend` can go down."""
 
     def slope(self, weights: Weights) -> Slope:
-        """Gradient, curvature and residual at `weights`."""
+        """Gradient and curvature at `weights`."""
+        ...
+
+    def residual(self, weights: Weights) -> Tensor:
+        """A relative distance from a minimum, shape (B,): converged when it is below the tolerance."""
         ...
 
     def take(self, index: Int[Tensor, "K"]) -> "Objective":
@@ -87,7 +89,9 @@ class DescentSettings:
         }
         for name, fine in checks.items():
             if not fine:
-                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; see DescentSettings for its range")
+                raise SettingsError(
+                    f"{name} = {getattr(self, name)} is out of range; see DescentSettings for its range"
+                )
 
 
 @dataclass(frozen=True)
@@ -125,51 +129,43 @@ def descend(objective: Objective, start: Weights, settings: DescentSettings) -> 
     residual = np.full(n_elements, np.nan)
     active, weights = torch.arange(n_elements), start
     for step in range(settings.max_steps + 1):
-        slope = objective.slope(weights)
-        if step % settings.check_every == 0 or step == settings.max_steps:
-            lost = _not_finite(weights, slope)
-            done = lost | (slope.residual <= settings.tolerance)
-            leaving = done if step < settings.max_steps else torch.ones_like(done)
+        last = step == settings.max_steps
+        if last or step % settings.check_every == 0:
+            distance = objective.residual(weights)
+            lost = _not_finite(weights, distance)
+            done = lost | (distance <= settings.tolerance)
+            leaving = done | last
             if bool(leaving.any()):
                 where = active[leaving]
                 for target, layer in zip(final, weights, strict=True):
                     target[where] = layer[leaving]
-                residual[where] = slope.residual[leaving]
-                steps[where] = step
-                status[active[done]] = "converged"
-                status[active[lost]] = "non_finite"
+                residual[where], steps[where] = distance[leaving], step
+                status[active[done]], status[active[lost]] = "converged", "non_finite"
                 keep = torch.nonzero(~leaving).flatten()
                 if len(keep) == 0:
                     break
                 active, objective = active[keep], objective.take(keep)
                 weights = tuple(layer[keep] for layer in weights)
-                slope = _take_slope(slope, keep)
-        weights = _move(weights, slope, settings)
+        weights = _move(weights, objective.slope(weights), settings)
     return Descent(final, status, steps, residual)
 
 
-def norms(layers: Weights) -> Float[Tensor, "B"]:
-    """Euclidean norm of all layers of each element together, shape (B,)."""
-    return torch.stack([layer.flatten(1).square().sum(1) for layer in layers]).sum(0).sqrt()
-
-
-def per_element(factor: Float[Tensor, "B"], layer: Float[Tensor, "B ..."]) -> Float[Tensor, "B ..."]:
-    """`layer` times one factor per element."""
-    return factor.view(-1, *[1] * (layer.ndim - 1)) * layer
+def norms(layers: Weights) -> Tensor:
+    """Euclidean norm of each layer of each element, shape (L, B)."""
+    return torch.stack([torch.linalg.vector_norm(layer.flatten(1), dim=1) for layer in layers])
 
 
 def _move(weights: Weights, slope: Slope, settings: DescentSettings) -> Weights:
     rate = settings.stability / slope.curvature
     if np.isfinite(settings.movement):
-        tiny = torch.finfo(torch.float64).tiny
-        rate = torch.minimum(rate, settings.movement * norms(weights) / (norms(slope.gradient) + tiny))
-    return tuple(layer - per_element(rate, g) for layer, g in zip(weights, slope.gradient, strict=True))
+        size, steepness = (torch.linalg.vector_norm(norms(layers), dim=0) for layers in (weights, slope.gradient))
+        rate = torch.minimum(rate, settings.movement * size / steepness.clamp_min(torch.finfo(torch.float64).tiny))
+    return tuple(
+        torch.addcmul(layer, g, rate.view(-1, *[1] * (g.ndim - 1)), value=-1)
+        for layer, g in zip(weights, slope.gradient, strict=True)
+    )
 
 
-def _not_finite(weights: Weights, slope: Slope) -> Bool[Tensor, "B"]:
-    size = norms(weights) + norms(slope.gradient)
-    return ~torch.isfinite(size) | (size > OVERFLOW) | ~torch.isfinite(slope.residual)
-
-
-def _take_slope(slope: Slope, keep: Int[Tensor, "K"]) -> Slope:
-    return Slope(tuple(g[keep] for g in slope.gradient), slope.curvature[keep], slope.residual[keep])
+def _not_finite(weights: Weights, residual: Tensor) -> Tensor:
+    size = norms(weights).amax(0)
+    return ~(torch.isfinite(residual) & (size <= OVERFLOW))

@@ -1,0 +1,88 @@
+"""Whether simulations scatter around a closed form as their standard errors say."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from transferscope.records import Estimate
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The z-scores of many simulated points against one closed form.
+
+    Attributes:
+        z: One score per point that could be used, shape (K,).
+        n_unusable: Points left out because their status is neither "ok" nor "converged", or nothing is to compare.
+        largest: max |z|; NaN without points.
+        beyond_two: Share of points with |z| > 2; 0.046 is expected.
+        p_value: Kolmogorov-Smirnov test against the standard normal; NaN without points.
+    """
+
+    z: Float[np.ndarray, "K"]
+    n_unusable: int
+    largest: float
+    beyond_two: float
+    p_value: float
+
+    @property
+    def sentence(self) -> str:
+        """The agreement in words."""
+        left_out = f"; {self.n_unusable} points left out" if self.n_unusable else ""
+        return (
+            f"{len(self.z)} points: largest |z| {self.largest:.2f}, {100 * self.beyond_two:.1f} % beyond 2 "
+            f"(4.6 % expected), KS p = {self.p_value:.3f}{left_out}"
+        )
+
+
+def z_score(estimate: Estimate, expected: float, *, known_error: float = 0.0) -> float:
+    """How many standard errors a simulated mean lies from what theory expects.
+
+    The standard error of S seeds is itself an estimate, so (mean - expected)/stderr follows Student's t; it is mapped
+    to the normal score of equal probability, or few seeds would give too many large scores.
+
+    Args:
+        estimate: A mean over at least two independent seeds.
+        expected: The closed form.
+        known_error: A bound on the systematic difference (step size, finite size), at least 0, in the unit of the mean;
+            the distance is shortened by it.
+
+    Returns:
+        The score; NaN where the estimate is unusable or a number is missing or infinite.
+    """
+    if not estimate.usable or estimate.stderr is None or not np.isfinite(expected):
+        return float("nan")
+    distance = estimate.value - expected
+    distance = np.sign(distance) * max(abs(distance) - known_error, 0.0)
+    if estimate.stderr == 0:
+        return 0.0 if distance == 0 else float(np.sign(distance) * np.inf)
+    t = distance / estimate.stderr
+    return float(np.sign(t) * stats.norm.isf(stats.t.sf(abs(t), estimate.n - 1)))
+
+
+def agreement(estimates: Iterable[Estimate], expected: Iterable[float], *, known_error: float = 0.0) -> Agreement:
+    """Score every point of a diagram.
+
+    Args:
+        estimates: Simulated means.
+        expected: The closed form at each point.
+        known_error: See `z_score`; the same for all points.
+
+    Returns:
+        The scores and what they look like together.
+    """
+    pairs = zip(estimates, expected, strict=True)
+    scores = np.array([z_score(estimate, value, known_error=known_error) for estimate, value in pairs])
+    z = scores[~np.isnan(scores)]
+    if len(z) == 0:
+        return Agreement(z, len(scores), float("nan"), float("nan"), float("nan"))
+    return Agreement(
+        z=z,
+        n_unusable=len(scores) - len(z),
+        largest=float(np.abs(z).max()),
+        beyond_two=float((np.abs(z) > 2).mean()),
+        p_value=float(stats.kstest(z, "norm").pvalue),
+    )
