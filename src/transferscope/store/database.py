@@ -91,12 +91,15 @@ def connect(url: str | Path) -> Database:
         return Database(engine, str(path))
     try:
         engine = create_engine(address)
-    except ArgumentError as error:
-        raise StoreError(
-            f"{address!r} is no database URL; expected a path or a URL such as postgresql+psycopg://..."
-        ) from error
     except (ImportError, NoSuchModuleError) as error:
-        raise StoreError(f"the database driver of {make_url(address)} is missing: {error}") from error
+        hidden = make_url(address).render_as_string(hide_password=True)
+        raise StoreError(f"the database driver of {hidden} is missing: {error}") from error
+    except ArgumentError as error:
+        scheme = address.partition("://")[0]  # the rest may hold a password
+        raise StoreError(
+            f"a database URL that begins with {scheme!r} cannot be read; expected a path, or a URL such as "
+            "postgresql+psycopg://user@host/name"
+        ) from error
     return Database(engine, engine.url.render_as_string(hide_password=True))
 
 

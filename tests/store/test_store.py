@@ -1,0 +1,230 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from store.rows_for_tests import CREATED, cell, outcome, study
+from transferscope.errors import StoreError, UnknownNameError
+from transferscope.records import Cost, Estimate, Failure, Record
+from transferscope.store import Outcome, Owner, Store, StudyCounts, StudyRow
+
+ME = Owner.current()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "s.sqlite") as opened:
+        yield opened
+
+
+def claimed(store: Store, name: str = "s") -> str | None:
+    found = store.claim(name, ME)
+    return None if found is None else found.key
+
+
+def test_what_is_planned_comes_back_as_it_was(store: Store) -> None:
+    cells = [cell("b", source="ünicode <b>"), cell("a", "b", payload={"lr": 0.1, "widths": [1, 2], "none": None})]
+    store.plan(study(), cells)
+    assert store.study("s") == study()
+    assert [stored.cell for stored in store.cells("s")] == cells
+    assert {stored.state for stored in store.cells("s")} == {"planned"}
+
+
+def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> None:
+    cells = [cell("z"), cell("y", "z"), cell("x")]
+    store.plan(study(), cells)
+    assert store.claim("s", ME) == cells[0]
+    assert claimed(store) == "x"
+    assert claimed(store) is None
+    store.finish("z", outcome())
+    assert store.claim("s", ME) == cells[1]
+
+
+def test_an_outcome_comes_back_as_it_was(store: Store) -> None:
+    store.plan(study(), [cell("a", n_target=10)])
+    records = (
+        Record("accuracy", Estimate(0.1 + 0.2, 0.05, 100), "target_test"),
+        Record("loss", Estimate(float("nan"), None, 1, "non_finite"), "target_train", 7),
+        Record("gap", Estimate(float("inf"), 0.0, 0, "unbounded"), ""),
+    )
+    arrays = {"predictions": np.array([1, 2], np.int32), "values": np.array([[0.5, np.nan]], np.float32)}
+    store.finish("a", Outcome(records, Cost(1.25, 2**40, 2**35, 4, 5), arrays, {"chosen": {"lr": 0.1}}))
+    stored = store.cells("s")[0]
+    assert (stored.state, stored.cost) == ("done", Cost(1.25, 2**40, 2**35, 4, 5))
+    assert stored.notes == {"chosen": {"lr": 0.1}}
+    frame = pd.DataFrame(store.records("s").columns())
+    expected = pd.DataFrame(
+        {
+            "key": "a",
+            "name": ["accuracy", "loss", "gap"],
+            "part": ["target_test", "target_train", ""],
+            "step": [None, 7, None],
+            "value": [0.1 + 0.2, np.nan, np.inf],
+            "stderr": [0.05, np.nan, 0.0],
+            "n": [100, 1, 0],
+            "status": ["ok", "non_finite", "unbounded"],
+        }
+    )
+    pd.testing.assert_frame_equal(frame, expected)
+    for name, array in arrays.items():
+        read = store.arrays("s", name)["a"]
+        np.testing.assert_array_equal(read, array)
+        assert read.dtype == array.dtype
+
+
+def test_a_study_without_outcomes_has_empty_records(store: Store) -> None:
+    store.plan(study(), [cell("a")])
+    records = store.records("s")
+    assert (len(records), records.value.shape, store.arrays("s", "predictions")) == (0, (0,), {})
+
+
+def test_planning_again_keeps_outcomes_and_first_date_and_adds_and_drops_cells(store: Store) -> None:
+    store.plan(study(), [cell("a"), cell("b")])
+    store.finish("a", outcome(0.5))
+    later = StudyRow("s", {"new": True}, {}, "2027-01-01T00:00:00+00:00")
+    store.plan(later, [cell("c"), cell("a", source="renamed")])
+    assert store.study("s") == StudyRow("s", {"new": True}, {}, CREATED)
+    assert [(stored.cell.key, stored.state) for stored in store.cells("s")] == [("c", "planned"), ("a", "done")]
+    assert store.cells("s")[1].cell.labels["source"] == "renamed"
+    store.plan(study(), [cell("a"), cell("b")])
+    assert [stored.state for stored in store.cells("s")] == ["done", "planned"]
+
+
+def test_studies_share_cells_under_their_own_labels(store: Store) -> None:
+    store.plan(study("one"), [cell("a", source="x")])
+    store.plan(study("two"), [cell("b"), cell("a", source="y")])
+    assert claimed(store, "one") == "a"
+    assert claimed(store, "two") == "b"
+    store.finish("a", outcome(0.5))
+    assert [row.name for row in store.studies()] == ["one", "two"]
+    for name, source in {"one": "x", "two": "y"}.items():
+        found = next(stored for stored in store.cells(name) if stored.cell.key == "a")
+        assert (found.state, found.cell.labels["source"]) == ("done", source)
+        assert store.records(name).value.tolist() == [0.5]
+
+
+def test_what_needs_a_failed_cell_is_blocked_until_that_is_retried(store: Store) -> None:
+    store.plan(study(), [cell("a"), cell("b", "a"), cell("c", "b"), cell("d")])
+    failure = Failure("out_of_memory", "the memory ran out", "Traceback ...")
+    assert claimed(store) == "a"
+    store.fail("a", failure)
+    assert [stored.state for stored in store.cells("s")] == ["failed", "blocked", "blocked", "planned"]
+    assert [stored.failure for stored in store.failed_cells("s")] == [failure]
+    assert store.counts("s") == StudyCounts(planned=1, failed=1, blocked=2)
+    assert claimed(store) == "d"
+    assert store.retry_failed("s", kinds=("lost",)) == 0
+    assert store.retry_failed("s") == 1
+    assert store.counts("s") == StudyCounts(planned=3, running=1)
+    assert store.failed_cells("s") == []
+
+
+def test_a_cell_that_is_done_stays_as_it_is(store: Store) -> None:
+    store.plan(study(), [cell("a")])
+    store.finish("a", outcome(0.5))
+    store.finish("a", outcome(0.6, 0.7))
+    store.fail("a", Failure("lost", "too late"))
+    assert store.records("s").value.tolist() == [0.5]
+    assert store.counts("s") == StudyCounts(done=1)
+
+
+def test_an_outcome_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
+    store.plan(study(), [cell("a")])
+    assert claimed(store) == "a"
+    broken = Outcome(outcome(0.5).records, Cost(), {"objects": np.array([object()])})
+    with pytest.raises(StoreError) as error:
+        store.finish("a", broken)
+    assert str(error.value) == "array 'objects' holds Python objects; only numbers and text can be stored"
+    assert store.counts("s") == StudyCounts(running=1)
+    assert len(store.records("s")) == 0
+
+
+def test_a_cell_of_an_ended_process_is_free_at_once(store: Store) -> None:
+    store.plan(study(), [cell("a")])
+    before = Owner(ME.host, ME.pid, ME.started - 1000)  # the same process number, used before
+    assert store.claim("s", before) is not None
+    assert claimed(store) == "a"
+    assert claimed(store) is None
+
+
+def test_a_cell_of_another_host_is_free_after_a_minute_of_silence(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.plan(study(), [cell("a")])
+    there = Owner("elsewhere", 1, 0.0)
+    clock = [1000.0]
+    monkeypatch.setattr("time.time", lambda: clock[0])
+    assert store.claim("s", there) is not None
+    clock[0] = 1059.0
+    assert claimed(store) is None
+    store.heartbeat(there)
+    clock[0] = 1118.0
+    assert claimed(store) is None
+    clock[0] = 1120.0
+    assert claimed(store) == "a"
+
+
+def test_released_cells_are_free(store: Store) -> None:
+    store.plan(study(), [cell("a"), cell("b")])
+    assert [claimed(store), claimed(store)] == ["a", "b"]
+    store.finish("a", outcome())
+    store.release(ME)
+    assert store.counts("s") == StudyCounts(planned=1, done=1)
+    assert claimed(store) == "b"
+
+
+def test_arrays_of_a_study_can_be_replaced(store: Store) -> None:
+    store.plan(study(), [])
+    for labels in (np.arange(3), np.array([[0.5]])):
+        store.put_study_array("s", "target_test_labels", labels)
+        np.testing.assert_array_equal(store.study_array("s", "target_test_labels"), labels)
+    assert store.study_array("s", "nothing") is None
+
+
+def test_standings_tell_state_and_seconds(store: Store) -> None:
+    store.plan(study(), [cell("a"), cell("b")])
+    store.finish("a", outcome())
+    assert {(found.key, found.state, found.seconds) for found in store.standings("s")} == {
+        ("a", "done", 1.5),
+        ("b", "planned", None),
+    }
+
+
+def test_a_copied_store_file_reads_the_same(store: Store, tmp_path: Path) -> None:
+    store.plan(study(), [cell("a")])
+    store.finish("a", outcome(0.25))
+    store.close()
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes((tmp_path / "s.sqlite").read_bytes())
+    with Store.open(copy, create=False) as copied:
+        assert copied.records("s").value.tolist() == [0.25]
+        assert copied.files == tmp_path / "copy.files"
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([cell("a"), cell("a")], "a plan of 2 cells holds only 1 different keys; plan each cell once"),
+        ([cell("a", "b")], "cell a needs cell b, which is not in the plan; plan that one too"),
+        (
+            [cell("a", payload={"x": {1, 2}})],
+            "only JSON values can be stored: Object of type set is not JSON serializable",
+        ),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(store: Store, cells: list[object], message: str) -> None:
+    with pytest.raises(StoreError) as error:
+        store.plan(study(), cells)  # type: ignore[arg-type]
+    assert str(error.value) == message
+    assert store.studies() == []
+
+
+def test_unknown_studies_and_cells_are_named(store: Store) -> None:
+    store.plan(study("usps"), [])
+    with pytest.raises(UnknownNameError) as error:
+        store.records("upsps")
+    assert str(error.value) == "unknown study 'upsps': did you mean 'usps'? known are usps"
+    with pytest.raises(StoreError) as missing:
+        store.finish("nothing", outcome())
+    assert str(missing.value) == "cell nothing is not in the store; plan the study first"
