@@ -36,7 +36,7 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
     the usual means of ImageNet. The middle row of an odd height belongs to the lower half.
 
     Args:
-        dataset: Images with class labels; at most 10 classes have means in [0, 1) and can be told apart.
+        dataset: Images with class labels; at most 10 classes, so that every mean is below 1.
         parts: Which halves to keep.
         seed: Seed of the noise, at least 0; image i has the same noise in "AB" and "B", however many images there are.
 
@@ -44,7 +44,7 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
         The data set with uint8 images of the same shape and the same labels.
 
     Raises:
-        DataError: The inputs are no images of at least 2 rows, the labels no classes, or there are more than 11.
+        DataError: The inputs are no images of at least 2 rows, the labels no classes, or there are more than 10.
         SettingsError: `parts` is unknown, or the seed negative.
 
     Example:
@@ -122,9 +122,10 @@ def _check(dataset: Dataset, parts: str) -> None:
     classes = dataset.train.classes
     if classes is None:
         raise DataError(f"{dataset.name} has numbers for labels; half images need classes")
-    if len(classes) > 11:
+    if len(classes) > 10:
         raise DataError(
-            f"{dataset.name} has {len(classes)} classes; half images hold at most 11, as class c has mean c / 10"
+            f"{dataset.name} has {len(classes)} classes; half images hold at most 10, "
+            "as class c has mean c / 10 below 1"
         )
 
 
