@@ -48,7 +48,8 @@ def drawing() -> Iterator[None]:
             "svg.fonttype": "none",
             "svg.hashsalt": "transferscope",
             "pdf.fonttype": 42,
-            "figure.constrained_layout.use": True,
+            "figure.autolayout": False,
+            "figure.constrained_layout.use": False,
         }
     ):
         yield
@@ -84,11 +85,14 @@ def direct_labels(axes: Axes, x: float, ends: dict[str, float], colours: dict[st
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as an SVG document; its layout stays as it is from then on."""
+    """The figure as an SVG document; it is laid out once, and stays so from then on."""
     buffer = io.StringIO()
     with drawing():
+        layout = figure.get_layout_engine()
+        if layout is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    figure.set_layout_engine("none")
     return buffer.getvalue()
 
 
