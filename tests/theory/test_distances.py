@@ -82,12 +82,12 @@ def test_no_dudley_distance_exceeds_two_however_far_the_tasks() -> None:
 
 
 def test_a_diagram_is_fast() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     theta, sigma = np.linspace(0, math.pi, 200)[:, None], np.linspace(0, 2, 200)
     bracket = wasserstein_1(theta, sigma=sigma)
     assert (bracket.lower <= bracket.upper).all()
     assert bracket.lower.shape == (200, 200)
-    assert time.perf_counter() - started < 10  # two cores shared with other tests; about 2 s alone
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.filterwarnings("ignore:invalid escape sequence")  # in POT's own docstrings

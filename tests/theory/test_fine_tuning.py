@@ -205,11 +205,11 @@ def test_without_data_nothing_changes() -> None:
 
 
 def test_a_diagram_is_fast() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     theta, gamma = np.linspace(0, math.pi, 200)[:, None], np.linspace(0.005, 2, 200)
     for depth in (2, 3, 50, math.inf):
         assert np.isfinite(fine_tuning(theta, gamma, sigma=0.5, depth=depth).transferability).all()
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_the_risk_of_one_layer_on_given_inputs() -> None:

@@ -202,12 +202,12 @@ def test_the_ridge_acts_through_the_norm_of_the_feature() -> None:
 
 
 def test_diagrams_are_fast() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     axis, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi, 200)[:, None]
     assert linear_transferability(theta, axis, sigma=0.3).shape == (200, 200)
     assert ridge_risk(axis, theta, 20, sigma=0.3).shape == (200, 200)
     assert ridge_risk(0.1, theta, np.arange(1, 201), sigma=0.3).shape == (200, 200)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_impossible_parameters_are_answered_in_a_sentence() -> None:

@@ -1,0 +1,98 @@
+"""Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+
+from transferscope.theory.figures.figure import Curve, Diagram, Panel, Simulated, Theory
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_MAP = "RdBu"
+
+
+def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
+    """Draw on an empty figure, one panel beside the other.
+
+    Args:
+        canvas: The figure; its style is whatever is in force.
+        theory: Panels, lines and maps.
+        simulated: Points with their estimates; error bars are one standard error.
+    """
+    grid = canvas.subplots(1, len(theory.panels), squeeze=False)[0]
+    colours = _colours(theory, simulated)
+    image = None
+    for axes, panel in zip(grid, theory.panels, strict=True):
+        _label(axes, panel)
+        for diagram in theory.diagrams:
+            if diagram.panel == panel.name:
+                image = _draw_map(axes, diagram)
+        for curve in theory.curves:
+            if curve.panel == panel.name:
+                _draw_curve(axes, curve, colours[curve.series])
+        own = [item for item in simulated if item.point.panel == panel.name]
+        _draw_points(axes, own, colours)
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(fontsize="small")
+    if image is not None:
+        canvas.colorbar(image, ax=list(grid), label="transferability", shrink=0.8)
+
+
+def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
+    series = dict.fromkeys([curve.series for curve in theory.curves] + [item.point.series for item in simulated])
+    return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(series)}
+
+
+def _label(axes: Axes, panel: Panel) -> None:
+    axes.set_title(panel.title)
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    axes.set_xscale("log" if panel.x_log else "linear")
+    axes.set_yscale("log" if panel.y_log else "linear")
+    if panel.y_limits is not None:
+        axes.set_ylim(*panel.y_limits)
+
+
+def _draw_map(axes: Axes, diagram: Diagram) -> AxesImage:
+    edges = (diagram.x[0], diagram.x[-1], diagram.y[0], diagram.y[-1])
+    shown = np.clip(diagram.values, -diagram.limit, diagram.limit)
+    image = axes.imshow(
+        shown, origin="lower", extent=edges, aspect="auto", cmap=_MAP, vmin=-diagram.limit, vmax=diagram.limit
+    )
+    axes.grid(visible=False)
+    if shown.min() < 0 < shown.max():
+        axes.contour(diagram.x, diagram.y, shown, levels=[0.0], colors="#222222", linewidths=0.8)
+    return image
+
+
+def _draw_curve(axes: Axes, curve: Curve, colour: str) -> None:
+    y = np.where(np.isfinite(curve.y), curve.y, np.nan)
+    label = "_" if curve.dashed and _has_solid(axes, curve.series) else curve.series
+    axes.plot(curve.x, y, "--" if curve.dashed else "-", color=colour, linewidth=1.4, label=label)
+
+
+def _has_solid(axes: Axes, series: str) -> bool:
+    return series in axes.get_legend_handles_labels()[1]
+
+
+def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, str]) -> None:
+    in_maps = [(item.point.x, item.point.y, item.estimate.value) for item in simulated if item.point.y is not None]
+    for item in simulated:
+        if item.point.y is None and np.isfinite(item.estimate.value):
+            filled = colours[item.point.series] if item.estimate.usable else "none"
+            axes.errorbar(
+                item.point.x,
+                item.estimate.value,
+                yerr=item.estimate.stderr,
+                fmt="o",
+                markersize=4,
+                capsize=2,
+                color=colours[item.point.series],
+                markerfacecolor=filled,
+            )
+    if in_maps:
+        axes.grid(visible=False)
+        x, y, values = zip(*in_maps, strict=True)
+        axes.scatter(x, y, c=values, cmap=_MAP, vmin=-1, vmax=1, marker="s", s=60)

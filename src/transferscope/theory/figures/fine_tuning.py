@@ -1,0 +1,152 @@
+"""Fine-tuning against training from scratch: 001 Figure 3 printed and corrected, and a simulation that decides."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import LinearTransfer, teachers_at_angle
+from transferscope.records import Estimate
+from transferscope.theory.figures.figure import Curve, Diagram, Panel, Point, Theory
+from transferscope.theory.figures.linear_transfer import ANGLES, GAMMAS, target_batch
+from transferscope.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
+from transferscope.theory.simulate.linear_transfer import fine_tuning as train_all
+from transferscope.theory.simulate.linear_transfer import from_scratch, perfectly_pretrained
+from transferscope.theory.simulate.outcomes import mean_estimate
+
+
+def simulated_gain(pair: LinearTransfer, n: int, point: Point, n_seeds: int, depth: int) -> Estimate:
+    """Mean over samples of the risk from scratch minus that of fine-tuning, both trained by gradient descent."""
+    batch = target_batch(pair, n, point, n_seeds)
+    scratch = from_scratch(batch, depth=depth)
+    tuned = train_all(batch, perfectly_pretrained(batch, depth=depth))
+    status = np.where(scratch.status == "converged", tuned.status, scratch.status)
+    return mean_estimate(scratch.risk - tuned.risk, status)
+
+
+@dataclass(frozen=True)
+class FineTuningDiagram:
+    """001 Figure 3: the sign of fine-tuning's transferability, as printed and as corrected.
+
+    Attributes:
+        d: Number of inputs.
+        sigma: Label noise.
+        depth: Number of layers.
+        source_norm: Norm of the source teacher; that of the target is 1.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    sigma: float = 0.2
+    depth: int = 2
+    source_norm: float = 1.0
+    seeds: int = 20
+
+    name: ClassVar[str] = "001-figure-3"
+    title: ClassVar[str] = "Transferability of fine-tuning, printed and corrected (001 Figure 3)"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60}
+    known_error: ClassVar[float] = 0.005  # step size, and the mean of a root for the root of a mean
+
+    def theory(self) -> Theory:
+        """Both diagrams, where their signs differ, and slices."""
+        gamma, theta = np.linspace(0.005, 2, 200), np.linspace(0, math.pi / 2, 200)
+        ours, printed = self._gain(theta, gamma[:, None]), printed_transferability(theta, gamma[:, None])
+        differ = np.where(np.sign(ours) == np.sign(printed), 0.0, np.sign(ours))
+        curves = []
+        for name, angle in ANGLES.items():
+            curves.append(Curve("slices", name, gamma, self._gain(angle, gamma)))
+            curves.append(Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
+        setting = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
+        axes = ("θ (radians)", "γ = n/d")
+        panels = (
+            Panel("printed", "As printed (001 eq. 17)", *axes),
+            Panel("corrected", f"Corrected, {setting}", *axes),
+            Panel("differ", "Where the signs differ (corrected sign)", *axes),
+            Panel("slices", f"Slices; dashed: as printed; d = {self.d}", "γ = n/d", "transferability"),
+        )
+        maps = (("printed", printed), ("corrected", ours), ("differ", differ))
+        return Theory(panels, tuple(curves), tuple(Diagram(name, theta, gamma, values) for name, values in maps))
+
+    def points(self) -> tuple[Point, ...]:
+        """Three slices, away from gamma = 1."""
+        return tuple(
+            Point("slices", name, n / self.d, self._expected(angle, n), {"theta": angle, "n": n})
+            for name, angle in ANGLES.items()
+            for n in (round(gamma * self.d) for gamma in GAMMAS)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train networks from scratch and from the pre-trained start."""
+        theta = point.parameters["theta"]
+        pair = teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
+        return simulated_gain(pair, int(point.parameters["n"]), point, self.seeds, self.depth)
+
+    def _gain(self, theta: float | np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
+        return result.transferability
+
+    def _expected(self, angle: float, n: int) -> float:
+        result = fine_tuning_finite(angle, n, self.d, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
+        return float(result.transferability)
+
+
+@dataclass(frozen=True)
+class DecidingFigure:
+    """Where the printed and the corrected formula have different signs, and what gradient descent does there.
+
+    Attributes:
+        d: Number of inputs.
+        gamma: n/d, below 1.
+        sigma: Label noise.
+        depth: Number of layers.
+        seeds: Target samples per point.
+    """
+
+    d: int = 100
+    gamma: float = 0.5
+    sigma: float = 1.0
+    depth: int = 3
+    seeds: int = 200
+
+    name: ClassVar[str] = "fine-tuning-sign"
+    title: ClassVar[str] = "Fine-tuning of a noisy target: printed, corrected and trained"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 100}
+    known_error: ClassVar[float] = 0.005
+
+    def theory(self) -> Theory:
+        """Transferability against the angle at one sample size."""
+        theta = np.linspace(0, math.pi / 2, 181)
+        degrees = np.degrees(theta)
+        finite = fine_tuning_finite(theta, self._n, self.d, sigma=self.sigma, depth=self.depth).transferability
+        printed = printed_transferability(theta, self._n / self.d)
+        title = f"L = {self.depth}, σ = {self.sigma:g}, n = {self._n}, d = {self.d}"
+        panel = Panel("gain", title, "angle between the teachers (degrees)", "transferability")
+        curves = (
+            Curve("gain", "corrected", degrees, finite),
+            Curve("gain", "as printed (001 eq. 17)", degrees, printed, dashed=True),
+        )
+        return Theory((panel,), curves)
+
+    def points(self) -> tuple[Point, ...]:
+        """Six angles, 54 degrees among them."""
+        return tuple(
+            Point("gain", "corrected", degrees, self._expected(math.radians(degrees)))
+            for degrees in (30.0, 42.0, 48.0, 54.0, 60.0, 75.0)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train networks from scratch and from the pre-trained start."""
+        pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
+        return simulated_gain(pair, self._n, point, self.seeds, self.depth)
+
+    @property
+    def _n(self) -> int:
+        return round(self.gamma * self.d)
+
+    def _expected(self, theta: float) -> float:
+        result = fine_tuning_finite(theta, self._n, self.d, sigma=self.sigma, depth=self.depth)
+        return float(result.transferability)

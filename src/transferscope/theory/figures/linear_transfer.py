@@ -1,0 +1,280 @@
+"""Linear transfer against training from scratch: 001 Figures 1, 2, 5, 6 and 7."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import LinearTransfer, teachers_at_angle
+from transferscope.records import Estimate
+from transferscope.theory.distances import kl_divergence, wasserstein_1
+from transferscope.theory.figures.figure import Curve, Diagram, Panel, Point, Theory
+from transferscope.theory.linear_transfer import linear_transferability, linear_transferability_finite
+from transferscope.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
+from transferscope.theory.simulate.linear_transfer import (
+    TransferBatch,
+    draw,
+    fine_tuning,
+    from_scratch,
+    perfectly_pretrained,
+    ridge_transfer,
+)
+from transferscope.theory.simulate.outcomes import mean_estimate
+
+ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
+"""The slices of 001's diagrams."""
+
+GAMMAS = (0.1, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
+"""Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
+
+_DEPTH = 2
+
+
+def target_batch(pair: LinearTransfer, n: int, point: Point, n_seeds: int) -> TransferBatch:
+    """`n_seeds` independent target samples for one point."""
+    return draw([pair] * n_seeds, [n] * n_seeds, range(point.seed, point.seed + n_seeds))
+
+
+def simulated_transferability(pair: LinearTransfer, n: int, point: Point, n_seeds: int, depth: int) -> Estimate:
+    """Mean over samples of the risk from scratch minus that of linear transfer, both trained by gradient descent."""
+    batch = target_batch(pair, n, point, n_seeds)
+    scratch = from_scratch(batch, depth=depth)
+    transfer = fine_tuning(batch, perfectly_pretrained(batch, depth=depth), n_frozen=depth - 1)
+    status = np.where(scratch.status == "converged", transfer.status, scratch.status)
+    return mean_estimate(scratch.risk - transfer.risk, status)
+
+
+@dataclass(frozen=True)
+class LinearTransferDiagram:
+    """001 Figure 1: where linear transfer beats training from scratch.
+
+    Attributes:
+        d: Number of inputs.
+        sigma: Label noise.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    sigma: float = 0.2
+    seeds: int = 20
+
+    name: ClassVar[str] = "001-figure-1"
+    title: ClassVar[str] = "Transferability of linear transfer with label noise (001 Figure 1)"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60}
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """The sign diagram of eq. 13 and its slices."""
+        gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
+        values = linear_transferability(theta, gamma[:, None], sigma=self.sigma)
+        curves = [
+            Curve("slices", name, gamma, linear_transferability(angle, gamma, sigma=self.sigma))
+            for name, angle in ANGLES.items()
+        ]
+        panels = (
+            Panel("diagram", f"Transferability, σ = {self.sigma:g}", "θ (radians)", "γ = n/d"),
+            Panel("slices", f"Slices; points: d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
+        )
+        return Theory(panels, tuple(curves), (Diagram("diagram", theta, gamma, values),))
+
+    def points(self) -> tuple[Point, ...]:
+        """Three slices, away from gamma = 1."""
+        return tuple(
+            Point("slices", name, n / self.d, self._expected(angle, n), {"theta": angle, "n": n})
+            for name, angle in ANGLES.items()
+            for n in (round(gamma * self.d) for gamma in GAMMAS)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train two-layer networks from scratch and on frozen features."""
+        pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
+        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+
+    def _expected(self, angle: float, n: int) -> float:
+        return float(linear_transferability_finite(angle, n, self.d, sigma=self.sigma))
+
+
+@dataclass(frozen=True)
+class NoiselessDiagram(LinearTransferDiagram):
+    """001 Figure 6: the same without label noise, where transfer is always negative for n > d."""
+
+    sigma: float = 0.0
+
+    name: ClassVar[str] = "001-figure-6"
+    title: ClassVar[str] = "Transferability of linear transfer without label noise (001 Figure 6)"
+
+
+@dataclass(frozen=True)
+class SimulatedDiagram:
+    """001 Figure 7: the noiseless diagram, computed and simulated.
+
+    Attributes:
+        d: Number of inputs.
+        grid: Simulated points along each axis, at least 2.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    grid: int = 12
+    seeds: int = 5
+
+    name: ClassVar[str] = "001-figure-7"
+    title: ClassVar[str] = "The noiseless diagram, computed and simulated (001 Figure 7)"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 50, "grid": 6}
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """The diagram on a fine grid."""
+        gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
+        values = linear_transferability(theta, gamma[:, None], sigma=0.0)
+        panels = (
+            Panel("theory", "Transferability, σ = 0: theory", "θ (radians)", "γ = n/d"),
+            Panel("simulation", f"Simulation, d = {self.d}", "θ (radians)", "γ = n/d"),
+        )
+        return Theory(panels, diagrams=(Diagram("theory", theta, gamma, values),))
+
+    def points(self) -> tuple[Point, ...]:
+        """A grid that leaves out gamma = 1, where gradient descent takes forever."""
+        gammas = np.concatenate([np.linspace(0.1, 0.8, self.grid // 2), np.linspace(1.3, 1.95, self.grid // 2)])
+        sizes = [round(gamma * self.d) for gamma in gammas]
+        return tuple(
+            Point(
+                "simulation",
+                "simulation",
+                float(theta),
+                float(linear_transferability_finite(theta, n, self.d, sigma=0.0)),
+                {"n": n},
+                y=n / self.d,
+            )
+            for theta in np.linspace(0.05, math.pi / 2, self.grid)
+            for n in sizes
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train two-layer networks from scratch and on frozen features."""
+        pair = teachers_at_angle(self.d, theta=point.x)
+        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+
+
+@dataclass(frozen=True)
+class RidgeFigure:
+    """001 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few.
+
+    Attributes:
+        d: Number of inputs.
+        n: Number of target examples.
+        theta: Angle between the teachers in radians.
+        sigma: Label noise.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    n: int = 250
+    theta: float = math.pi / 8
+    sigma: float = 0.2
+    seeds: int = 100
+
+    name: ClassVar[str] = "001-figure-2"
+    title: ClassVar[str] = "Linear transfer with a ridge (001 Figure 2)"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "n": 30, "seeds": 50}
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """The exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
+        ridge = np.linspace(0, 0.7, 141)
+        curves = (
+            Curve("risk", f"n = {self.n}", ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
+            Curve("risk", "limit n → ∞", ridge, ridge_risk_limit(ridge, self.theta), dashed=True),
+            Curve("few", "n = 5", ridge, ridge_risk(ridge, self.theta, 5, sigma=self.sigma)),
+        )
+        best = float(optimal_ridge(self.theta, 5, sigma=self.sigma))
+        panels = (
+            Panel("risk", f"θ = {self.theta:.3g}, σ = {self.sigma:g}", "ridge λ", "risk of linear transfer"),
+            Panel("few", f"Five examples: best at λ = {best:.3g}", "ridge λ", "risk of linear transfer"),
+        )
+        return Theory(panels, curves)
+
+    def points(self) -> tuple[Point, ...]:
+        """Seven ridges for each sample size."""
+        return tuple(
+            Point(panel, f"n = {n}", lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
+            for panel, n in (("risk", self.n), ("few", 5))
+            for lam in (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Solve for the head of a pre-trained two-layer network."""
+        pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
+        batch = target_batch(pair, int(point.parameters["n"]), point, self.seeds)
+        outcomes = ridge_transfer(batch, perfectly_pretrained(batch, depth=_DEPTH), ridge=point.x)
+        return outcomes.means(self.seeds)[0]
+
+
+@dataclass(frozen=True)
+class DistanceFigure:
+    """001 Figure 5: distances between the data of two tasks do not tell whether transfer helps.
+
+    Every curve is one sample size, traced by the angle between the teachers: the transferability at a given distance
+    takes any value. W1 is shown by the certified upper bound; the paper's axis (526 to 529) is the bias of a sample
+    estimate in 500 dimensions.
+
+    Attributes:
+        d: Number of inputs.
+        sigma: Label noise.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    sigma: float = 0.2
+    seeds: int = 20
+
+    name: ClassVar[str] = "001-figure-5"
+    title: ClassVar[str] = "Transferability against distances between the tasks (001 Figure 5)"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60}
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """Transferability against KL and W1 for three sample sizes."""
+        theta = np.linspace(0, math.pi, 181)
+        kl, w1 = kl_divergence(theta, sigma=self.sigma), wasserstein_1(theta, sigma=self.sigma).upper
+        curves = []
+        for n in self._sizes():
+            values = linear_transferability(theta, n / self.d, sigma=self.sigma)
+            curves += [Curve("kl", _size(n), kl, values), Curve("w1", _size(n), w1, values)]
+        panels = (
+            Panel("kl", "Kullback-Leibler divergence", "KL(source, target) in nats", "transferability"),
+            Panel("w1", "Wasserstein distance", "upper bound of W1(source, target)", "transferability"),
+        )
+        return Theory(panels, tuple(curves))
+
+    def points(self) -> tuple[Point, ...]:
+        """Five angles per sample size."""
+        return tuple(
+            Point(
+                "kl",
+                _size(n),
+                float(kl_divergence(theta, sigma=self.sigma)),
+                float(linear_transferability_finite(theta, n, self.d, sigma=self.sigma)),
+                {"theta": theta, "n": n},
+            )
+            for n in self._sizes()
+            for theta in (math.pi / 8, math.pi / 4, math.pi / 2, 3 * math.pi / 4, 7 * math.pi / 8)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train two-layer networks from scratch and on frozen features."""
+        pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
+        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(round(gamma * self.d) for gamma in (0.2, 0.5, 1.5))
+
+
+def _size(n: int) -> str:
+    return f"n = {n}"
