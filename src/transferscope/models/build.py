@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
@@ -25,7 +26,7 @@ class BackboneEntry:
         any_depth: Whether there may be more or fewer layers than usual (at least one).
     """
 
-    build: Callable[..., Backbone]
+    build: Callable[[tuple[int, ...], Any], Backbone]
     widths: tuple[int, ...]
     any_depth: bool = False
 

@@ -12,7 +12,9 @@ from transferscope.errors import SettingsError
 
 TEST_START = 2**40  # test images are counted from here: no training set is that long
 
-_CHUNK = 256  # images drawn at once: their intermediate arrays fit in a processor's cache
+# Images drawn at once; their intermediate arrays fit in a processor's cache. Chunks are always whole and start at its
+# multiples, as matrix products round differently for other numbers of rows.
+_CHUNK = 256
 _DEFAULT = GlyphSettings()
 
 
@@ -48,10 +50,12 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
     canvas = make_canvas(settings.size)
     images = np.empty((n, settings.n_channels, settings.size, settings.size), np.uint8)
     labels = np.empty(n, np.int64)
-    for first in range(0, n, _CHUNK):
-        here = slice(first, min(first + _CHUNK, n))
-        scenes = render(here.stop - first, settings, atlas, canvas, seed=seed, start=start + first)
-        images[here], labels[here] = scenes.images, scenes.labels
+    stop = start + n
+    for first in range(start - start % _CHUNK, stop, _CHUNK):
+        scenes = render(_CHUNK, settings, atlas, canvas, seed=seed, start=first)
+        low, high = max(start, first), min(stop, first + _CHUNK)
+        images[low - start : high - start] = scenes.images[low - first : high - first]
+        labels[low - start : high - start] = scenes.labels[low - first : high - first]
     return LabelledSet(images, labels, tuple(settings.characters))
 
 
