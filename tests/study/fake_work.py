@@ -61,7 +61,7 @@ def troubled(cell: PlannedCell, context: WorkContext) -> Outcome:
         case 4:
             raise FloatingPointError("overflow in the loss")
         case 5:
-            return Outcome((), Cost(), notes={"status": "non_finite"})
+            return not_finite(cell, context)
         case 6:
             os.kill(os.getpid(), signal.SIGKILL)
         case 7:
@@ -75,3 +75,13 @@ def _die_once(mark: Path) -> None:
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def not_finite(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Training that overflowed."""
+    return Outcome((), Cost(), notes={"status": "non_finite"})
+
+
+def threads(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """How many threads the process may use."""
+    return Outcome((Record("threads", Estimate(float(os.environ["OMP_NUM_THREADS"]))),), Cost())

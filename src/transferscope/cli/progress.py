@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +16,7 @@ from transferscope.study.run import CellFailed, Event, StudyProgress
 _SECONDS_BETWEEN_LINES = 10.0
 
 
+@runtime_checkable
 class View(Protocol):
     """Something that shows events."""
 

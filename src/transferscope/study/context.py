@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from transferscope.store import Outcome, PlannedCell
 
@@ -37,6 +37,7 @@ class WorkContext:
         return self.files / f"{key}.partial"
 
 
+@runtime_checkable
 class Work(Protocol):
     """Doing cells: a function that a worker process can import by its dotted name, as in "package.module:function".
 

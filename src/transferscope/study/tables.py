@@ -66,7 +66,7 @@ def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> 
         The settings, or None when something is wrong.
     """
     if not isinstance(table, Mapping):
-        mistakes.add(f"{where} is {_shown(table)}; expected a table, as in {where}")
+        mistakes.add(f"{where} is {_shown(table)}; write a line {where}, and its settings below it")
         return None
     try:
         values = _model(kind).model_validate_json(json.dumps(dict(table), default=str))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from transferscope.records import Failure
 from transferscope.store import Outcome, PlannedCell
@@ -51,6 +51,7 @@ class Failed:
 Message = Advanced | Finished | Failed
 
 
+@runtime_checkable
 class Backend(AbstractContextManager["Backend"], Protocol):
     """A place with room for some cells at a time; leaving it stops what is running."""
 

@@ -1,0 +1,116 @@
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from study.plans import small_plan
+from transferscope.errors import SettingsError
+from transferscope.store import PlannedCell
+from transferscope.study.backends import Advanced, Failed, Finished, InlineBackend, LocalBackend, Message
+from transferscope.study.context import WorkContext
+
+PRETRAINING = [cell for cell in small_plan(10).cells if cell.role == "pretrain"]
+
+
+def do_all(backend: InlineBackend | LocalBackend, cells: Sequence[PlannedCell]) -> list[Message]:
+    waiting, results, heard = list(cells), 0, []
+    while results < len(cells):
+        while waiting and backend.free:
+            backend.start(waiting.pop(0))
+        for message in backend.messages(5.0):
+            heard.append(message)
+            results += not isinstance(message, Advanced)
+    return heard
+
+
+def values(messages: Sequence[Message]) -> dict[str, list[float]]:
+    return {m.key: [r.estimate.value for r in m.outcome.records] for m in messages if isinstance(m, Finished)}
+
+
+def test_cells_come_out_the_same_in_processes_and_in_line(tmp_path: Path) -> None:
+    context = WorkContext(tmp_path)
+    with InlineBackend("study.fake_work:slow_count", context) as inline:
+        expected = values(do_all(inline, PRETRAINING))
+    with LocalBackend("study.fake_work:slow_count", context, workers=2) as local:
+        heard = do_all(local, PRETRAINING)
+        assert local.free == 2
+    assert values(heard) == expected
+    shares = [message.share for message in heard if isinstance(message, Advanced)]
+    assert set(shares) <= {0.0, 0.2, 0.4, 0.6, 0.8}
+    assert shares
+
+
+def test_a_killed_worker_is_replaced_and_fails_its_own_cell_alone(tmp_path: Path) -> None:
+    cells = [PRETRAINING[seed] for seed in (0, 6, 9)]  # seed 6 kills its process, every time
+    with LocalBackend("study.fake_work:troubled", WorkContext(tmp_path), workers=1) as backend:
+        messages = do_all(backend, cells)
+    assert Counter(type(message) for message in messages) == {Finished: 2, Failed: 1}
+    failed = next(message for message in messages if isinstance(message, Failed))
+    assert (failed.key, failed.failure.kind) == (cells[1].key, "lost")
+    assert failed.failure.message == (
+        "the process of this cell ended twice before its time (signal 9, as the system does when memory runs out); "
+        "use fewer workers, and run again"
+    )
+
+
+def test_a_cell_whose_worker_dies_once_is_done_all_the_same(tmp_path: Path) -> None:
+    with LocalBackend("study.fake_work:troubled", WorkContext(tmp_path), workers=1) as backend:
+        messages = do_all(backend, [PRETRAINING[7]])
+    assert [type(message) for message in messages] == [Finished]
+
+
+def test_an_idle_worker_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    with LocalBackend("study.fake_work:count", WorkContext(tmp_path), workers=1) as backend:
+        do_all(backend, PRETRAINING[:1])
+        (child,) = multiprocessing.active_children()
+        assert child.pid is not None
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        assert len(values(do_all(backend, PRETRAINING[1:2]))) == 1
+
+
+def test_leaving_ends_all_processes_at_once(tmp_path: Path) -> None:
+    with LocalBackend("study.fake_work:endless", WorkContext(tmp_path), workers=2) as backend:
+        backend.start(PRETRAINING[0])
+        backend.start(PRETRAINING[1])
+        next(backend.messages(20.0))
+        children = multiprocessing.active_children()
+        began = time.monotonic()
+    assert time.monotonic() - began < 3
+    assert len(children) == 2
+    assert not any(psutil.pid_exists(child.pid) for child in children if child.pid)
+
+
+def test_workers_ignore_ctrl_c(tmp_path: Path) -> None:
+    with LocalBackend("study.fake_work:slow_count", WorkContext(tmp_path), workers=1) as backend:
+        backend.start(PRETRAINING[0])
+        (child,) = multiprocessing.active_children()
+        assert child.pid is not None
+        for _ in range(20):  # from its first moment on
+            os.kill(child.pid, signal.SIGINT)
+            time.sleep(0.02)
+        messages: list[Message] = []
+        while not values(messages):
+            messages += backend.messages(1.0)
+        assert child.is_alive()
+
+
+def test_the_environment_and_the_main_module_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    main = sys.modules["__main__"]
+    with LocalBackend("study.fake_work:threads", WorkContext(tmp_path, threads=3), workers=1) as backend:
+        assert list(values(do_all(backend, PRETRAINING[:1])).values()) == [[3.0]]
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert sys.modules["__main__"] is main
+
+
+def test_work_that_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        LocalBackend("study.fake_work:nothing", WorkContext(tmp_path), workers=1)

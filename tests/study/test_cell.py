@@ -1,0 +1,52 @@
+import json
+
+import pytest
+
+from transferscope.errors import SettingsError
+from transferscope.methods import Merlin, Scratch
+from transferscope.models import NetworkSettings
+from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe, cell_key
+from transferscope.study.settings import DataSettings, SourceSettings
+from transferscope.training import TrainingSettings
+
+TRAINING = TrainingSettings(steps=10)
+NETWORK = NetworkSettings("mlp", widths=(8, 4))
+TARGET = DataSettings("usps", ("resize:28", "grey"), 100, 50)
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        PretrainRecipe(TARGET, NETWORK, TrainingSettings(epochs=0.5)),
+        MethodRecipe(TARGET, None, NetworkSettings(), TRAINING, Scratch()),
+        MethodRecipe(TARGET, SourceSettings(network="f"), NETWORK, TRAINING, Merlin(rho=3.0, target_batch=8)),
+        MethodRecipe(
+            TARGET, SourceSettings("mnist", ("grey",)), NETWORK, TRAINING, Merlin(), CellTuning(3, 4, {"rho": (1.0, 2)})
+        ),
+    ],
+)
+def test_a_recipe_survives_json(recipe: PretrainRecipe | MethodRecipe) -> None:
+    payload = json.loads(json.dumps(recipe.as_payload()))
+    assert type(recipe).from_payload(payload) == recipe
+
+
+def test_a_recipe_of_another_version_is_refused() -> None:
+    payload = PretrainRecipe(TARGET, NETWORK, TRAINING).as_payload()
+    payload["network"]["depth"] = 3
+    with pytest.raises(SettingsError) as error:
+        PretrainRecipe.from_payload(payload)
+    assert str(error.value) == "a stored NetworkSettings: unknown key 'depth': known are name, widths"
+
+
+def test_every_part_of_a_key_changes_it() -> None:
+    keys = {
+        cell_key("a", seed=0),
+        cell_key("b", seed=0),
+        cell_key("a", seed=1),
+        cell_key("a", seed=0, n_target=1),
+        cell_key("a", seed=0, n_source=1),
+        cell_key("a", seed=0, needs=("x",)),
+        cell_key("a", seed=0, needs=("x", "y")),
+    }
+    assert len(keys) == 7
+    assert all(len(key) == 32 for key in keys)

@@ -1,0 +1,41 @@
+from pathlib import Path
+
+import pytest
+
+from transferscope.errors import SettingsError
+from transferscope.study.file import StudyAddress, find_study, read_toml
+
+
+def written(tmp_path: Path, content: bytes) -> Path:
+    path = tmp_path / "s.toml"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "store"),
+    [(b'name = "a"\nnonsense = 3', "runs/a.sqlite"), (b'name = "a"\nstore = "b.sqlite"', "b.sqlite")],
+)
+def test_the_store_of_a_study_is_found_without_reading_the_rest(tmp_path: Path, content: bytes, store: str) -> None:
+    assert find_study(written(tmp_path, content)) == StudyAddress("a", store)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"name = ", "{} is not valid TOML: Invalid value (at end of document)"),
+        (b"\xff\xfe", "{} is no text in UTF-8; expected a study file in TOML"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(SettingsError) as error:
+        read_toml(path)
+    assert str(error.value) == message.format(path)
+
+
+def test_a_study_without_a_name_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, b"seeds = 3")
+    with pytest.raises(SettingsError) as error:
+        find_study(path)
+    assert str(error.value) == f'{path} gives the study no name; begin it with name = "..."'

@@ -1,0 +1,236 @@
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from study.specs import FACTS, spec, tables
+from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError
+from transferscope.models import build_network, save_weights
+from transferscope.store import PlannedCell
+from transferscope.study.cell import MethodRecipe, PretrainRecipe
+from transferscope.study.facts import DataFacts, SourceFacts
+from transferscope.study.plan import plan_cells, plan_study
+from transferscope.study.spec import parse_spec
+
+TWO = {"mnist": {"data": "mnist"}}
+TWO_FACTS = replace(FACTS, sources={**FACTS.sources, "mnist": SourceFacts("mnist-data", 500)})
+
+
+def plan(facts: DataFacts = FACTS, **changes: Any) -> list[PlannedCell]:
+    return plan_cells(spec(**changes), facts)
+
+
+def by_method(cells: list[PlannedCell]) -> Counter[object]:
+    return Counter(cell.labels["method"] for cell in cells)
+
+
+def keys(cells: list[PlannedCell]) -> set[str]:
+    return {cell.key for cell in cells}
+
+
+def test_a_study_has_a_cell_for_each_method_size_and_seed_and_one_pretraining_per_seed() -> None:
+    assert by_method(plan()) == {"pretrain": 2, "scratch": 4, "fine-tune": 4, "merlin": 4}
+
+
+def test_scratch_is_shared_by_all_sources() -> None:
+    cells = plan(TWO_FACTS, sources=TWO)
+    assert by_method(cells) == {"pretrain": 4, "scratch": 4, "fine-tune": 8, "merlin": 8}
+    assert {cell.labels["source"] for cell in cells if cell.labels["method"] == "scratch"} == {None}
+
+
+def test_only_what_starts_from_a_pretrained_network_needs_it() -> None:
+    cells = {cell.key: cell for cell in plan(TWO_FACTS, sources=TWO)}
+    for cell in cells.values():
+        needed = [cells[key].labels for key in cell.needs]
+        if cell.labels["method"] == "fine-tune":
+            assert [(found["source"], found["seed"]) for found in needed] == [
+                (cell.labels["source"], cell.labels["seed"])
+            ]
+        else:
+            assert needed == []
+
+
+def test_what_a_cell_needs_comes_before_it_and_seeds_are_done_one_after_the_other() -> None:
+    cells = plan()
+    seen: set[str] = set()
+    for cell in cells:
+        assert seen.issuperset(cell.needs)
+        seen.add(cell.key)
+    assert [cell.labels["seed"] for cell in cells] == [0] * 7 + [1] * 7
+
+
+def test_without_methods_that_start_pretrained_nothing_is_pretrained() -> None:
+    assert by_method(plan(methods={"fine-tune": None})) == {"scratch": 4, "merlin": 4}
+
+
+def test_every_method_runs_from_each_source_size_and_size_0_is_scratch() -> None:
+    cells = plan(pretraining={"sizes": [0, 100, 1000]})
+    assert by_method(cells) == {"pretrain": 4, "scratch": 4, "fine-tune": 8, "merlin": 8}
+    assert {cell.labels["n_source"] for cell in cells if cell.labels["method"] == "merlin"} == {100, 1000}
+    assert {cell.labels["n_source"] for cell in cells if cell.labels["method"] == "scratch"} == {0}
+
+
+def test_the_whole_source_is_the_same_cell_as_its_size() -> None:
+    assert keys(plan()) == keys(plan(pretraining={"sizes": [60000]}))
+
+
+def test_without_sizes_all_labels_are_used() -> None:
+    assert {cell.labels["n_target"] for cell in plan(target={"sizes": []})} == {None, 7291}
+
+
+def test_a_pretrained_network_is_no_pretraining_and_not_for_methods_that_read_source_data() -> None:
+    facts = replace(FACTS, sources={**FACTS.sources, "net": SourceFacts("checksum", None)})
+    cells = plan(facts, sources={"net": {"network": "file.safetensors"}})
+    from_net = [cell for cell in cells if cell.labels["source"] == "net"]
+    assert by_method(from_net) == {"fine-tune": 4}
+    assert {(cell.labels["n_source"], cell.needs) for cell in from_net} == {(None, ())}
+
+
+def test_payloads_hold_the_recipes() -> None:
+    study = spec()
+    assert study.pretraining is not None
+    cells = plan_cells(study, FACTS)
+    source = study.sources["fashion"]
+    assert source.as_data is not None
+    expected = PretrainRecipe(source.as_data, study.network, study.pretraining)
+    assert PretrainRecipe.from_payload(cells[0].payload) == expected
+    merlin = next(cell for cell in cells if cell.labels["method"] == "merlin")
+    recipe = MethodRecipe(study.target.as_data, source, study.network, study.training, study.methods["merlin"])
+    assert MethodRecipe.from_payload(merlin.payload) == recipe
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other"},
+        {"engine": {"workers": 7, "threads": 3, "device": "cpu"}},
+        {"store": "elsewhere.sqlite"},
+        {"diagnostics": {"names": ["x"]}},
+        {"target": {"data": "npz:usps.npz"}},  # the fingerprint is the same: another path to the same content
+    ],
+)
+def test_what_cannot_change_an_answer_is_not_in_the_keys(changes: dict[str, Any]) -> None:
+    assert keys(plan(**changes)) == keys(plan())
+
+
+def test_names_of_methods_are_not_in_the_keys() -> None:
+    renamed = plan(methods={"fine-tune": None, "ft": {"method": "fine-tune", "lr_scale": 0.1}})
+    assert keys(renamed) == keys(plan())
+
+
+@pytest.mark.parametrize(
+    ("changes", "unchanged"),
+    [
+        ({"training": {"lr": 0.02}}, {"pretrain"}),
+        ({"network": {"name": "mlp"}}, set()),
+        ({"pretraining": {"lr": 0.02}}, {"scratch", "merlin"}),
+        ({"methods": {"merlin": {"rho": 3.0}}}, {"pretrain", "scratch", "fine-tune"}),
+        ({"seeds": [7]}, set()),
+        ({"tuning": {"trials": 2}}, {"pretrain"}),
+        ({"pretraining": {"sizes": [10]}}, {"scratch"}),
+    ],
+)
+def test_what_can_change_an_answer_changes_its_key_alone(changes: dict[str, Any], unchanged: set[str]) -> None:
+    before = keys(plan())
+    assert {cell.labels["method"] for cell in plan(**changes) if cell.key in before} == unchanged
+
+
+@pytest.mark.parametrize(
+    ("facts", "unchanged"),
+    [
+        (replace(FACTS, target="changed"), {"pretrain"}),
+        (replace(FACTS, sources={"fashion": SourceFacts("changed", 60000)}), {"scratch"}),
+    ],
+)
+def test_other_data_change_the_keys_that_depend_on_them(facts: DataFacts, unchanged: set[str]) -> None:
+    before = keys(plan())
+    assert {cell.labels["method"] for cell in plan(facts) if cell.key in before} == unchanged
+
+
+def test_two_names_for_one_thing_are_refused() -> None:
+    with pytest.raises(SettingsError) as methods:
+        plan(methods={"again": {"method": "scratch"}})
+    assert str(methods.value) == "[methods.scratch] and [methods.again] have the same settings; change or drop one"
+    facts = replace(FACTS, sources={"fashion": SourceFacts("x", 10), "mnist": SourceFacts("x", 10)})
+    with pytest.raises(SettingsError) as sources:
+        plan(facts, sources=TWO)
+    assert str(sources.value) == "[sources.fashion] and [sources.mnist] are the same; drop one"
+
+
+def digits(**changes: Any) -> dict[str, Any]:
+    target = {"data": "digits", "transforms": [], "sizes": [20, 50]}
+    sources = {"fashion": None, "flipped": {"data": "digits", "transforms": ["upside-down"], "limit": 300}}
+    return tables(target=target, sources=sources, network={"name": "mlp"}, **changes)
+
+
+def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
+    planned = plan_study(parse_spec(digits()))
+    facts = planned.study.facts
+    target = facts["data"]["target"]
+    assert (target["n_train"], target["n_test"], target["n_outputs"]) == (1438, 359, 10)
+    assert sum(target["class_counts"]["train"]) == 1438
+    assert facts["data"]["sources"]["flipped"]["n_train"] == 300
+    assert facts["leakage"]["flipped"]["n_test"] == 359
+    assert {"torch", "numpy", "transferscope", "python"} <= set(facts["versions"])
+    assert planned.arrays["target_test_labels"].shape == (359,)
+    assert {cell.labels["n_source"] for cell in planned.cells} == {0, 300}
+
+
+def test_the_same_file_plans_the_same_keys() -> None:
+    first, second = (plan_study(parse_spec(digits())) for _ in range(2))
+    assert first.cells == second.cells
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        (
+            {"target": {"sizes": [20, 5000]}},
+            DataError,
+            "[target] sizes asks for 5000 examples and digits has 1438 training examples; ask for 1438 or fewer",
+        ),
+        (
+            {"pretraining": {"sizes": [301]}},
+            DataError,
+            "[pretraining] for flipped: sizes asks for 301 examples and digits has 300 training examples; "
+            "ask for 300 or fewer",
+        ),
+        (
+            {"sources": {"net": {"network": "gone.safetensors"}}},
+            MissingDataError,
+            "there is no network file gone.safetensors; give the path of a safetensors file",
+        ),
+    ],
+)
+def test_a_study_that_cannot_be_done_is_refused_before_it_begins(
+    changes: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    whole = digits()
+    for key, value in changes.items():
+        whole[key].update(value)
+    with pytest.raises(kind) as error:
+        plan_study(parse_spec(whole))
+    assert str(error.value) == message
+
+
+def test_a_target_whose_test_examples_are_trained_on_is_refused(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(0, 255, (40, 8, 8), dtype=np.uint8)
+    labels = np.arange(40) % 2
+    np.savez(tmp_path / "x.npz", x_train=images, y_train=labels, x_test=images[:10], y_test=labels[:10])
+    target = {"data": f"npz:{tmp_path}/x.npz", "transforms": [], "sizes": [4]}
+    alone = tables(target=target, sources=None, network={"name": "mlp"})
+    alone["methods"] = {"scratch": {}}
+    with pytest.raises(DataError, match="10 of 10 target test examples are also trained on"):
+        plan_study(parse_spec(alone))
+
+
+def test_weights_that_do_not_fit_the_network_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    file = tmp_path / "other.safetensors"
+    save_weights(build_network("mlp", (1, 28, 28), 10, seed=0), file)
+    whole = digits()
+    whole["sources"]["net"] = {"network": str(file)}
+    with pytest.raises(NetworkError):
+        plan_study(parse_spec(whole))

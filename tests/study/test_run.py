@@ -1,0 +1,124 @@
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study.plans import small_plan
+from transferscope.store import Store, StudyCounts
+from transferscope.study import run
+from transferscope.study.plan import StudyPlan
+from transferscope.study.run import CellFailed, Event, StudyProgress, run_plan
+from transferscope.study.settings import EngineSettings
+from transferscope.study.status import StudyStatus
+
+INLINE = EngineSettings(workers=0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "s.sqlite") as opened:
+        yield opened
+
+
+def do(plan: StudyPlan, store: Store, work: str = "count", **options: Any) -> StudyStatus:
+    options.setdefault("engine", INLINE)
+    return run_plan(plan, store, work=f"study.fake_work:{work}", **options)
+
+
+def table(store: Store, name: str = "small") -> pd.DataFrame:
+    return pd.DataFrame(store.records(name).columns())
+
+
+def log(store: Store) -> list[str]:
+    return (store.files / "log.txt").read_text().split()
+
+
+def test_all_cells_are_done_and_stored(store: Store) -> None:
+    plan = small_plan()
+    status = do(plan, store)
+    assert status == StudyStatus("small", store.place, StudyCounts(done=12), ())
+    assert len(table(store)) == 36
+    assert len(store.arrays("small", "predictions")) == 12
+    labels = store.study_array("small", "target_test_labels")
+    assert labels is not None
+    np.testing.assert_array_equal(labels, np.arange(20))
+
+
+def test_one_and_two_processes_give_the_same_tables(store: Store, tmp_path: Path) -> None:
+    do(small_plan(), store)
+    for workers in (1, 2):
+        with Store.open(tmp_path / f"{workers}.sqlite") as other:
+            do(small_plan(), other, engine=EngineSettings(workers=workers))
+            pd.testing.assert_frame_equal(table(other), table(store), check_exact=True)
+
+
+def test_only_what_is_missing_is_done(store: Store) -> None:
+    do(small_plan(2), store, "log_count")
+    do(small_plan(3, sizes=(10, 20, 30)), store, "log_count")
+    assert sorted(log(store)) == sorted(cell.key for cell in small_plan(3, sizes=(10, 20, 30)).cells)
+
+
+def test_a_study_that_is_done_starts_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    do(small_plan(), store)
+    monkeypatch.setattr(run, "InlineBackend", None)
+    assert do(small_plan(), store).counts == StudyCounts(done=12)
+
+
+def test_a_failure_is_stored_and_the_rest_goes_on(store: Store) -> None:
+    events: list[Event] = []
+    status = do(small_plan(6), store, "troubled", on_event=events.append)
+    failures = [event for event in events if isinstance(event, CellFailed)]
+    assert status.counts == StudyCounts(done=4, failed=10, blocked=10)
+    assert [cell.cell.key for cell in status.failed] == [event.cell.key for event in failures]
+    kinds = [(event.cell.labels["seed"], event.failure.kind) for event in failures if event.cell.role == "pretrain"]
+    assert kinds == [(1, "bad_input"), (2, "exception"), (3, "out_of_memory"), (4, "non_finite"), (5, "non_finite")]
+
+
+def test_failed_cells_are_tried_again_when_asked(store: Store) -> None:
+    do(small_plan(2), store, "troubled")
+    assert do(small_plan(2), store).counts == StudyCounts(done=4, failed=2, blocked=2)
+    assert do(small_plan(2), store, retry_failed=True).counts == StudyCounts(done=8)
+
+
+def test_cells_whose_process_died_are_tried_again_unasked(store: Store) -> None:
+    plan = small_plan(7)
+    one = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.labels["seed"] == 6), {})
+    assert do(one, store, "troubled", engine=EngineSettings(workers=1)).counts == StudyCounts(failed=2, blocked=2)
+    assert do(one, store).counts == StudyCounts(done=4)
+
+
+def test_progress_is_told_for_the_whole_study(store: Store) -> None:
+    events: list[Event] = []
+    do(small_plan(2), store)
+    do(small_plan(4), store, "slow_count", on_event=events.append)
+    progress = [event for event in events if isinstance(event, StudyProgress)]
+    assert progress[-1] == StudyProgress(done=16, failed=0, running=0, total=16, seconds_left=0.0)
+    assert progress[0].seconds_left is not None
+    assert all(event.total == 16 and event.done >= 8 for event in progress)
+
+
+def test_an_interruption_in_line_keeps_what_is_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(event: Event) -> None:
+        if isinstance(event, StudyProgress) and event.done == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_WAIT_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt) as error:
+        do(small_plan(), store, on_event=interrupt)
+    assert str(error.value) == "stopped with 3 of 12 cells done and stored; the same command goes on from there"
+    assert store.counts("small") == StudyCounts(planned=9, done=3)
+    do(small_plan(), store)
+    with Store.open(store.files.parent / "other.sqlite") as other:
+        do(small_plan(), other)
+        pd.testing.assert_frame_equal(table(other), table(store), check_exact=True)
+
+
+def test_studies_with_common_cells_do_them_once(store: Store) -> None:
+    do(small_plan(name="one"), store, "log_count")
+    do(small_plan(4, name="two"), store, "log_count")
+    assert len(log(store)) == len(set(log(store))) == 16
+    merged = table(store, "two").merge(table(store, "one"), on=["key", "step"])
+    assert (merged.value_x == merged.value_y).all()

@@ -1,0 +1,188 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.specs import TABLES, spec, tables
+from transferscope.errors import MissingDataError, SettingsError
+from transferscope.methods import FineTune, Merlin, Scratch
+from transferscope.models import NetworkSettings
+from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
+from transferscope.study.spec import parse_spec, read_spec
+from transferscope.training import TrainingSettings
+
+
+def test_the_study_file_of_the_design_is_read() -> None:
+    found = spec()
+    assert (found.name, found.seeds, found.store) == ("usps", (0, 1), "runs/usps.sqlite")
+    assert found.target == TargetSettings("usps", ("resize:28",), sizes=(100, 600))
+    assert found.sources == {"fashion": SourceSettings("fashion-mnist")}
+    assert found.network == NetworkSettings("lenet")
+    assert found.pretraining == TrainingSettings(epochs=5)
+    assert found.training == TrainingSettings(steps=3000)
+    assert found.methods == {"scratch": Scratch(), "fine-tune": FineTune(lr_scale=0.1), "merlin": Merlin(rho=2.0)}
+
+
+def test_a_variant_is_a_method_under_another_name() -> None:
+    found = spec(methods={"slow": {"method": "fine-tune", "lr_scale": 0.01}})
+    assert found.methods["slow"] == FineTune(lr_scale=0.01)
+
+
+def test_optional_tables_are_read() -> None:
+    found = spec(
+        seeds=[3, 1],
+        store="postgresql://host/name",
+        pretraining={"epochs": 5, "sizes": [0, 1000]},
+        tuning={"trials": 4, "grid": {"fine-tune": {"lr_scale": [0.1, 1], "lr": [0.01]}}},
+        engine={"workers": 2, "device": "cpu"},
+        sources={"net": {"network": "file.safetensors"}},
+    )
+    assert (found.seeds, found.store, found.source_sizes) == ((3, 1), "postgresql://host/name", (0, 1000))
+    assert found.tuning == TuningSettings(4, 5, {"fine-tune": {"lr_scale": (0.1, 1), "lr": (0.01,)}})
+    assert found.engine == EngineSettings(2, None, "cpu")
+    assert found.sources["net"] == SourceSettings(network="file.safetensors")
+
+
+def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
+    plain = spec(tuning={"trials": 2, "grid": {"merlin": {"rho": [1.0, 2.0]}}}).as_json()
+    assert json.loads(json.dumps(plain))["methods"]["fine-tune"]["settings"]["lr_scale"] == 0.1
+    assert plain["training"]["momentum"] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"sede": 3},
+            "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, methods, name, network, "
+            "pretraining, seeds, sources, store, target, training, tuning",
+        ),
+        ({"name": None}, "lacks the key 'name'"),
+        ({"name": "a/b"}, "name = 'a/b' cannot name files; use letters, digits, '.', '_' and '-'"),
+        ({"seeds": "3"}, 'seeds = "3" is of the wrong type; expected a whole number or a list in [ ]'),
+        ({"seeds": 0}, "seeds = 0 gives no seeds; expected a number of at least 1, or different ones in a list"),
+        (
+            {"seeds": [1, 1]},
+            "seeds = (1, 1) gives no seeds; expected a number of at least 1, or different ones in a list",
+        ),
+        ({"target": None}, "[target] lacks the key 'data'"),
+        ({"target": "usps"}, '[target] is "usps"; write a line [target], and its settings below it'),
+        ({"target": {"sizes": [100, 0]}}, "[target] sizes holds 0; expected at least 1"),
+        ({"target": {"sizes": [100, 100]}}, "[target] sizes = [100, 100] holds a size twice; give each once"),
+        ({"target": {"sizes": 100}}, "[target] sizes = 100 is of the wrong type; expected a list in [ ]"),
+        ({"target": {"sizes": [True]}}, "[target] sizes = true is of the wrong type; expected a whole number"),
+        ({"target": {"limit": 0}}, "[target] limit = 0 is out of range; expected at least 1"),
+        (
+            {"target": {"size": [1]}},
+            "[target] unknown key 'size': did you mean 'sizes'? known are data, limit, sizes, test_limit, transforms",
+        ),
+        (
+            {"network": {"name": "lenets"}},
+            "[network] unknown network 'lenets': did you mean 'lenet'? "
+            "known are lenet, linear, mlp, resnet20, resnet32, resnet56",
+        ),
+        ({"training": {"steps": 1.5}}, "[training] steps = 1.5 is of the wrong type; expected a whole number"),
+        ({"training": {"lr": "0.1"}}, '[training] lr = "0.1" is of the wrong type; expected a number'),
+        (
+            {"training": {"optimiser": "adam"}},
+            "[training] optimiser = \"adam\" is unknown; expected 'sgd' or 'adamw'",
+        ),
+        (
+            {"training": {"epochs": 3}},
+            "[training] both of steps and epochs were given; give exactly one, as in steps = 3000",
+        ),
+        (
+            {"sources": {"x": {}}},
+            '[sources.x] gives neither of data and network; give exactly one, as in data = "mnist"',
+        ),
+        (
+            {"sources": {"x": {"network": "f", "limit": 3}}},
+            "[sources.x] is a network; transforms, limit and test_limit are for data",
+        ),
+        (
+            {"sources": ["fashion"]},
+            "sources is no group of tables; write one table for each, as in [sources.NAME]",
+        ),
+        (
+            {"methods": {"finetune": {}}},
+            "[methods.finetune] unknown method 'finetune': did you mean 'fine-tune'? "
+            "known are fine-tune, joint, l2-sp, linear-probe, merlin, merlin-ft, scratch",
+        ),
+        ({"methods": {"scratch": {"lr": 1}}}, "[methods.scratch] has the key 'lr'; it takes none"),
+        ({"methods": {"merlin": {"rho": -1}}}, "[methods.merlin] rho = -1.0 is out of range; expected above 0"),
+        (
+            {"methods": {"scratch": None, "fine-tune": None, "merlin": None}},
+            "there are no methods; add a table for each, as in [methods.fine-tune]",
+        ),
+        (
+            {"sources": None, "methods": {"merlin": None}},
+            "[methods.fine-tune] transfers from a source and there is none; add [sources.NAME]",
+        ),
+        (
+            {"sources": {"fashion": {"data": None, "network": "f"}}},
+            '[methods.merlin] trains on source data and no source has any; give one data = "..."',
+        ),
+        (
+            {"pretraining": None},
+            "[methods.fine-tune] starts from a pretrained network; say how it is trained in [pretraining]",
+        ),
+        (
+            {"pretraining": {"sizes": [0]}, "methods": {"scratch": None}},
+            "[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]",
+        ),
+        ({"pretraining": {"sizes": [-1]}}, "[pretraining] sizes holds -1; expected at least 0"),
+        ({"tuning": {"trials": 0}}, "[tuning] trials = 0 and folds = 5; expected at least 1 and 2"),
+        (
+            {"tuning": {"trials": 2, "grid": {"merlyn": {"rho": [1]}}}},
+            "[tuning.grid.merlyn] unknown method 'merlyn': did you mean 'merlin'? known are fine-tune, merlin, scratch",
+        ),
+        (
+            {"tuning": {"trials": 2, "grid": {"merlin": {"rho": [1, -1]}}}},
+            "[tuning.grid.merlin] rho = -1.0 is out of range; expected above 0",
+        ),
+        (
+            {"tuning": {"trials": 2, "grid": {"scratch": {"lr": ["fast"]}}}},
+            '[tuning.grid.scratch] lr = "fast" is of the wrong type; expected a number',
+        ),
+        ({"engine": {"workers": -1}}, "[engine] workers = -1 and threads = None; expected at least 0 and 1"),
+        (
+            {"engine": {"device": "gpu"}},
+            "[engine] device = \"gpu\" is unknown; expected 'auto', 'cpu', 'cuda' or 'mps'",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        parse_spec(tables(**changes), place="usps.toml")
+    assert str(error.value) == f"usps.toml: {message}"
+
+
+def test_all_mistakes_are_named_at_once() -> None:
+    with pytest.raises(SettingsError) as error:
+        parse_spec(tables(seeds=0, training={"lr": "x"}, methods={"merlin": {"rho": -1}}), place="usps.toml")
+    assert str(error.value) == (
+        "usps.toml has 3 mistakes:\n"
+        "  seeds = 0 gives no seeds; expected a number of at least 1, or different ones in a list\n"
+        '  [training] lr = "x" is of the wrong type; expected a number\n'
+        "  [methods.merlin] rho = -1.0 is out of range; expected above 0"
+    )
+
+
+def test_an_unknown_grid_key_is_answered_with_the_nearest_of_method_and_training() -> None:
+    with pytest.raises(SettingsError, match=r"\[tuning.grid.merlin\] unknown key 'roh': did you mean 'rho'\?"):
+        parse_spec(tables(tuning={"trials": 2, "grid": {"merlin": {"roh": [1]}}}))
+
+
+def test_reading_leaves_the_tables_as_they_are() -> None:
+    given = tables(pretraining={"sizes": [0, 10]}, methods={"slow": {"method": "fine-tune"}})
+    before = json.dumps(given)
+    parse_spec(given)
+    assert json.dumps(given) == before
+    assert tables() == TABLES
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError) as error:
+        read_spec(tmp_path / "no.toml")
+    assert str(error.value) == f"there is no study file {tmp_path / 'no.toml'}; give the path of a TOML file"
