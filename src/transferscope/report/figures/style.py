@@ -110,8 +110,9 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
-    natural = f'style="--natural: {_PIXELS_PER_INCH * width:.0f}px" '
-    svg = re.sub(r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"', rf"<svg {natural}\1\2", svg, count=1)
+    opening, rest = svg.split(">", maxsplit=1)
+    opening = re.sub(r' (?:width|height)="[^"]*"', "", opening)
+    svg = f'{opening} style="--natural: {_PIXELS_PER_INCH * width:.0f}px">{rest}'
     return svg.replace(INK, "var(--ink)").strip()
 
 

@@ -1,0 +1,71 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from report.fabricate import Fabrication, fabricate
+from transferscope.cli.report import report
+from transferscope.errors import StoreError, UnknownNameError
+from transferscope.store import Store
+
+SMALL = Fabrication(gains={"fashion": {"joint": -0.10}}, sizes=(600,), n_seeds=2, n_test=100)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "runs" / "usps.sqlite"
+    path.parent.mkdir()
+    fabricate(path, SMALL).close()
+    return path
+
+
+def test_a_store_with_one_study_needs_no_name(store: Path, tmp_path: Path) -> None:
+    output = _run(str(store))
+    assert (tmp_path / "usps.html").exists()
+    assert output.splitlines()[-1] == "Report: usps.html (figures and tables in usps.files)"
+
+
+def test_a_study_file_leads_to_its_store(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text('name = "usps"\n', encoding="utf-8")
+    _run("study.toml", "--out", "page.html")
+    assert (tmp_path / "page.html").exists()
+    assert (tmp_path / "page.files" / "methods-table.csv").exists()
+
+
+def test_several_studies_need_a_choice(store: Path) -> None:
+    fabricate(store, replace(SMALL, name="mnist")).close()
+    with pytest.raises(StoreError) as error:
+        report(str(store))
+    assert str(error.value) == f"the store {store} holds 2 studies; choose one with --study usps|mnist"
+
+
+def test_a_study_that_is_not_there_is_answered_with_the_nearest(store: Path) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        report(str(store), study="usp")
+    assert str(error.value) == f"unknown study in {store} 'usp': did you mean 'usps'? known are usps"
+
+
+def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "empty.sqlite"
+    Store.open(path).close()
+    with pytest.raises(StoreError) as error:
+        report(str(path))
+    assert str(error.value) == (f"the store {path} holds no study yet; run `transferscope run` on a study file first")
+
+
+def test_a_missing_store_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "none.sqlite"
+    with pytest.raises(StoreError, match="there is no store at"):
+        report(str(path))
+    assert not path.exists()
+
+
+def _run(*arguments: str) -> str:
+    app = typer.Typer()
+    app.command()(report)
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output

@@ -1,0 +1,58 @@
+import re
+from itertools import pairwise
+
+import matplotlib as mpl
+import pytest
+
+from transferscope.report.figures.style import INK, direct_labels, drawing, inline_svg, new_figure, to_svg
+
+
+def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:
+    before = dict(mpl.rcParams)
+    _svg("one")
+    assert dict(mpl.rcParams) == before
+
+
+def test_the_same_drawing_gives_the_same_document() -> None:
+    assert _svg("one") == _svg("one")
+
+
+def test_an_inline_figure_keeps_its_ids_to_itself_and_takes_the_ink_of_the_page() -> None:
+    svg = inline_svg(_svg("one"), "first", width=2.0)
+    ids = set(re.findall(r'\bid="([^"]*)"', svg))
+    references = set(re.findall(r'(?:url\(|href=")#([^")]*)', svg))
+    assert ids
+    assert all(name.startswith("first-") for name in ids)
+    assert references <= ids
+    opening = svg[: svg.index(">")]
+    assert opening.startswith("<svg ")
+    assert 'style="--natural: 214px"' in opening
+    assert INK not in svg
+    assert "var(--ink)" in svg
+    assert 'width="' not in opening
+
+
+def test_text_is_escaped_and_no_formula() -> None:
+    svg = _svg("<script>a && b</script> $x$")
+    assert "&lt;script&gt;a &amp;&amp; b&lt;/script&gt; $x$" in svg
+
+
+def test_labels_that_would_touch_are_moved_apart_in_their_order() -> None:
+    with drawing():
+        axes = new_figure(3, 2).subplots()
+        ends = {"low": 1.0, "mid": 1.05, "high": 1.06, "far": 9.0}
+        direct_labels(axes, 0.0, ends, dict.fromkeys(ends, "black"), gap=0.5)
+    placed = {text.get_text(): text.xy[1] for text in axes.texts if hasattr(text, "xy")}
+    heights = [placed[name] for name in ("low", "mid", "high", "far")]
+    assert all(upper - lower > 0.499 for lower, upper in pairwise(heights))
+    assert placed["far"] == 9.0
+    assert sum(heights[:3]) / 3 == pytest.approx(sum(list(ends.values())[:3]) / 3)
+
+
+def _svg(title: str) -> str:
+    with drawing():
+        figure = new_figure(2, 1.5)
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1], "o-")
+        axes.set_title(title)
+    return to_svg(figure)
