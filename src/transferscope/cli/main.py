@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from transferscope.cli import run, status
+from transferscope.cli import report, run, status
 from transferscope.errors import TransferscopeError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(status.status)
+app.command()(report.report)
 
 
 def _show_version(wanted: bool) -> None:

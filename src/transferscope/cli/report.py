@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from transferscope.errors import StoreError, unknown_name
-from transferscope.report import build_report
 from transferscope.store import Store
 
 
@@ -18,6 +17,10 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The HTML file to write; NAME.html if not given.")] = None,
 ) -> None:
     """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
+    from transferscope.report import (
+        build_report,
+    )  # figures take a second to load, which other commands need not wait for
+
     url, name = _located(study_or_store, study)
     with Store.open(url, create=False) as store:
         chosen = _chosen(store, name)
