@@ -1,0 +1,83 @@
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from study.plans import small_plan
+from transferscope.store import Store, StudyCounts
+
+SCRIPT = Path(__file__).with_name("small_study.py")
+
+
+def start(store: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(SCRIPT), str(store), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def counts(store: Path) -> StudyCounts:
+    with Store.open(store, create=False) as opened:
+        return opened.counts("small")
+
+
+def test_two_runners_share_a_study_and_do_no_cell_twice(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    runners = [start(store, "15", "log_count", "1") for _ in range(2)]
+    for runner in runners:
+        _, errors = runner.communicate(timeout=120)
+        assert (runner.returncode, errors) == (0, "")
+    done = (tmp_path / "s.files" / "log.txt").read_text().split()
+    assert sorted(done) == sorted(cell.key for cell in small_plan(15).cells)
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers: str) -> None:
+    store = tmp_path / "s.sqlite"
+    runner = start(store, "20", "slow_count", workers)
+    assert runner.stdout is not None
+    while "done=2" not in runner.stdout.readline():
+        pass
+    children = psutil.Process(runner.pid).children()
+    runner.send_signal(signal.SIGINT)
+    output, errors = runner.communicate(timeout=30)
+    found = counts(store)
+    assert (runner.returncode, errors) == (130, "")
+    assert output.splitlines()[-1] == (
+        f"stopped with {found.done} of 80 cells done and stored; the same command goes on from there"
+    )
+    assert (found.running, found.failed, found.done + found.planned) == (0, 0, 80)
+    assert not any(child.is_running() for child in children)
+
+
+def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    runner = start(store, "2", "endless", "2")
+    assert runner.stdout is not None
+    while "running=2" not in runner.stdout.readline():
+        pass
+    began = time.monotonic()
+    runner.send_signal(signal.SIGINT)
+    runner.communicate(timeout=30)
+    assert runner.returncode == 130
+    assert time.monotonic() - began < 10
+    assert counts(store) == StudyCounts(planned=8)
+
+
+def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    runner = start(store, "2", "endless", "2")
+    assert runner.stdout is not None
+    while "running=2" not in runner.stdout.readline():
+        pass
+    children = psutil.Process(runner.pid).children()
+    runner.kill()
+    runner.communicate(timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []
+    assert counts(store).running == 2
+    again = start(store, "2", "count", "1")
+    again.communicate(timeout=60)
+    assert (again.returncode, counts(store)) == (0, StudyCounts(done=8))
