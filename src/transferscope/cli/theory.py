@@ -1,21 +1,20 @@
 """`transferscope theory`: the papers' figures, theory as lines and simulation as points."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
 import typer
-from matplotlib.figure import Figure
 
 from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
 from transferscope.store import Store
-from transferscope.study.run import run_plan
+from transferscope.study.engine import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.theory_study import WORK, plan_figure, simulated_points
-from transferscope.theory.figures import FIGURES, Simulated, Theory, TheoryFigure, agreement_of, configure, draw
+from transferscope.theory.figures import FIGURES, Conclusion, Simulated, TheoryFigure, conclude, configure, draw
 from transferscope.theory.figures.table import rows_of
 
 _PANEL_INCHES = (3.6, 3.2)
@@ -45,8 +44,9 @@ def theory(
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
-    files = _write(chosen, simulated, out)
-    typer.echo(f"{chosen.title}\n{_sentence(chosen, simulated)}\n{files}")
+    conclusion = conclude(chosen, simulated) if simulated else Conclusion("theory only: there is no simulation")
+    files = _write(chosen, simulated, conclusion, out)
+    typer.echo(f"{chosen.title}\n{conclusion.sentence}\n{files}")
 
 
 def _list() -> None:
@@ -74,24 +74,14 @@ def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: b
         return simulated_points(figure, store)
 
 
-def _write(figure: TheoryFigure, simulated: tuple[Simulated, ...], out: Path) -> str:
-    theory_ = figure.theory()
+def _write(figure: TheoryFigure, simulated: tuple[Simulated, ...], conclusion: Conclusion, out: Path) -> str:
+    before = figure.theory()
+    shown = replace(before, curves=(*before.curves, *conclusion.curves))
+    width, height = _PANEL_INCHES
     with drawing():
-        canvas = _drawn(theory_, simulated)
+        canvas = new_figure(width * len(shown.panels), height)
+        draw(canvas, shown, simulated)
     svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
     table = out / f"{figure.name}.csv"
-    pd.DataFrame([asdict(row) for row in rows_of(figure, theory_, simulated)]).to_csv(table, index=False)
+    pd.DataFrame([asdict(row) for row in rows_of(figure, shown, simulated)]).to_csv(table, index=False)
     return f"{svg}, {pdf.name}, {table.name}"
-
-
-def _drawn(theory_: Theory, simulated: tuple[Simulated, ...]) -> Figure:
-    width, height = _PANEL_INCHES
-    canvas = new_figure(width * len(theory_.panels), height)
-    draw(canvas, theory_, simulated)
-    return canvas
-
-
-def _sentence(figure: TheoryFigure, simulated: tuple[Simulated, ...]) -> str:
-    if not simulated:
-        return "theory only: this figure has no simulation"
-    return agreement_of(figure, simulated).sentence

@@ -6,6 +6,7 @@
 
 from transferscope.theory.figures.draw import draw
 from transferscope.theory.figures.figure import (
+    Conclusion,
     Curve,
     Diagram,
     Panel,
@@ -14,10 +15,12 @@ from transferscope.theory.figures.figure import (
     Theory,
     TheoryFigure,
     agreement_of,
+    conclude,
     configure,
     settings_of,
 )
 from transferscope.theory.figures.fine_tuning import DecidingFigure, FineTuningDiagram
+from transferscope.theory.figures.kernel import KernelFigure
 from transferscope.theory.figures.linear_transfer import (
     DistanceFigure,
     LinearTransferDiagram,
@@ -25,6 +28,9 @@ from transferscope.theory.figures.linear_transfer import (
     RidgeFigure,
     SimulatedDiagram,
 )
+from transferscope.theory.figures.quadratic import QuadraticFigure
+from transferscope.theory.figures.rates import RatesFigure
+from transferscope.theory.figures.relu import ReluFigure
 from transferscope.theory.figures.teachers import AlignmentFigure, DepthFigure, FrozenFigure, ScaleFigure
 
 FIGURES: dict[str, type[TheoryFigure]] = {
@@ -33,6 +39,7 @@ FIGURES: dict[str, type[TheoryFigure]] = {
         LinearTransferDiagram,
         RidgeFigure,
         FineTuningDiagram,
+        ReluFigure,
         DistanceFigure,
         NoiselessDiagram,
         SimulatedDiagram,
@@ -41,12 +48,16 @@ FIGURES: dict[str, type[TheoryFigure]] = {
         DepthFigure,
         ScaleFigure,
         FrozenFigure,
+        KernelFigure,
+        RatesFigure,
+        QuadraticFigure,
     )
 }
 """Every figure by its name."""
 
 __all__ = [
     "FIGURES",
+    "Conclusion",
     "Curve",
     "Diagram",
     "Panel",
@@ -55,6 +66,7 @@ __all__ = [
     "Theory",
     "TheoryFigure",
     "agreement_of",
+    "conclude",
     "configure",
     "draw",
     "settings_of",

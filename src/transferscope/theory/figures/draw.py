@@ -1,5 +1,6 @@
 """Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
 
+import textwrap
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from transferscope.theory.figures.figure import Curve, Diagram, Panel, Simulated
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MAP = "RdBu"
+_TITLE_LETTERS = 38
 
 
 def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
@@ -46,13 +48,22 @@ def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
 
 
 def _label(axes: Axes, panel: Panel) -> None:
-    axes.set_title(panel.title)
+    axes.set_title(textwrap.fill(panel.title, _TITLE_LETTERS))
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
-    axes.set_xscale("log" if panel.x_log else "linear")
-    axes.set_yscale("log" if panel.y_log else "linear")
+    if panel.x_log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_plain)
+    if panel.y_log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_plain)
     if panel.y_limits is not None:
         axes.set_ylim(*panel.y_limits)
+
+
+def _plain(value: float, position: int | None) -> str:
+    """Tick labels without mathematical markup: a style may switch that off."""
+    return f"{value:g}"
 
 
 def _draw_map(axes: Axes, diagram: Diagram) -> AxesImage:

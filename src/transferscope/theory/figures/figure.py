@@ -156,6 +156,28 @@ class TheoryFigure(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Conclusion:
+    """What can be said of a figure only after its points are there.
+
+    Attributes:
+        sentence: For the reader.
+        curves: Lines that rest on simulated points, such as a fitted boundary.
+    """
+
+    sentence: str
+    curves: tuple[Curve, ...] = ()
+
+
+@runtime_checkable
+class ConcludingFigure(TheoryFigure, Protocol):
+    """A figure that draws a conclusion of its own."""
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """The conclusion, from the points that are there."""
+        ...
+
+
 F = TypeVar("F", bound=TheoryFigure)
 
 
@@ -187,6 +209,25 @@ def configure(figure: type[F], *, quick: bool, changes: Mapping[str, str]) -> F:
 def settings_of(figure: TheoryFigure) -> dict[str, float]:
     """The settings of a figure by name."""
     return {item.name: getattr(figure, item.name) for item in fields(figure)}  # type: ignore[arg-type]
+
+
+def conclude(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Conclusion:
+    """How theory and simulation agree, in a sentence or two, and the lines that rest on the simulation.
+
+    Args:
+        figure: The figure.
+        simulated: Its points.
+
+    Returns:
+        Z-scores in words, followed by the figure's own conclusion if it has one.
+    """
+    scored = any(not np.isnan(item.point.expected) for item in simulated)
+    sentences = [agreement_of(figure, simulated).sentence] if scored else []
+    curves: tuple[Curve, ...] = ()
+    if isinstance(figure, ConcludingFigure):
+        own = figure.conclude(simulated)
+        sentences, curves = [*sentences, own.sentence], own.curves
+    return Conclusion("\n".join(sentences), curves)
 
 
 def agreement_of(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Agreement:

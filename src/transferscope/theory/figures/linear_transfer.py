@@ -26,10 +26,11 @@ from transferscope.theory.simulate.outcomes import mean_estimate
 ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
 """The slices of 001's diagrams."""
 
-GAMMAS = (0.1, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
+GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 """Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
 
 _DEPTH = 2
+_FEW = 12
 
 
 def target_batch(pair: LinearTransfer, n: int, point: Point, n_seeds: int) -> TransferBatch:
@@ -63,7 +64,7 @@ class LinearTransferDiagram:
     name: ClassVar[str] = "001-figure-1"
     title: ClassVar[str] = "Transferability of linear transfer with label noise (001 Figure 1)"
     version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60}
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
     known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
@@ -176,12 +177,12 @@ class RidgeFigure:
     n: int = 250
     theta: float = math.pi / 8
     sigma: float = 0.2
-    seeds: int = 100
+    seeds: int = 400
 
     name: ClassVar[str] = "001-figure-2"
     title: ClassVar[str] = "Linear transfer with a ridge (001 Figure 2)"
     version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60, "n": 30, "seeds": 50}
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "n": 30}
     known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
@@ -190,12 +191,12 @@ class RidgeFigure:
         curves = (
             Curve("risk", f"n = {self.n}", ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
             Curve("risk", "limit n → ∞", ridge, ridge_risk_limit(ridge, self.theta), dashed=True),
-            Curve("few", "n = 5", ridge, ridge_risk(ridge, self.theta, 5, sigma=self.sigma)),
+            Curve("few", f"n = {_FEW}", ridge, ridge_risk(ridge, self.theta, _FEW, sigma=self.sigma)),
         )
-        best = float(optimal_ridge(self.theta, 5, sigma=self.sigma))
+        best = float(optimal_ridge(self.theta, _FEW, sigma=self.sigma))
         panels = (
             Panel("risk", f"θ = {self.theta:.3g}, σ = {self.sigma:g}", "ridge λ", "risk of linear transfer"),
-            Panel("few", f"Five examples: best at λ = {best:.3g}", "ridge λ", "risk of linear transfer"),
+            Panel("few", f"{_FEW} examples: best at λ = {best:.3g}", "ridge λ", "risk of linear transfer"),
         )
         return Theory(panels, curves)
 
@@ -203,7 +204,7 @@ class RidgeFigure:
         """Seven ridges for each sample size."""
         return tuple(
             Point(panel, f"n = {n}", lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
-            for panel, n in (("risk", self.n), ("few", 5))
+            for panel, n in (("risk", self.n), ("few", _FEW))
             for lam in (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)
         )
 
@@ -236,7 +237,7 @@ class DistanceFigure:
     name: ClassVar[str] = "001-figure-5"
     title: ClassVar[str] = "Transferability against distances between the tasks (001 Figure 5)"
     version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60}
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
     known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:

@@ -1,0 +1,102 @@
+"""Theorems 1 and 2 of 004 on quadratic networks: which features pre-training, joint training and MeRLin end with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import QuadraticProblem
+from transferscope.records import Estimate
+from transferscope.theory.figures.figure import Curve, Panel, Point, Theory
+from transferscope.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
+from transferscope.theory.simulate.descent import Weights
+from transferscope.theory.simulate.outcomes import mean_estimate
+from transferscope.theory.simulate.quadratic import (
+    QuadraticRun,
+    QuadraticSettings,
+    TargetSamples,
+    draw_targets,
+    joint_training,
+    merlin,
+    pretrain,
+    start_at_feature,
+)
+
+_N_SIGNAL = 4
+_WIDTH = 8
+_PENALTY = 0.01
+
+
+@dataclass(frozen=True)
+class _Way:
+    train: Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun]
+    feature: int
+
+
+_WAYS = {
+    "pre-training, at a source-specific feature": _Way(pretrain, 1),
+    "joint training, from the shared feature": _Way(joint_training, 0),
+    "MeRLin, from the shared feature": _Way(merlin, 0),
+    "MeRLin, from a source-specific feature": _Way(merlin, 1),
+}
+_STAYS = "MeRLin, from the shared feature"
+
+
+@dataclass(frozen=True)
+class QuadraticFigure:
+    """004 Theorems 1 and 2, started at the shared and at a source-specific feature.
+
+    The objective tells which end is the global minimum: MeRLin's is lower at the shared feature, that of joint training
+    is lower at a feature that overfits the target when target examples are few. Single random starts end near chance
+    (see docs/theory/quadratic.md), so they are not shown.
+
+    Attributes:
+        d: Number of inputs.
+        steps: Steps of Adam.
+        seeds: Target samples per point.
+    """
+
+    d: int = 50
+    steps: int = 6000
+    seeds: int = 8
+
+    name: ClassVar[str] = "004-theorems"
+    title: ClassVar[str] = "Features of quadratic networks (004 Theorems 1 and 2)"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"steps": 2000, "seeds": 4}
+    known_error: ClassVar[float] = 0.003
+
+    def theory(self) -> Theory:
+        """Loss of the best wrong feature, and the value of the source minimum."""
+        ends = np.array([4.0, 44.0])
+        best = float(source_minimum(_PENALTY).value)
+        curves = (
+            Curve("target", "best wrong feature, 10/27", ends, np.full(2, WRONG_FEATURE_LOSS), dashed=True),
+            Curve("objective", "source minimum", ends, np.full(2, best), dashed=True),
+        )
+        panels = (
+            Panel("target", f"d = {self.d}, λ = {_PENALTY:g}", "target examples", "loss on the target"),
+            Panel("objective", "What is minimised", "target examples", "training objective"),
+        )
+        return Theory(panels, curves)
+
+    def points(self) -> tuple[Point, ...]:
+        """Three sizes for each way; who stays at the shared feature has target loss 0 and the source minimum."""
+        best = float(source_minimum(_PENALTY).value)
+        expected = {("target", _STAYS): 0.0, ("objective", _STAYS): best}
+        return tuple(
+            Point(panel, way, float(n), expected.get((panel, way), float("nan")))
+            for panel in ("target", "objective")
+            for way in _WAYS
+            for n in (6, 20, 40)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train with Adam from a slightly perturbed source minimum."""
+        way = _WAYS[point.series]
+        seeds = range(point.seed, point.seed + self.seeds)
+        data = draw_targets(QuadraticProblem(self.d, 1), int(point.x), seeds, n_signal=_N_SIGNAL)
+        start = start_at_feature(seeds, self.d, feature=way.feature, width=_WIDTH, penalty=_PENALTY)
+        run = way.train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
+        return mean_estimate(run.target_loss if point.panel == "target" else run.objective, run.status)
