@@ -1,1 +1,40 @@
-"""."""
+"""Scaling laws: how much pre-training, and more data or different data?
+
+From a table of errors at sizes, without torch:
+
+- `fit_law` fits one law, by variable projection, and says which of its parameters the data determine;
+- `extrapolate` predicts the error at other sizes by a combination of laws, with intervals and a rolling back-test;
+- `fit_surface` chooses a law in pre-training size n and fine-tuning size s by held-out score;
+- `common_d` and `fit_hierarchical` fit the curves of one study together;
+- `bootstrap` refits a law to resampled errors, all draws at once;
+- `advise` answers whether more pre-training reaches a target error, how much it takes, and what to measure next.
+"""
+
+from transferscope.scaling.bootstrap import Bootstrap, bootstrap
+from transferscope.scaling.extrapolation import BackTest, Extrapolation, extrapolate
+from transferscope.scaling.fit import LawFit, fit_law
+from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit_hierarchical
+from transferscope.scaling.laws import CURVE_LAWS, LAWS, SURFACE_LAWS, Law
+from transferscope.scaling.observations import Observations, observe
+from transferscope.scaling.profile import ProfileSet
+
+__all__ = [
+    "CURVE_LAWS",
+    "LAWS",
+    "SURFACE_LAWS",
+    "BackTest",
+    "Bootstrap",
+    "CommonD",
+    "Extrapolation",
+    "HierarchicalFit",
+    "Law",
+    "LawFit",
+    "Observations",
+    "ProfileSet",
+    "bootstrap",
+    "common_d",
+    "extrapolate",
+    "fit_hierarchical",
+    "fit_law",
+    "observe",
+]

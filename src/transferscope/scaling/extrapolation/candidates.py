@@ -7,6 +7,8 @@ from jaxtyping import Bool, Float
 
 from transferscope.scaling.extrapolation.curve import Curve
 from transferscope.scaling.laws import Law, law_named
+from transferscope.scaling.observations import Observations
+from transferscope.scaling.posterior import power_posterior
 from transferscope.scaling.solve import QUICK, Problem, solve
 
 LOWEST, HIGHEST = 0.02, 1.35
@@ -21,15 +23,19 @@ class Candidate:
         law: Name of the law.
         share: Share of the points, counted from the largest size, in (0, 1].
         least: Fewest points it is fitted to; with fewer in the curve there is no forecast.
+        posterior: Whether it is the posterior mean under a weak prior (`power_posterior`) instead of the best fit:
+            what keeps very short curves from fitting their noise. Only for curves of fewer than LONG points.
     """
 
     law: str
     share: float
     least: int
+    posterior: bool = False
 
     def __str__(self) -> str:
         window = {1.0: "all points", 0.5: "last half"}.get(self.share, "last third")
-        return self.law if self.law == "last-value" else f"{self.law}, {window}"
+        kind = " with a prior" if self.posterior else ""
+        return self.law if self.law == "last-value" else f"{self.law}{kind}, {window}"
 
     def window(self, n_points: int) -> int:
         """How many of the last points it is fitted to; 0 when there are too few."""
@@ -37,6 +43,8 @@ class Candidate:
 
 
 THIRD = 1 / 3
+LONG = 8
+"""A curve of this many points can do without priors, and with laws of more parameters."""
 
 CANDIDATES = (
     Candidate("last-value", 1.0, 1),
@@ -48,7 +56,9 @@ CANDIDATES = (
     Candidate("saturating-power", 1.0, 4),
     Candidate("saturating-power", 0.5, 4),
     Candidate("saturating-power", THIRD, 4),
-    Candidate("sigmoid", 1.0, 8),
+    Candidate("power+floor", 1.0, 3, posterior=True),
+    Candidate("power+floor", 0.5, 3, posterior=True),
+    Candidate("sigmoid", 1.0, LONG),
     Candidate("broken-power", 1.0, 9),
 )
 """What is combined. The two laws with five and six parameters see all points only: on windows they did worse."""
@@ -69,11 +79,13 @@ def forecasts(
     """
     seen = (curve.x <= origins[:, None] * (1 + 1e-9)).sum(axis=1)
     result = np.full((len(origins), len(CANDIDATES), len(targets)), np.nan)
-    for name in dict.fromkeys(candidate.law for candidate in CANDIDATES):
-        members = [k for k, candidate in enumerate(CANDIDATES) if candidate.law == name]
+    for name, posterior in dict.fromkeys((candidate.law, candidate.posterior) for candidate in CANDIDATES):
+        members = [k for k, one in enumerate(CANDIDATES) if (one.law, one.posterior) == (name, posterior)]
         places, masks = _windows(members, seen, len(curve))
-        if places:
-            result[tuple(np.array(places).T)] = _predict(law_named(name), curve, masks, targets)
+        if not places or (posterior and len(curve) >= LONG):
+            continue
+        predict = _posterior_mean if posterior else _best_fit
+        result[tuple(np.array(places).T)] = predict(law_named(name), curve, masks, targets)
     low, high = curve.log_y.min() + np.log(LOWEST), curve.log_y.max() + np.log(HIGHEST)
     return np.clip(result, low, high)
 
@@ -95,7 +107,7 @@ def _windows(
     return places, np.array(masks, dtype=bool).reshape(len(places), n_points)
 
 
-def _predict(
+def _best_fit(
     law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
 ) -> Float[np.ndarray, "B T"]:
     if law.last_only:
@@ -104,3 +116,10 @@ def _predict(
     y = np.repeat(np.exp(curve.log_y)[None], len(masks), axis=0)
     fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts), QUICK)
     return np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300))
+
+
+def _posterior_mean(
+    law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "B T"]:
+    posteriors = [power_posterior(Observations(curve.x[mask, None], np.exp(curve.log_y[mask]))) for mask in masks]
+    return np.log(np.array([one.weights @ one.predict(targets) for one in posteriors]))

@@ -1,10 +1,13 @@
-"""Combining forecasts: weights from back-tests, shrunk hard towards equal; a weighted median."""
+"""Combining forecasts: weights from back-tests, shrunk hard towards equal; a winsorised mean."""
 
 import numpy as np
 from jaxtyping import Float
 
 SHRINKAGE = 0.1
 """Share of the median squared back-test error that is added to every candidate's."""
+
+WINSORISED = 0.1
+"""Share of the weight on each side whose forecasts are pulled in, so that one wild form cannot move the mean far."""
 
 
 def combination_weights(
@@ -30,19 +33,34 @@ def combination_weights(
     return weights / weights.sum()
 
 
-def weighted_median(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
-    """Median over candidates, interpolated between the middles of their weights."""
+def weighted_quantile(
+    values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"], level: float
+) -> Float[np.ndarray, " T"]:
+    """Quantile over candidates, interpolated between the middles of their weights.
+
+    Args:
+        values: Forecasts; rows of weight 0 are not read.
+        weights: At least one of them above 0.
+        level: In [0, 1].
+    """
     used = weights > 0
     values, weights = values[used], weights[used]
     order = np.argsort(values, axis=0)
-    sorted_values, sorted_weights = np.take_along_axis(values, order, axis=0), weights[order]
-    middles = (np.cumsum(sorted_weights, axis=0) - sorted_weights / 2) / sorted_weights.sum(axis=0)
-    return np.array([np.interp(0.5, middles[:, t], sorted_values[:, t]) for t in range(values.shape[1])])
+    ordered, ordered_weights = np.take_along_axis(values, order, axis=0), weights[order]
+    middles = (np.cumsum(ordered_weights, axis=0) - ordered_weights / 2) / weights.sum()
+    return np.array([np.interp(level, middles[:, t], ordered[:, t]) for t in range(values.shape[1])])
 
 
-def spread(
-    values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"], centre: Float[np.ndarray, " T"]
+def winsorised_mean(
+    values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]
 ) -> Float[np.ndarray, " T"]:
-    """Weighted root mean square distance of the candidates from the combination."""
+    """Weighted mean after pulling candidates beyond the outer quantiles (WINSORISED on each side) in to them."""
+    low = weighted_quantile(values, weights, WINSORISED)
+    high = weighted_quantile(values, weights, 1 - WINSORISED)
     used = weights > 0
-    return np.sqrt((weights[used, None] * (values[used] - centre) ** 2).sum(axis=0) / weights[used].sum())
+    return np.average(np.clip(values[used], low, high), axis=0, weights=weights[used])
+
+
+def spread(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
+    """Half the distance between the weighted 16 % and 84 % quantiles: a standard deviation if forms were normal."""
+    return (weighted_quantile(values, weights, 0.84) - weighted_quantile(values, weights, 0.16)) / 2

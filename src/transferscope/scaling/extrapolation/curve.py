@@ -10,9 +10,6 @@ from transferscope.scaling.observations import Observations
 MOST_POINTS = 64
 """Longer curves are averaged over runs of neighbouring sizes."""
 
-ERROR_FLOOR = 1e-4
-"""An error of 0 counts as this share of the median error (or as half the smallest positive one, if that is less)."""
-
 
 @dataclass(frozen=True)
 class Curve:
@@ -35,14 +32,17 @@ class Curve:
 
 
 def curve_of(data: Observations) -> Curve:
-    """The curve of observations in one size; size 0 is left out, repeats are averaged, errors of 0 are lifted."""
+    """The curve of observations in one size; size 0 is left out, repeats are averaged.
+
+    An error of 0 is read as half the smallest positive one.
+    """
     notes = data.notes
     positive = data.sizes[:, 0] > 0
     if not positive.all():
         notes = (*notes, f"left out {(~positive).sum()} observation(s) at size 0, which has no logarithm")
     x, y = data.sizes[positive, 0], data.errors[positive]
     if (y > 0).any() and not (y > 0).all():
-        floor = min(ERROR_FLOOR * float(np.median(y[y > 0])), float(y[y > 0].min()) / 2)
+        floor = float(y[y > 0].min()) / 2
         notes = (*notes, f"{(y == 0).sum()} error(s) of 0 were read as {floor:.2g}")
         y = np.maximum(y, floor)
     elif not (y > 0).any():

@@ -11,7 +11,7 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.records import Status
 from transferscope.scaling.extrapolation.backtest import Origins, candidate_errors, origins
 from transferscope.scaling.extrapolation.candidates import CANDIDATES, forecasts
-from transferscope.scaling.extrapolation.combine import combination_weights, spread, weighted_median
+from transferscope.scaling.extrapolation.combine import combination_weights, spread, winsorised_mean
 from transferscope.scaling.extrapolation.curve import Curve, curve_of
 from transferscope.scaling.extrapolation.interval import FACTORS, Scale, half_width
 from transferscope.scaling.observations import observe
@@ -70,7 +70,7 @@ class Extrapolation:
 def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, level: float = 0.9) -> Extrapolation:
     """Predict the error at sizes beyond (or between) those measured.
 
-    A weighted median of several laws on several windows; the weights come from rolling back-tests at the asked horizon
+    A weighted mean (of logarithms, winsorised) of several laws on several windows; the weights come from rolling back-tests at the asked horizon
     and stay close to equal. The interval is the spread of the forms with the back-test error and the noise, times a
     factor that was calibrated on development curves (docs/scaling.md).
 
@@ -105,10 +105,10 @@ def _combined(curve: Curve, targets: Float[np.ndarray, " T"], level: float) -> E
     m = len(curve)
     errors = candidate_errors(values[1:, :, :m], curve, back.scored)
     weights = combination_weights(errors, values[0])
-    combined = weighted_median(values[0], weights)
+    combined = winsorised_mean(values[0], weights)
     past = _past(values[1:, :, :m], weights)
     scale = Scale(
-        spread=spread(values[0, :, m:], weights, combined[m:]),
+        spread=spread(values[0, :, m:], weights),
         backtest=_backtest_error(past, curve, back.scored),
         noise=_noise(combined[:m], curve),
     )
@@ -132,7 +132,7 @@ def _combined(curve: Curve, targets: Float[np.ndarray, " T"], level: float) -> E
 def _past(values: Float[np.ndarray, "O K m"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, "O m"]:
     """The combination as it would have been at each origin, with the candidates there were."""
     there = np.isfinite(values).all(axis=2)
-    rows = [weighted_median(values[o], weights * there[o]) for o in range(len(values))]
+    rows = [winsorised_mean(values[o], weights * there[o]) for o in range(len(values))]
     return np.array(rows).reshape(len(values), values.shape[2])
 
 

@@ -1,0 +1,122 @@
+"""Extrapolation of real learning curves, side by side with other recipes.
+
+    python benchmarks/scaling.py DATA_FOLDER [--markdown docs/results/scaling-benchmark.md]
+
+Fits on the rows with fit = 1 and scores on the rows with fit = 0 of scaling/learning_curves.csv: root mean square error
+in log error (RMSLE) per curve, coverage and width of nominal 90 % intervals, and process time per curve. A failure
+counts as the last value. Development and confirmation halves are told apart by a hash of the curve's name; nothing was
+chosen by looking at the confirmation half. One process, one thread.
+"""
+
+import argparse
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scaling_bootstrap import bootstrap_table
+from scaling_curves import TestCurve, benchmark_curves, syn2real_curves
+from scaling_rivals import RIVALS, Forecast, Rival, last_value
+
+
+@dataclass(frozen=True)
+class Result:
+    """One method on one curve."""
+
+    suite: str
+    half: str
+    method: str
+    rmsle: float
+    coverage: float
+    width: float
+    seconds: float
+    failed: bool
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
+    arguments = parser.parse_args()
+    curves = benchmark_curves(arguments.data)
+    curves += [curve for seen in (4, 5) for curve in syn2real_curves(arguments.data, seen=seen)]
+    frame = pd.DataFrame([run(curve, name, rival) for name, rival in RIVALS.items() for curve in curves])
+    text = "\n\n".join([heading(), *(suite_table(frame, suite) for suite in frame["suite"].unique()), bootstrap_table()])
+    print(text)
+    if arguments.markdown:
+        arguments.markdown.write_text(text + "\n")
+
+
+def run(curve: TestCurve, name: str, rival: Rival) -> Result:
+    started = time.process_time()
+    forecast, failed = attempt(rival, curve)
+    seconds = time.process_time() - started
+    error = np.log(forecast.predicted) - np.log(curve.y_test)
+    coverage = width = float("nan")
+    if forecast.low is not None and forecast.high is not None and np.isfinite(forecast.high).all():
+        coverage = float(((forecast.low <= curve.y_test) & (curve.y_test <= forecast.high)).mean())
+        width = float(np.median((forecast.high - forecast.low) / forecast.predicted))
+    half = "development" if curve.development else "confirmation"
+    return Result(curve.suite, half, name, float(np.sqrt((error**2).mean())), coverage, width, seconds, failed)
+
+
+def attempt(rival: Rival, curve: TestCurve) -> tuple[Forecast, bool]:
+    """The forecast, or the last value (and True) where there is none."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            forecast = rival(curve.x, curve.y, curve.x_test)
+    except RuntimeError:
+        forecast = Forecast(np.full(len(curve.x_test), np.nan))
+    if np.isfinite(forecast.predicted).all() and (forecast.predicted > 0).all():
+        return forecast, False
+    return last_value(curve.x, np.maximum(curve.y, 1e-9), curve.x_test), True
+
+
+def heading() -> str:
+    return (
+        "# Extrapolation of real learning curves\n\n"
+        "Printed by `python benchmarks/scaling.py DATA_FOLDER`. RMSLE per curve; failures count as the last value. "
+        "Coverage and relative width (high - low over predicted, median over curves) of nominal 90 % intervals. "
+        "Process time per curve, median, one thread.\n\n"
+        "A settings search saw the test points of development curves only; each suite is also shown by half."
+    )
+
+
+def suite_table(frame: pd.DataFrame, suite: str) -> str:
+    rows = frame[frame["suite"] == suite]
+    counts = rows[rows["method"] == "this package"]["half"].value_counts()
+    lines = [
+        f"## {suite}: {counts.sum()} curves ({counts.get('development', 0)} development, "
+        f"{counts.get('confirmation', 0)} confirmation)",
+        "",
+        "| method | mean | median | mean, dev. | mean, conf. | coverage | cov., dev. | cov., conf. | width | ms | failed |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join(lines + [method_line(name, rows[rows["method"] == name]) for name in RIVALS])
+
+
+def method_line(name: str, rows: pd.DataFrame) -> str:
+    halves = [rows[rows["half"] == half] for half in ("development", "confirmation")]
+    cells = [
+        name,
+        f"{rows['rmsle'].mean():.4f}",
+        f"{rows['rmsle'].median():.4f}",
+        *(f"{half['rmsle'].mean():.4f}" for half in halves),
+        share(rows["coverage"]),
+        *(share(half["coverage"]) for half in halves),
+        "" if rows["width"].isna().all() else f"{rows['width'].median():.3g}",
+        f"{1000 * rows['seconds'].median():.1f}",
+        str(int(rows["failed"].sum())),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def share(values: pd.Series) -> str:
+    return "" if values.isna().all() else f"{values.mean():.3f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Bootstrap of a fit, all draws in one solve."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.errors import SettingsError
+from transferscope.scaling.fit import LawFit, problem_of
+from transferscope.scaling.laws import Law
+from transferscope.scaling.solve import QUICK, solve
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Refits of a law to resampled errors.
+
+    Attributes:
+        law: The law.
+        errors: The resampled errors, shape (B, m).
+        theta: Parameters of each draw, shape (B, p).
+    """
+
+    law: Law
+    errors: Float[np.ndarray, "B m"]
+    theta: Float[np.ndarray, "B p"]
+
+    def predict(self, sizes: Float[np.ndarray, "t *v"]) -> Float[np.ndarray, "B t"]:
+        """The law at `sizes`, shape (t,) or (t, v), under each draw."""
+        return self.law.value(sizes[:, None] if sizes.ndim == 1 else sizes, self.theta)
+
+    def quantiles(self, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> dict[str, tuple[float, ...]]:
+        """Quantiles of each parameter over the draws, by name."""
+        table = np.quantile(self.theta, levels, axis=0)
+        return {name: tuple(map(float, table[:, j])) for j, name in enumerate(self.law.names)}
+
+
+def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
+    """Refit the law to its own curve with new noise.
+
+    With standard errors, the noise is normal with them. Without, residuals are drawn again (with replacement, centred,
+    times sqrt(m / (m - p)) for the degrees of freedom that the fit has used).
+
+    Args:
+        fit: A fit with status "converged" or "max_steps".
+        draws: How many, at least 1.
+        seed: Seed of the resampling.
+
+    Returns:
+        The refits.
+
+    Raises:
+        SettingsError: There is no fit to resample, or `draws` is below 1.
+    """
+    if fit.status == "too_few" or draws < 1:
+        raise SettingsError(
+            f"a bootstrap of {draws} draws was asked of a fit with status {fit.status}; it takes at least one draw and "
+            "more sizes than free parameters"
+        )
+    problem = problem_of(fit.observations, fit.law, fit.loss, fit.fixed)
+    curve = fit.law.value(problem.x, fit.theta[None])
+    noise = _noise(fit, draws, np.random.default_rng(seed))
+    errors = curve + noise if fit.loss == "linear" else curve * np.exp(noise)
+    resampled = replace(
+        problem,
+        y=errors,
+        weights=np.repeat(problem.weights, draws, axis=0),
+        fixed=None if problem.fixed is None else np.repeat(problem.fixed, draws, axis=0),
+    )
+    return Bootstrap(fit.law, errors, solve(resampled, QUICK).theta)
+
+
+def _noise(fit: LawFit, draws: int, generator: np.random.Generator) -> Float[np.ndarray, "B m"]:
+    m = len(fit.residuals)
+    data = fit.observations
+    if data.stderr is not None:
+        scale = data.stderr if fit.loss == "linear" else data.stderr / data.errors
+        return scale * generator.standard_normal((draws, m))
+    n_free = len(fit.law.parameters) - len(fit.fixed)
+    residuals = (fit.residuals - fit.residuals.mean()) * np.sqrt(m / max(m - n_free, 1))
+    return generator.choice(residuals, (draws, m))

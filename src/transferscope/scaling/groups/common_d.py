@@ -1,0 +1,92 @@
+"""One D for all curves of a study: the procedure of the Syn2Real paper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.errors import DataError
+from transferscope.records import Status
+from transferscope.scaling.groups.together import GroupSolution, fit_together
+from transferscope.scaling.laws import Law
+from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.observations import Observations
+from transferscope.scaling.solve import Loss
+
+
+@dataclass(frozen=True)
+class CommonD:
+    """The common D and the fits under it.
+
+    Attributes:
+        D: The common coefficient.
+        alpha: The median rate.
+        history: (D, alpha) after each pass, shape (passes, 2).
+        names: The groups.
+        fits: Rate and transfer gap of each group with D held, parameters (alpha, D, C).
+        status: "converged", or "max_steps" when D still moved (it may alternate between two values).
+    """
+
+    D: float
+    alpha: float
+    history: Float[np.ndarray, "passes 2"]
+    names: tuple[str, ...]
+    fits: GroupSolution
+    status: Status
+
+
+def common_d(
+    groups: Mapping[str, Observations],
+    *,
+    start: float = 0.5,
+    loss: Loss = "linear",
+    alpha_range: tuple[float, float] = (0.1, 1.5),
+    max_passes: int = 40,
+    tolerance: float = 1e-4,
+) -> CommonD:
+    r"""Alternate two families of fits with medians over the groups (Mikami et al. 2021, appendix D).
+
+    With \hat\alpha and \hat D from the last pass, every group is fitted by D n^{-\hat\alpha} + C and by
+    \hat D n^{-\alpha} + C; then \hat D and \hat\alpha become the medians.
+
+    The limit is no estimate: it depends on the start and on the range of alpha, because the data do not determine D.
+    It is here to reproduce the published numbers; `fit_hierarchical` is the one to use.
+
+    Args:
+        groups: Curves over one size, by name.
+        start: First value of both, in units of the error.
+        loss: The residual; the authors' code uses "linear".
+        alpha_range: Bounds of alpha where D is held.
+        max_passes: Most passes, at least 1.
+        tolerance: D has settled when it moves by less than this share.
+
+    Returns:
+        The common D with the fits under it.
+
+    Raises:
+        DataError: No group has enough sizes.
+    """
+    law = _bounded(alpha_range)
+    D = alpha = start
+    history: list[tuple[float, float]] = []
+    status: Status = "max_steps"
+    for _ in range(max_passes):
+        by_alpha = fit_together(groups, law=law, loss=loss, fixed={"alpha": alpha})
+        by_D = fit_together(groups, law=law, loss=loss, fixed={"D": D})
+        if np.isnan(by_D.theta).all():
+            raise DataError("no group has enough pre-training sizes for a fit; two different ones are the least")
+        D_before, D, alpha = D, float(np.nanmedian(by_alpha.theta[:, 1])), float(np.nanmedian(by_D.theta[:, 0]))
+        history.append((D, alpha))
+        if abs(D - D_before) <= tolerance * D_before:
+            status = "converged"
+            break
+    fits = fit_together(groups, law=law, loss=loss, fixed={"D": D})
+    return CommonD(D, alpha, np.array(history), tuple(groups), fits, status)
+
+
+def _bounded(alpha_range: tuple[float, float]) -> Law:
+    low, high = alpha_range
+    (alpha,) = POWER_FLOOR.nonlinear
+    grid = np.geomspace(low, high, len(POWER_FLOOR.grid))[:, None]
+    return replace(POWER_FLOOR, nonlinear=(replace(alpha, low=low, high=high),), grid=grid)

@@ -1,0 +1,159 @@
+"""Which power laws with a floor the data allow, as weighted draws."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import special, stats
+
+from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.observations import Observations
+
+RATES = 160
+"""Values of alpha; half of them spread over the range, half where the posterior is."""
+DRAWS_PER_RATE = 64
+
+PRIOR_RATE_MEDIAN, PRIOR_RATE_LOG_SD = 0.4, 1.0
+"""Prior of a rate: log-normal. One unit of log sd lets 95 % of rates lie between 0.06 and 2.8."""
+
+PRIOR_NOISE, PRIOR_NOISE_DEGREES = 0.003, 2.0
+"""Prior of the relative noise: a scaled inverse chi-squared with this scale and these degrees of freedom."""
+
+
+@dataclass(frozen=True)
+class PowerPosterior:
+    """Weighted draws of the parameters of D x^-alpha + C.
+
+    Attributes:
+        theta: (alpha, D, C) of each draw, shape (N, 3).
+        weights: Weights that sum to 1, shape (N,).
+        noise: Relative noise (standard deviation of the log error) at its posterior mean.
+    """
+
+    theta: Float[np.ndarray, "N 3"]
+    weights: Float[np.ndarray, " N"]
+    noise: float
+
+    @property
+    def alpha(self) -> Float[np.ndarray, " N"]:
+        """Pre-training rates."""
+        return self.theta[:, 0]
+
+    @property
+    def log_D(self) -> Float[np.ndarray, " N"]:
+        """Logarithms of the coefficients."""
+        return np.log(self.theta[:, 1])
+
+    @property
+    def C(self) -> Float[np.ndarray, " N"]:
+        """Transfer gaps."""
+        return self.theta[:, 2]
+
+    def predict(self, sizes: Float[np.ndarray, " T"]) -> Float[np.ndarray, "N T"]:
+        """The error at each size under each draw."""
+        return POWER_FLOOR.value(sizes[:, None], self.theta)
+
+    def size_for(self, error: float) -> Float[np.ndarray, " N"]:
+        """The size at which each draw reaches `error`; infinite where its floor is at or above it."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            size = ((error - self.C) / self.theta[:, 1]) ** (-1 / self.alpha)
+        return np.where(self.C < error, size, np.inf)
+
+    def probability(self, event: Bool[np.ndarray, " N"]) -> float:
+        """Posterior probability of an event over draws."""
+        return float(min(1.0, self.weights[event].sum()))
+
+    def quantile(self, values: Float[np.ndarray, " N"], level: float) -> float:
+        """Posterior quantile of a value of each draw (values may be infinite)."""
+        order = np.argsort(values)
+        reached = np.searchsorted(np.cumsum(self.weights[order]), level * self.weights.sum())
+        return float(values[order][min(int(reached), len(order) - 1)])
+
+    def mean(self, values: Float[np.ndarray, " N"]) -> float:
+        """Posterior mean of a value of each draw."""
+        return float(self.weights @ values)
+
+    def reweighted(self, log_factor: Float[np.ndarray, " N"]) -> "PowerPosterior":
+        """The posterior under another prior: weights times exp(log_factor)."""
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights) + log_factor
+        weights = np.exp(log_weights - log_weights.max())
+        return replace(self, weights=weights / weights.sum())
+
+
+def power_posterior(data: Observations) -> PowerPosterior:
+    r"""Posterior of D x^{-\alpha} + C by quadrature over alpha and draws of (D, C) given alpha.
+
+    Model: y_i = D x_i^{-\alpha} + C + \sigma y_i e_i, e_i normal: relative errors, the log error to first order. Prior:
+    log-normal alpha, D with density 1/D, C flat on [0, min y], \sigma^2 scaled inverse chi-squared. Given alpha, (D, C)
+    is multivariate t; its draws are the same quasi-random points for every alpha, so that the result is deterministic.
+
+    Args:
+        data: Positive errors in one size x > 0, at least 2 different sizes (`usable` with the power+floor law).
+
+    Returns:
+        Weighted draws. With few points they are wide, never degenerate.
+    """
+    coarse = np.geomspace(0.02, 4.0, RATES // 2)
+    posterior = _draws(data, coarse)
+    low, high = posterior.quantile(posterior.alpha, 1e-3), posterior.quantile(posterior.alpha, 1 - 1e-3)
+    fine = np.geomspace(max(low * 0.9, 0.02), min(high * 1.1, 4.0), RATES // 2)
+    return _draws(data, np.unique(np.concatenate([coarse, fine])))
+
+
+def _draws(data: Observations, rates: Float[np.ndarray, " A"]) -> PowerPosterior:
+    x, y = data.sizes[:, 0], data.errors
+    unit = np.exp(np.log(x).mean())
+    precision = 1 / (y if data.stderr is None else data.stderr) ** 2
+    basis = POWER_FLOOR.basis(x[:, None] / unit, rates[:, None])  # (A, m, 2)
+    mean, root, squares, log_volume = _conditional(basis, y, precision)
+    degrees = len(y) - 2 + PRIOR_NOISE_DEGREES
+    variance = (squares + PRIOR_NOISE_DEGREES * _prior_variance(data)) / degrees  # (A,)
+    steps = _t_points(degrees)  # (R, 2)
+    drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("aij,rj->ari", root, steps)
+    amplitude, C = drawn[..., 0], drawn[..., 1]
+    allowed = (amplitude > 0) & (C >= 0) & (y.min() > C)
+    log_rate = -0.5 * degrees * np.log(variance) + log_volume + _log_rate_prior(rates) + np.log(np.gradient(rates))
+    log_weight = np.where(allowed, log_rate[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf)
+    theta = np.stack([np.repeat(rates[:, None], len(steps), axis=1), amplitude, C], axis=2)[allowed]
+    weights = np.exp(log_weight[allowed] - log_weight.max()) if allowed.any() else np.ones(0)
+    if not allowed.any():  # a rising curve: nothing but the floor
+        theta = np.array([[PRIOR_RATE_MEDIAN, 1e-9 * y.min(), float(np.average(y, weights=precision))]])
+        weights = np.ones(1)
+    shares = np.exp(log_rate - log_rate.max())
+    noise = np.sqrt(np.average(variance, weights=shares)) * (1.0 if data.stderr is None else np.median(data.stderr / y))
+    scaled = POWER_FLOOR.in_unit(theta, np.array([1 / unit]))
+    return PowerPosterior(scaled, weights / weights.sum(), float(noise))
+
+
+def _conditional(
+    basis: Float[np.ndarray, "A m 2"], y: Float[np.ndarray, " m"], precision: Float[np.ndarray, " m"]
+) -> tuple[
+    Float[np.ndarray, "A 2"], Float[np.ndarray, "A 2 2"], Float[np.ndarray, " A"], Float[np.ndarray, " A"]
+]:
+    """Weighted least squares for each rate: mean, root of the inverse Gram matrix, residual squares, log volume."""
+    gram = np.einsum("ami,m,amj->aij", basis, precision, basis)
+    moment = np.einsum("ami,m->ai", basis, precision * y)
+    mean = np.linalg.solve(gram, moment[..., None])[..., 0]
+    residual = y - np.einsum("ami,ai->am", basis, mean)
+    inverse = np.linalg.inv(gram)
+    root = np.linalg.cholesky((inverse + np.swapaxes(inverse, 1, 2)) / 2)
+    return mean, root, (precision * residual**2).sum(axis=1), -0.5 * np.linalg.slogdet(gram).logabsdet
+
+
+def _prior_variance(data: Observations) -> float:
+    return PRIOR_NOISE**2 if data.stderr is None else 1.0
+
+
+def _log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
+    z = (np.log(rates) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
+    return -0.5 * z**2 - np.log(rates)
+
+
+@cache
+def _t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
+    """Quasi-random points of the standard bivariate t."""
+    uniform = stats.qmc.Halton(3, scramble=False).random(DRAWS_PER_RATE + 1)[1:]
+    normal = special.ndtri(uniform[:, :2])
+    return normal / np.sqrt(special.chdtri(degrees, 1 - uniform[:, 2:]) / degrees)
