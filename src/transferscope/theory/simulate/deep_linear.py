@@ -1,7 +1,7 @@
 """Deep linear networks of any depth, trained by gradient descent on all their weight matrices.
 
-A network of depth L is x'W_1 W_2 ... W_L with W_1 of shape (d, h), hidden layers (h, h) and W_L of shape (h,); for L = 1
-it is the vector W_1 of shape (d,). Two exact savings, both tested against a plain loop over full matrices:
+A network of depth L is x'W_1 W_2 ... W_L with W_1 of shape (d, h), hidden layers (h, h) and W_L of shape (h,); for
+L = 1 it is the vector W_1 of shape (d,). Two exact savings, both tested against a plain loop over full matrices:
 
 - The inputs are rotated into the eigenbasis of the data (`least_squares`), to which gradient descent is indifferent.
 - Gradient descent is also indifferent to rotations of hidden units. A network whose layers start with rank r (and
@@ -97,16 +97,17 @@ def train(loss: LeastSquares, start: Weights, settings: DescentSettings, *, n_fr
     """
     if not 0 <= n_frozen < len(start):
         raise SettingsError(f"n_frozen = {n_frozen} for {len(start)} layers; give 0 to {len(start) - 1}")
-    objective = _DeepLinear(loss.spectrum, loss.cross, n_frozen)
+    objective = _DeepLinear(loss.spectrum, loss.spectrum.amax(1), loss.cross, n_frozen)
     result = descend(objective, (loss.rotate(start[0]), *start[1:]), settings)
     return replace(result, weights=(loss.rotate_back(result.weights[0]), *result.weights[1:]))
 
 
 @dataclass(frozen=True)
 class _DeepLinear:
-    """The objective in the eigenbasis of the data: spectrum (B, d), cross (B, d)."""
+    """The objective in the eigenbasis of the data: spectrum (B, d), its largest value (B,), cross (B, d)."""
 
     spectrum: Tensor
+    largest: Tensor
     cross: Tensor
     n_frozen: int
 
@@ -128,21 +129,23 @@ class _DeepLinear:
 
     def take(self, index: Int[Tensor, "K"]) -> "_DeepLinear":
         """The objectives at `index`."""
-        return _DeepLinear(self.spectrum[index], self.cross[index], self.n_frozen)
+        return _DeepLinear(self.spectrum[index], self.largest[index], self.cross[index], self.n_frozen)
 
     def _flatness(self, weights: Weights) -> Tensor:
         """Norm of the gradient in units of norm(b) times the product of the other layers."""
         sizes = norms(weights)
         scale = torch.linalg.vector_norm(self.cross, dim=1) * sizes.prod(0) / sizes
-        return torch.linalg.vector_norm(norms(self.slope(weights).gradient) / scale, dim=0)
+        flatness: Tensor = torch.linalg.vector_norm(norms(self.slope(weights).gradient) / scale, dim=0)
+        return flatness
 
     def _curvature(self, weights: Weights, error: Tensor) -> Tensor:
         """lambda_max sum_j prod_(i != j) norm(W_i)^2 + norm(error) sum_(i != j) prod_(k != i, j) norm(W_k)."""
-        sizes = torch.stack([layer.flatten(1).norm(dim=1) for layer in weights])  # (L, B)
+        sizes = norms(weights)
         product, inverse = sizes.prod(0), 1 / sizes
-        gauss_newton = self.spectrum.amax(1) * product**2 * (inverse**2).sum(0)
-        pairs = inverse.sum(0) ** 2 - (inverse**2).sum(0)
-        return gauss_newton + error.norm(dim=1) * product * pairs
+        squares = inverse.square().sum(0)
+        pairs = inverse.sum(0).square() - squares
+        steepness: Tensor = torch.linalg.vector_norm(error, dim=1)
+        return product * (self.largest * product * squares + steepness * pairs)
 
 
 def _products(weights: Weights) -> tuple[Tensor, ...]:

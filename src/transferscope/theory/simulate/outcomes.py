@@ -48,7 +48,7 @@ class Outcomes:
         """
         if n_seeds < 1 or len(self.risk) % n_seeds:
             raise DataError(
-                f"{len(self.risk)} outcomes were to be grouped by {n_seeds} seeds; give a divisor of the number of outcomes"
+                f"{len(self.risk)} outcomes were to be grouped by {n_seeds} seeds; give a divisor of their number"
             )
         groups = self.risk.reshape(-1, n_seeds), self.status.reshape(-1, n_seeds)
         return tuple(mean_estimate(risk, status) for risk, status in zip(*groups, strict=True))
