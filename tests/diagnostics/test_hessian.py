@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from diagnostics.subjects import cnn_subject, mlp_subject
-from transferscope.diagnostics.hessian import HessianOperator, Mode, mean_over_batches
+from transferscope.diagnostics.hessian import HessianOperator, Mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.diagnostics.surface import loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
@@ -80,10 +80,6 @@ def test_standard_error_comes_from_the_spread_over_batches() -> None:
     assert estimate.value == pytest.approx(sum(parts) / 4, rel=1e-9)
     assert estimate.stderr == pytest.approx(float(torch.tensor(parts, dtype=torch.float64).std()) / 2, rel=1e-9)
     assert estimate.n == 40
-
-
-def test_one_batch_has_no_standard_error() -> None:
-    assert mean_over_batches(torch.ones(1), torch.ones(1), 9).stderr is None
 
 
 class _Once(torch.autograd.Function):

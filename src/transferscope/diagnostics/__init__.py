@@ -16,6 +16,8 @@ from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
 from transferscope.diagnostics.feature_similarity import FeatureSimilarity
+from transferscope.diagnostics.interpolation import Interpolation
+from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
 from transferscope.diagnostics.weights import Weights
 
@@ -26,6 +28,8 @@ DIAGNOSTICS: dict[str, type[Diagnostic]] = {
         Curvature,
         CurvatureTrace,
         CurvatureDensity,
+        Landscape,
+        Interpolation,
         ClassSeparation,
         FeatureAlignment,
         FeatureRank,
@@ -51,6 +55,8 @@ __all__ = [
     "FeatureRank",
     "FeatureSimilarity",
     "Findings",
+    "Interpolation",
+    "Landscape",
     "Loss",
     "Subject",
     "Weights",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Literal
 
 import torch
@@ -11,6 +10,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.diagnostics.surface import LossSurface, loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
@@ -66,6 +67,7 @@ class HessianOperator:
         self.dtype = surface.point.dtype
         self.surface = surface.double() if mode == "finite-difference" else surface
         self.batches = tuple(self.surface.examples.batches(batch_size))
+        self.shares = batch_shares(len(self.surface.examples), batch_size)
         self.layout: Layout = surface.layout
         self._mode = mode
         self._kept: tuple[_Linearised, ...] = ()
@@ -75,13 +77,9 @@ class HessianOperator:
     def __call__(self, vector: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
         """H v, in the dtype of the network."""
         total = torch.zeros_like(vector)
-        for weight, product in zip(self.weights(), self.batch_products(vector), strict=True):
-            total += weight * product
+        for share, product in zip(self.shares.tolist(), self.batch_products(vector), strict=True):
+            total += share * product
         return total
-
-    def weights(self) -> list[float]:
-        """Share n_b / N of each batch."""
-        return [len(batch) / len(self.surface.examples) for batch in self.batches]
 
     def batch_products(self, vector: Float[Tensor, "P"]) -> Iterator[Float[Tensor, "P"]]:
         """H_b v for one batch after the other.
@@ -107,20 +105,12 @@ class HessianOperator:
             The estimate over N examples; no standard error from a single batch.
         """
         products = self.batch_products(direction)
-        values = [float(direction.double() @ product.double()) for product in products]
-        samples, weights = (torch.tensor(numbers, dtype=torch.float64) for numbers in (values, self.weights()))
-        return mean_over_batches(samples, weights, len(self.surface.examples))
+        samples = torch.stack([(direction.double() @ product.double()).cpu() for product in products])
+        return mean_over_batches(samples, self.shares, len(self.surface.examples))
 
     def graph_bytes(self) -> int:
         """About how much the differentiated graph of the first batch takes."""
-        sizes: list[int] = []
-
-        def note(tensor: Tensor) -> None:
-            sizes.append(tensor.element_size() * prod(tensor.shape))
-
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda _: torch.empty(0)):
-            self.surface.value(_leaves(self.surface.moved), self.batches[0])
-        return _GRAPH_FACTOR * sum(sizes)
+        return _GRAPH_FACTOR * saved_bytes(self.surface, len(self.batches[0]))
 
     def _linearise(self, batch: Examples) -> _Linearised:
         leaves = _leaves(self.surface.moved)
@@ -175,26 +165,6 @@ def product_cost(subject: Subject, *, blocks: tuple[str, ...], batch_size: int, 
         seconds = seconds_of(lambda: operator(point))
         kept = min(operator.graph_bytes() * n_batches, GRAPH_MEMORY)
     return ProductCost(seconds * n_batches, kept, point.numel() * point.element_size())
-
-
-def mean_over_batches(samples: Float[Tensor, "B"], weights: Float[Tensor, "B"], n: int) -> Estimate:
-    """Weighted mean over batches, with the standard error that their spread implies.
-
-    Args:
-        samples: One value per batch, shape (B,).
-        weights: Shares of the examples, shape (B,), sum 1.
-        n: Number of examples behind all of it.
-
-    Returns:
-        The estimate; stderr None for one batch, status "non_finite" if a sample is.
-    """
-    if not torch.isfinite(samples).all():
-        return Estimate(float("nan"), None, n, "non_finite")
-    mean = (weights * samples).sum()
-    if len(samples) == 1:
-        return Estimate(float(mean), None, n)
-    variance = (weights * (samples - mean)).square().sum() * len(samples) / (len(samples) - 1)
-    return Estimate(float(mean), float(variance.sqrt()), n)
 
 
 def _leaves(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

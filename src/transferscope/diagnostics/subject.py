@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -53,6 +53,10 @@ class Examples:
         """Consecutive batches of at most `size` examples."""
         for start in range(0, len(self), size):
             yield Examples(self.inputs[start : start + size], self.labels[start : start + size])
+
+    def take(self, index: Int[Tensor, "n"]) -> "Examples":
+        """The examples at `index`, in that order."""
+        return Examples(self.inputs[index], self.labels[index])
 
     def first(self, n: int) -> "Examples":
         """The first n examples, or all if there are fewer."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -32,12 +33,12 @@ class LossSurface:
     moved: Mapping[str, Tensor]
     fixed: Mapping[str, Tensor]
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """Where each moved parameter lies in a vector."""
         return Layout.of(self.moved)
 
-    @property
+    @cached_property
     def point(self) -> Float[Tensor, "P"]:
         """The moved parameters as a vector, shape (P,)."""
         return self.layout.flatten(self.moved)

@@ -1,6 +1,6 @@
 """Looking at a network without changing it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -28,6 +28,24 @@ def undisturbed(*networks: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes:
             module.training = training
+
+
+@contextmanager
+def answering(module: nn.Module, answer: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Let a module answer with a function of its input in place of its own `forward`.
+
+    Args:
+        module: A module without such a replacement; its hooks stay in force.
+        answer: From the input to the output.
+
+    Yields:
+        None.
+    """
+    module.__dict__["forward"] = answer
+    try:
+        yield
+    finally:
+        del module.__dict__["forward"]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,152 @@
+"""The loss on many points of a line or plane through the weights."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.func import vmap
+
+from transferscope.diagnostics.first_layer import FirstLayer, find_linear_first_layer
+from transferscope.diagnostics.pooling import fast_max_pool
+from transferscope.diagnostics.subject import Examples
+from transferscope.diagnostics.surface import LossSurface
+from transferscope.diagnostics.undisturbed import answering
+
+Progress = Callable[[int, int], None]
+"""Called with how many loss values are there, and how many there will be."""
+
+SAVE_EVERY = 10.0
+"""Seconds between two writings of an unfinished grid."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points w + sum_k c_k d_k at which a loss is wanted.
+
+    Attributes:
+        surface: The loss, and w.
+        directions: d, shape (K, P), in the layout of the surface.
+        coordinates: c, shape (G, K).
+    """
+
+    surface: LossSurface
+    directions: Float[Tensor, "K P"]
+    coordinates: Float[Tensor, "G K"]
+
+    @property
+    def fingerprint(self) -> str:
+        """Checksum of everything that the values depend on."""
+        digest = hashlib.sha256()
+        examples = self.surface.examples
+        tensors = (self.surface.point, self.directions, self.coordinates, examples.inputs, examples.labels)
+        for tensor in (*tensors, *self.surface.fixed.values()):
+            digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+
+def grid_losses(
+    grid: Grid,
+    *,
+    batch_size: int = 100,
+    points_per_call: int | None = None,
+    file: Path | None = None,
+    progress: Progress | None = None,
+) -> Float[np.ndarray, "B G"]:
+    """Mean loss of every batch at every point of a grid, without gradients.
+
+    A first layer that is linear in its weights answers with c-weighted sums of its responses to w and to the
+    directions, computed once per batch, and `fast_max_pool` takes the pooling; both give the same values up to rounding.
+    Use it inside `undisturbed(network)`.
+
+    Args:
+        grid: The points.
+        batch_size: Examples per forward pass.
+        points_per_call: Points evaluated in one vectorised call; None for 1 on a CPU and 16 elsewhere. Memory grows
+            with it.
+        file: Where to keep what is done (an .npz file); a grid that was interrupted goes on from there.
+        progress: Called after every call.
+
+    Returns:
+        Losses, shape (B, G) for B batches, float64; infinite or NaN where the network overflows.
+    """
+    at_once = points_per_call or (1 if grid.directions.device.type == "cpu" else 16)
+    batches = list(grid.surface.examples.batches(batch_size))
+    store = _GridFile(file, f"{grid.fingerprint}/{batch_size}")
+    losses, done = store.read((len(batches), len(grid.coordinates)))
+    first = find_linear_first_layer(grid.surface)
+    for i, batch in enumerate(batches):
+        with torch.no_grad(), fast_max_pool(grid.surface.network):
+            responses = None if first is None else first.responses(grid.surface, grid.directions, batch)
+            for start in range(0, len(grid.coordinates), at_once):
+                chunk = slice(start, start + at_once)
+                if not done[i, chunk].all():
+                    found = _losses(grid, batch, grid.coordinates[chunk], first, responses)
+                    losses[i, chunk], done[i, chunk] = found.double().cpu().numpy(), True
+                    store.write(losses, done, at_least_every=SAVE_EVERY)
+                if progress is not None:
+                    progress(int(done.sum()), done.size)
+    store.write(losses, done, at_least_every=0.0)
+    return losses
+
+
+def _losses(
+    grid: Grid,
+    batch: Examples,
+    coordinates: Float[Tensor, "c K"],
+    first: FirstLayer | None,
+    responses: Float[Tensor, "L N ..."] | None,
+) -> Float[Tensor, "c"]:
+    surface = grid.surface
+    parameters = surface.layout.unflatten(torch.addmm(surface.point, coordinates, grid.directions))
+    if first is None or responses is None:
+        return _each(lambda one, _: surface.value(one, batch), parameters, coordinates)
+    flat = responses.flatten(1)
+    answers = torch.addmm(flat[0], coordinates, flat[1:]).unflatten(1, responses.shape[1:])
+
+    def loss(one: Mapping[str, Tensor], answer: Tensor) -> Tensor:
+        with answering(first.module, lambda _: answer):
+            return surface.value(one, batch)
+
+    return _each(loss, parameters, answers)
+
+
+def _each(
+    loss: Callable[[Mapping[str, Tensor], Tensor], Tensor], parameters: dict[str, Tensor], more: Tensor
+) -> Tensor:
+    if len(more) == 1:
+        return loss({name: tensor[0] for name, tensor in parameters.items()}, more[0]).reshape(1)
+    losses: Tensor = vmap(loss)(parameters, more)
+    return losses
+
+
+@dataclass
+class _GridFile:
+    """An unfinished grid on disk; None keeps nothing."""
+
+    path: Path | None
+    fingerprint: str
+    written: float = field(default_factory=monotonic)
+
+    def read(self, shape: tuple[int, int]) -> tuple[Float[np.ndarray, "B G"], Bool[np.ndarray, "B G"]]:
+        """Values and which of them are there, from the file if it belongs to this grid."""
+        if self.path is not None and self.path.exists():
+            with np.load(self.path) as kept:
+                if str(kept["fingerprint"]) == self.fingerprint:
+                    return kept["losses"], kept["done"]
+        return np.full(shape, np.nan), np.zeros(shape, dtype=bool)
+
+    def write(self, losses: np.ndarray, done: np.ndarray, *, at_least_every: float) -> None:
+        """Write atomically, unless the last time was less than so many seconds ago."""
+        if self.path is None or monotonic() - self.written < at_least_every:
+            return
+        part = self.path.with_name(f"{self.path.name}.part.npz")
+        np.savez(part, fingerprint=np.array(self.fingerprint), losses=losses, done=done)
+        part.replace(self.path)
+        self.written = monotonic()

@@ -1,0 +1,110 @@
+"""The loss on the straight line between two networks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.grid import Grid, grid_losses
+from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.surface import LossSurface, loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.records import Record
+
+
+@dataclass(frozen=True)
+class Interpolation:
+    """Loss along (1 - t) w + t w', from the subject's network to its `other` (or to its `start` without one).
+
+    Running statistics of BatchNorm are interpolated like the weights.
+
+    Attributes:
+        resolution: Points from t = 0 to t = 1, both included, at least 3.
+        n_examples: Size of the sample: the first so many examples.
+        batch_size: Examples per forward pass; the standard error is taken over batches.
+
+    Raises:
+        SettingsError: A number is out of range.
+    """
+
+    name: ClassVar[str] = "interpolation"
+    limits: ClassVar[str] = (
+        "A barrier on the straight line does not exclude a curved path without one, nor does it see that two networks "
+        "differ by a permutation of units only."
+    )
+
+    resolution: int = 21
+    n_examples: int = 1000
+    batch_size: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.resolution < 3 or min(self.n_examples, self.batch_size) < 1:
+            raise SettingsError(
+                f"resolution = {self.resolution}, n_examples = {self.n_examples}, batch_size = {self.batch_size}; "
+                "expected at least 3 points and at least 1 example"
+            )
+
+    def losses(self, subject: Subject) -> Float[np.ndarray, "B G"]:
+        """Mean loss of each batch at each point of the line, from the subject's network on.
+
+        Args:
+            subject: What to look at.
+
+        Raises:
+            NetworkError: The subject has neither another network nor a start.
+        """
+        sample = replace(subject, examples=subject.examples.first(self.n_examples))
+        other = replace(sample, network=subject.other or subject.needs_start(self.name))
+        with undisturbed(sample.network, other.network):
+            here, there = _whole_state(loss_surface(sample)), _whole_state(loss_surface(other))
+            coordinates = torch.linspace(0, 1, self.resolution, dtype=torch.float64).to(here.point)[:, None]
+            grid = Grid(here, (there.point - here.point)[None], coordinates)
+            return grid_losses(grid, batch_size=self.batch_size)
+
+    def measure(self, subject: Subject) -> Findings:
+        """Record "loss_barrier": the highest loss on the line above the chord between its ends, at least 0.
+
+        The arrays are "interpolation_t" and "interpolation_loss".
+        """
+        losses = torch.from_numpy(self.losses(subject))
+        n = min(self.n_examples, len(subject.examples))
+        weights = batch_shares(n, self.batch_size)
+        t = torch.linspace(0, 1, self.resolution, dtype=torch.float64)
+        excess = losses - ((1 - t) * losses[:, :1] + t * losses[:, -1:])
+        highest = int((weights @ excess).nan_to_num(nan=torch.inf).argmax())
+        barrier = mean_over_batches(excess[:, highest], weights, n)
+        arrays = {"interpolation_t": t.numpy(), "interpolation_loss": (weights @ losses).numpy()}
+        return Findings((Record("loss_barrier", barrier, subject.part, subject.step),), arrays)
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times three points on one batch."""
+        small = replace(self, resolution=3, n_examples=self.batch_size)
+        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
+        seconds = seconds_of(lambda: small.losses(subject)) / 3 * self.resolution * n_batches
+        with undisturbed(subject.network):
+            memory = 3 * saved_bytes(loss_surface(subject), self.batch_size)
+        return CostEstimate(seconds, memory, self.resolution)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the barrier implies."""
+        barrier = next(record.estimate for record in records if record.name == "loss_barrier")
+        return (
+            f"On the straight line between the two networks the loss rises {barrier.value:.3g} above the ends; next to "
+            "no rise means that both lie in one basin, as networks fine-tuned from the same start tend to."
+        )
+
+
+def _whole_state(surface: LossSurface) -> LossSurface:
+    """The surface with floating-point buffers among what moves."""
+    buffers = {name: tensor for name, tensor in surface.fixed.items() if tensor.is_floating_point()}
+    fixed = {name: tensor for name, tensor in surface.fixed.items() if name not in buffers}
+    return replace(surface, moved={**surface.moved, **buffers}, fixed=fixed)

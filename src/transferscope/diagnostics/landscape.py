@@ -1,0 +1,172 @@
+"""The shape of the loss around a point."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.curvature import Curvature
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.directions import Biases, random_directions
+from transferscope.diagnostics.grid import Grid, Progress, grid_losses
+from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.surface import LossSurface, loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.records import Record
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Loss on a line or plane through the weights, along filter-normalised or sharpest directions.
+
+    Sources: Li et al., "Visualizing the Loss Landscape of Neural Nets"; "Towards Understanding the Transferability of
+    Deep Representations", Fig. 3 and 5, sections A and B.4 (which plots 200 x 200 points of radius 0.1).
+
+    Attributes:
+        dimensions: 1 for a line, 2 for a plane.
+        resolution: Points per axis, at least 2; odd for one at the centre.
+        radius: Coordinate of the edge, above 0. 1 moves each filter by its own norm.
+        centre: "end" for the trained network, "start" for where it started.
+        directions: "random" (Gaussian, orthogonal, filter-normalised) or "eigenvectors" (of the largest eigenvalues of
+            the Hessian, scaled to the norm of the weights).
+        blocks: Submodules whose parameters move, the others staying fixed; () for the whole network.
+        biases: "zero" leaves biases and normalisation parameters where they are; "scale" moves each by its own norm.
+        n_examples: Size of the fixed sample, drawn by `seed`.
+        batch_size: Examples per forward pass; the standard error is taken over batches.
+        seed: Seed of sample and directions.
+
+    Raises:
+        SettingsError: A number is out of range.
+    """
+
+    name: ClassVar[str] = "landscape"
+    limits: ClassVar[str] = (
+        "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that the "
+        "eigenvalues show."
+    )
+
+    dimensions: Literal[1, 2] = 2
+    resolution: int = 25
+    radius: float = 0.5
+    centre: Literal["end", "start"] = "end"
+    directions: Literal["random", "eigenvectors"] = "random"
+    blocks: tuple[str, ...] = ()
+    biases: Biases = "zero"
+    n_examples: int = 1000
+    batch_size: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.resolution < 2 or self.radius <= 0 or min(self.n_examples, self.batch_size) < 1:
+            raise SettingsError(
+                f"resolution = {self.resolution}, radius = {self.radius}, n_examples = {self.n_examples}, batch_size = "
+                f"{self.batch_size}; expected at least 2 points, a positive radius and at least 1 example"
+            )
+
+    def losses(
+        self, subject: Subject, *, file: Path | None = None, progress: Progress | None = None
+    ) -> Float[np.ndarray, "B G"]:
+        """Mean loss of each batch of the sample at each point of the grid.
+
+        Args:
+            subject: What to look at.
+            file: Where to keep what is done (.npz); a measurement that was interrupted goes on from there.
+            progress: Called with the numbers of values done and to do.
+
+        Returns:
+            Shape (n_batches, n_points): points in the order of `coordinates`, and last the centre.
+
+        Raises:
+            SettingsError: There are fewer parameters than directions, or none of them can move.
+        """
+        centred = self._centred(subject)
+        with undisturbed(centred.network):
+            surface = loss_surface(centred, self.blocks)
+            directions = self._directions(centred, surface)
+            coordinates = torch.cat([self.coordinates(), torch.zeros(1, self.dimensions, dtype=torch.float64)])
+            grid = Grid(surface, directions, coordinates.to(directions))
+            return grid_losses(grid, batch_size=self.batch_size, file=file, progress=progress)
+
+    def coordinates(self) -> Float[Tensor, "G K"]:
+        """Coordinates of the points, the last axis changing fastest; float64."""
+        axis = torch.linspace(-self.radius, self.radius, self.resolution, dtype=torch.float64)
+        return torch.cartesian_prod(*[axis] * self.dimensions).reshape(-1, self.dimensions)
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "landscape_centre" (the loss there), "landscape_rise" and "landscape_highest_rise".
+
+        The rise is the mean over the grid of the loss above that at the centre, and the highest rise its largest value;
+        standard errors are over batches. The arrays are "landscape_axis" and "landscape_loss", shape (resolution,) *
+        dimensions.
+        """
+        return self.findings(self.losses(subject), subject)
+
+    def findings(self, losses: Float[np.ndarray, "B G"], subject: Subject) -> Findings:
+        """What the losses on the grid say, as in `measure`."""
+        n = min(self.n_examples, len(subject.examples))
+        weights = batch_shares(n, self.batch_size)
+        values = torch.from_numpy(losses)
+        centre, mean = values[:, -1], (weights @ values)[:-1]
+        highest = int(mean.nan_to_num(nan=-torch.inf, posinf=-torch.inf).argmax())
+        rises = {
+            "landscape_centre": mean_over_batches(centre, weights, n),
+            "landscape_rise": mean_over_batches(values[:, :-1].mean(dim=1) - centre, weights, n),
+            "landscape_highest_rise": mean_over_batches(values[:, highest] - centre, weights, n),
+        }
+        axis = np.linspace(-self.radius, self.radius, self.resolution)
+        loss = mean.reshape((self.resolution,) * self.dimensions).numpy()
+        records = tuple(Record(name, estimate, subject.part, subject.step) for name, estimate in rises.items())
+        return Findings(records, {"landscape_axis": axis, "landscape_loss": loss})
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times one point on one batch (and the eigenvectors, if they are the directions)."""
+        small = replace(self, n_examples=self.batch_size, resolution=4, dimensions=1, directions="random")
+        centred = self._centred(subject)
+        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
+        n_points = self.resolution**self.dimensions + 1
+        seconds = seconds_of(lambda: small.losses(subject)) / 5 * n_points * n_batches
+        with undisturbed(centred.network):
+            surface = loss_surface(centred, self.blocks)
+            memory = (2 + self.dimensions) * saved_bytes(surface, self.batch_size)
+        cost = CostEstimate(seconds, memory + 8 * n_points * n_batches, n_points)
+        if self.directions == "random":
+            return cost
+        eigen = self._curvature().estimate_cost(centred)
+        return CostEstimate(cost.seconds + eigen.seconds, max(cost.memory, eigen.memory), cost.passes + eigen.passes)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the rise implies."""
+        rise = next(record.estimate for record in records if record.name == "landscape_rise").value
+        said = f"by {rise:.3g} on average" if isfinite(rise) else "beyond all bounds"
+        return (
+            f"Moving each filter by up to {self.radius:g} times its norm raises the loss {said}; a smaller rise than "
+            "from scratch means that transfer ended in a flatter basin, or began in a smoother region."
+        )
+
+    def _centred(self, subject: Subject) -> Subject:
+        order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))
+        sample = subject.examples.take(order[: self.n_examples].sort().values)
+        network = subject.needs_start(self.name) if self.centre == "start" else subject.network
+        return replace(subject, network=network, examples=sample)
+
+    def _directions(self, subject: Subject, surface: LossSurface) -> Float[Tensor, "K P"]:
+        generator = torch.Generator().manual_seed(self.seed + 1)
+        if self.directions == "random":
+            return random_directions(surface, self.dimensions, generator=generator, biases=self.biases)
+        vectors = torch.from_numpy(self._curvature().spectrum(subject).vectors).to(surface.point)
+        scaled: Tensor = vectors * surface.point.norm()
+        return scaled
+
+    def _curvature(self) -> Curvature:
+        return Curvature(k=self.dimensions, blocks=self.blocks, batch_size=self.batch_size, seed=self.seed)

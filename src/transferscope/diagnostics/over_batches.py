@@ -1,0 +1,33 @@
+"""Means over batches of examples, with the standard error that the spread over batches implies."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.records import Estimate
+
+
+def batch_shares(n: int, batch_size: int) -> Float[Tensor, "B"]:
+    """Share of n examples that lies in each of the consecutive batches of `batch_size`, float64."""
+    starts = torch.arange(0, n, batch_size)
+    return (n - starts).clamp_max(batch_size).double() / n
+
+
+def mean_over_batches(samples: Float[Tensor, "B"], weights: Float[Tensor, "B"], n: int) -> Estimate:
+    """Weighted mean over batches, with the standard error that their spread implies.
+
+    Args:
+        samples: One value per batch, shape (B,).
+        weights: Shares of the examples, shape (B,), sum 1.
+        n: Number of examples behind all of it.
+
+    Returns:
+        The estimate; stderr None for one batch, status "non_finite" if a sample is.
+    """
+    if not torch.isfinite(samples).all():
+        return Estimate(float("nan"), None, n, "non_finite")
+    mean = (weights * samples).sum()
+    if len(samples) == 1:
+        return Estimate(float(mean), None, n)
+    variance = (weights * (samples - mean)).square().sum() * len(samples) / (len(samples) - 1)
+    return Estimate(float(mean), float(variance.sqrt()), n)
