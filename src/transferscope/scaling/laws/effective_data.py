@@ -46,7 +46,7 @@ EFFECTIVE_DATA = Law(
     linear=(Parameter("d", "error at one effective example"), Parameter("E", "irreducible error")),
     basis=_basis,
     basis_jacobian=_basis_jacobian,
-    grid=product_grid(np.geomspace(0.02, 4.0, 20), np.geomspace(0.05, 2.0, 8), np.geomspace(1e-4, 1e4, 17)),
+    grid=product_grid(np.geomspace(0.02, 4.0, 16), np.geomspace(0.05, 2.0, 7), np.geomspace(1e-4, 1e4, 13)),
     in_unit=_in_unit,
     allows_zero=(True, False),
 )

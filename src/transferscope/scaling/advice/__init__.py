@@ -1,0 +1,24 @@
+"""From fitted laws to a decision: more data, other data, or more labels?"""
+
+from transferscope.scaling.advice.advise import Advice, advise
+from transferscope.scaling.advice.budget import Costs, Split, best_split, cheapest_split
+from transferscope.scaling.advice.decision import Decision, Interval, Scenario, decide
+from transferscope.scaling.advice.next_run import NextRun, next_run
+from transferscope.scaling.advice.variants import VariantGain, variant_gain
+
+__all__ = [
+    "Advice",
+    "Costs",
+    "Decision",
+    "Interval",
+    "NextRun",
+    "Scenario",
+    "Split",
+    "VariantGain",
+    "advise",
+    "best_split",
+    "cheapest_split",
+    "decide",
+    "next_run",
+    "variant_gain",
+]

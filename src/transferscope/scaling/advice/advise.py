@@ -1,0 +1,114 @@
+"""One answer to one question: should I make more pre-training data?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from transferscope.errors import DataError, SettingsError
+from transferscope.scaling.advice.budget import Costs
+from transferscope.scaling.advice.decision import Decision, decide
+from transferscope.scaling.advice.next_run import NextRun, information, next_run
+from transferscope.scaling.advice.words import paragraph
+from transferscope.scaling.extrapolation import Extrapolation, extrapolate
+from transferscope.scaling.fit import usable
+from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.observations import Observations, observe
+from transferscope.scaling.posterior import PowerPosterior, power_posterior
+
+FEASIBLE_FACTOR = 100.0
+"""Without a limit, sizes up to this multiple of the largest measured one count as feasible."""
+
+STEPS_AHEAD = (2.0, 4.0, 8.0, 16.0)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do next, in words and in numbers.
+
+    Attributes:
+        text: One paragraph.
+        decision: Probabilities and intervals for the target; None without a target.
+        forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
+        next_run: The pre-training size whose measurement would sharpen the decision most; None without a target.
+        posterior: The power laws with a floor that the data allow.
+        notes: Sentences on the data.
+    """
+
+    text: str
+    decision: Decision | None
+    forecast: Extrapolation
+    next_run: NextRun | None
+    posterior: PowerPosterior
+    notes: tuple[str, ...]
+
+
+def advise(
+    sizes: ArrayLike,
+    errors: ArrayLike,
+    *,
+    target_error: float | None = None,
+    costs: Costs | None = None,
+    largest_size: float | None = None,
+    stderr: ArrayLike | None = None,
+    posterior: PowerPosterior | None = None,
+) -> Advice:
+    """Advise on one curve over pre-training sizes.
+
+    Args:
+        sizes: Pre-training sizes n, shape (m,).
+        errors: Target errors, shape (m,).
+        target_error: The error that is wanted, above 0; None for a forecast only.
+        costs: Costs of data and runs, by which the next run is chosen; None to look at information only.
+        largest_size: The largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
+        stderr: Standard errors of `errors`.
+        posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
+
+    Returns:
+        The advice.
+
+    Raises:
+        DataError: Fewer than two different sizes above 0 are left.
+        SettingsError: The target or the limit is out of range.
+    """
+    _check(target_error, largest_size)
+    data = usable(observe(sizes, errors, stderr=stderr), POWER_FLOOR, "log")
+    if data.n_distinct < 2:
+        raise DataError(
+            f"advice was asked with {data.n_distinct} different pre-training size(s) above 0; measure at least 2, "
+            "better 5, such as 1000, 2000, 4000, 8000 and 16000"
+        )
+    allowed = power_posterior(data) if posterior is None else posterior
+    largest = float(data.sizes.max())
+    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD))
+    notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
+    if target_error is None:
+        return Advice(paragraph(None, forecast, None, data), None, forecast, None, allowed, notes)
+    limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
+    decision = decide(allowed, target_error=target_error, least_error=float(data.errors.min()), largest_size=limit)
+    run = _next(allowed, decision, data, costs)
+    return Advice(paragraph(decision, forecast, run, data), decision, forecast, run, allowed, notes)
+
+
+def _check(target_error: float | None, largest_size: float | None) -> None:
+    if target_error is not None and not (np.isfinite(target_error) and target_error > 0):
+        raise SettingsError(f"target_error = {target_error} is out of range; expected a number above 0, such as 0.1")
+    if largest_size is not None and not (np.isfinite(largest_size) and largest_size > 0):
+        raise SettingsError(f"largest_size = {largest_size} is out of range; expected a number of examples above 0")
+
+
+def _next(posterior: PowerPosterior, decision: Decision, data: Observations, costs: Costs | None) -> NextRun:
+    sizes = np.array([data.sizes.max() * step for step in STEPS_AHEAD])
+    sizes = sizes[sizes <= decision.largest_size] if (sizes <= decision.largest_size).any() else sizes[:1]
+    turns_on = _turns_on(posterior, decision)
+    gains = information(posterior.predict(sizes), turns_on, posterior.weights, noise=max(posterior.noise, 1e-6))
+    spent = None if costs is None else np.array([costs.of(size) for size in sizes])
+    return next_run(sizes[:, None], gains, spent if spent is None or (spent > 0).all() else None)
+
+
+def _turns_on(posterior: PowerPosterior, decision: Decision) -> Float[np.ndarray, " N"]:
+    """What the decision turns on: whether the target is feasible; once that is certain, the transfer gap."""
+    if 0.02 < decision.feasible < 0.98:
+        return (posterior.size_for(decision.target_error) <= decision.largest_size).astype(np.float64)
+    return posterior.C

@@ -1,0 +1,95 @@
+"""Can more pre-training alone reach a target error, and with how much?"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.scaling.posterior import PowerPosterior
+
+Scenario = Literal["reached", "a", "b", "c", "d"]
+"""The scenarios of Figure 3 of Mikami et al. 2021, and "reached".
+
+reached: a measured error is at or below the target. b: more data reach it within the largest feasible size. c: the
+transfer gap is above it, so that no amount of this data does. d: more data would, and would take more than is feasible.
+a: what one has before the law is known; the data do not yet decide between b, c and d.
+"""
+
+DECIDED = 0.6
+"""A scenario is named when its posterior probability is at least this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A posterior median with a central 90 % interval; ends may be infinite."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the law says about a target error.
+
+    Attributes:
+        target_error: The target.
+        largest_size: The largest size that counts as feasible.
+        scenario: Which case it is.
+        reachable: Probability that the transfer gap is below the target.
+        feasible: Probability that the target is reached at or below `largest_size`.
+        size_needed: The size that reaches it; infinite where the transfer gap is above it.
+        gap: The transfer gap C.
+        rate: The pre-training rate alpha.
+    """
+
+    target_error: float
+    largest_size: float
+    scenario: Scenario
+    reachable: float
+    feasible: float
+    size_needed: Interval
+    gap: Interval
+    rate: Interval
+
+
+def decide(
+    posterior: PowerPosterior, *, target_error: float, least_error: float, largest_size: float
+) -> Decision:
+    """Read a decision off the posterior of the power law with a floor.
+
+    Args:
+        posterior: Posterior of the curve.
+        target_error: The error that is wanted, above 0.
+        least_error: The smallest error that was measured.
+        largest_size: The largest feasible size.
+
+    Returns:
+        Probabilities and intervals under the law; that the law itself holds is not part of them.
+    """
+    size = posterior.size_for(target_error)
+    reachable = posterior.probability(posterior.C < target_error)
+    feasible = posterior.probability(size <= largest_size)
+    return Decision(
+        target_error=target_error,
+        largest_size=largest_size,
+        scenario="reached" if least_error <= target_error else _scenario(reachable, feasible),
+        reachable=reachable,
+        feasible=feasible,
+        size_needed=interval(posterior, size),
+        gap=interval(posterior, posterior.C),
+        rate=interval(posterior, posterior.alpha),
+    )
+
+
+def interval(posterior: PowerPosterior, values: Float[np.ndarray, " N"]) -> Interval:
+    """Median and 90 % interval of a value of each draw."""
+    low, median, high = (posterior.quantile(values, level) for level in (0.05, 0.5, 0.95))
+    return Interval(median, low, high)
+
+
+def _scenario(reachable: float, feasible: float) -> Scenario:
+    probabilities: dict[Scenario, float] = {"b": feasible, "c": 1 - reachable, "d": reachable - feasible}
+    likeliest = max(probabilities, key=lambda name: probabilities[name])
+    return likeliest if probabilities[likeliest] >= DECIDED else "a"

@@ -1,0 +1,117 @@
+"""Advice as a paragraph of plain words."""
+
+import numpy as np
+
+from transferscope.scaling.advice.decision import Decision, Interval
+from transferscope.scaling.advice.next_run import NextRun
+from transferscope.scaling.extrapolation import Extrapolation
+from transferscope.scaling.observations import Observations
+
+LITTLE = 0.02
+"""Below this share of the variance, a run tells next to nothing."""
+
+
+def paragraph(
+    decision: Decision | None, forecast: Extrapolation, run: NextRun | None, data: Observations
+) -> str:
+    """The advice in words.
+
+    Args:
+        decision: Probabilities for the target; None without one.
+        forecast: Errors at larger sizes.
+        run: The next run; None without a target.
+        data: What was measured.
+
+    Returns:
+        A few sentences.
+    """
+    sentences = [_measured(data), _ahead(forecast)]
+    if decision is not None:
+        sentences.append(_verdict(decision))
+        if decision.scenario not in ("reached", "c"):
+            sentences.append(_needed(decision.size_needed))
+        sentences.append(f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}.")
+    if run is not None and decision is not None and decision.scenario != "reached":
+        sentences.append(_measure(run))
+    return " ".join(sentences)
+
+
+def in_words(interval: Interval) -> str:
+    """ "0.93 (0.91 to 0.94)", with 90 % intervals."""
+    return f"{number(interval.median)} ({number(interval.low)} to {number(interval.high)})"
+
+
+def number(value: float) -> str:
+    """Three digits; thousands with commas; "beyond any size" for infinity."""
+    if not np.isfinite(value):
+        return "beyond any size"
+    if abs(value) >= 1000:
+        return f"{float(f'{value:.3g}'):,.0f}" if value < 1e15 else f"{value:.1e}"
+    return f"{value:.3g}"
+
+
+def _measured(data: Observations) -> str:
+    sizes = data.sizes[:, 0]
+    return (
+        f"Measured: error {number(float(data.errors[0]))} at n = {number(float(sizes[0]))}, "
+        f"{number(float(data.errors[-1]))} at n = {number(float(sizes[-1]))} ({data.n_distinct} sizes)."
+    )
+
+
+def _ahead(forecast: Extrapolation) -> str:
+    size, predicted = number(float(forecast.sizes[1])), number(float(forecast.predicted[1]))
+    if forecast.status == "too_few":
+        return f"Too few sizes for a forecast: the last value, {predicted}, is all there is to go by."
+    low, high = number(float(forecast.low[1])), number(float(forecast.high[1]))
+    return f"At four times that size (n = {size}) expect {predicted} ({low} to {high}, 90 %)."
+
+
+def _verdict(decision: Decision) -> str:
+    target, limit = number(decision.target_error), number(decision.largest_size)
+    feasible, gap_above = _percent(decision.feasible), _percent(1 - decision.reachable)
+    match decision.scenario:
+        case "reached":
+            return f"The target error {target} is reached already."
+        case "b":
+            return (
+                f"More pre-training alone reaches the target error {target}: within n = {limit} with probability "
+                f"{feasible} (scenario b: make more of this data)."
+            )
+        case "c":
+            return (
+                f"The target error {target} is not reachable with this data: the transfer gap is above it with "
+                f"probability {gap_above} (scenario c: change how the data is made, or label more target examples)."
+            )
+        case "d":
+            return (
+                f"The target error {target} may be reachable in the limit, but not within n = {limit} (probability "
+                f"{feasible}; scenario d: the rate is too slow, so change how the data is made)."
+            )
+        case "a":
+            return (
+                f"The measurements do not decide whether more pre-training alone reaches the target error {target}: "
+                f"within n = {limit} with probability {feasible}; the transfer gap is above it with probability "
+                f"{gap_above} (scenario a: measure once more before you choose)."
+            )
+
+
+def _needed(size: Interval) -> str:
+    if not np.isfinite(size.median):
+        return f"The size it takes is unbounded (at least n = {number(size.low)}, 95 %)."
+    return f"It takes about n = {in_words(size)}."
+
+
+def _measure(run: NextRun) -> str:
+    if run.information < LITTLE:
+        return "No single further run up to 16 times the largest size would tell much more."
+    cost = "" if run.cost is None else f", at a cost of {number(run.cost)}"
+    return (
+        f"The next run to make: n = {number(run.pretrain_size)}, which is expected to remove {_percent(run.information)} "
+        f"of the variance of this decision{cost}."
+    )
+
+
+def _percent(share: float) -> str:
+    if share > 0.995:
+        return "over 99 %"
+    return "under 1 %" if share < 0.005 else f"{100 * share:.0f} %"

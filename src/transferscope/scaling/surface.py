@@ -1,0 +1,165 @@
+"""The error over pre-training size n and fine-tuning size s: which law, by held-out score."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
+
+from transferscope.errors import DataError
+from transferscope.scaling.fit import LawFit, fit_law, problem_of, usable
+from transferscope.scaling.groups.together import GroupSolution, fit_together
+from transferscope.scaling.laws import SURFACE_LAWS, Law
+from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.observations import Observations, observe
+from transferscope.scaling.solve import Effort, Loss, solve
+
+HELD_OUT = Effort(n_starts=4, max_steps=100, tolerance=1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutScore:
+    """Errors of one law where it was not fitted, as root mean squares of the log error.
+
+    Attributes:
+        in_sample: On the points it was fitted to.
+        leave_s_out: On each fine-tuning size in turn.
+        larger_n: On the larger half of pre-training sizes, from the smaller.
+        larger_s: On the larger half of fine-tuning sizes, from the smaller.
+    """
+
+    in_sample: float
+    leave_s_out: float
+    larger_n: float
+    larger_s: float
+
+    @property
+    def extrapolation(self) -> float:
+        """Root mean square of the two scores beyond the range: what a choice for larger sizes goes by."""
+        return float(np.sqrt((self.larger_n**2 + self.larger_s**2) / 2))
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Laws in (n, s) fitted to one table.
+
+    Attributes:
+        fits: Each law on all points it can use.
+        scores: Held-out scores of each.
+        weights: Weights for predictions beyond the range, proportional to 1 / score^2; they sum to 1.
+        separate: A power law with a floor for each fine-tuning size on its own, in the order of `fine_tune_sizes`.
+        fine_tune_sizes: The different s.
+        notes: Sentences on the data.
+    """
+
+    fits: Mapping[str, LawFit]
+    scores: Mapping[str, HeldOutScore]
+    weights: Mapping[str, float]
+    separate: GroupSolution
+    fine_tune_sizes: Float[np.ndarray, " S"]
+    notes: tuple[str, ...]
+
+    @property
+    def interpolating(self) -> str:
+        """The law to read within the measured range: best with one fine-tuning size left out."""
+        return min(self.scores, key=lambda name: self.scores[name].leave_s_out)
+
+    @property
+    def extrapolating(self) -> str:
+        """The law to read beyond it: best beyond the range of both sizes."""
+        return min(self.scores, key=lambda name: self.scores[name].extrapolation)
+
+    def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
+        """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
+        x = np.asarray(sizes, dtype=np.float64)
+        logs = [weight * np.log(self.fits[name].predict(x)) for name, weight in self.weights.items()]
+        return np.exp(np.sum(logs, axis=0))
+
+
+def fit_surface(
+    pretrain_sizes: ArrayLike, finetune_sizes: ArrayLike, errors: ArrayLike, *, loss: Loss = "log"
+) -> Surface:
+    """Fit every law in (n, s) and score each where it was not fitted.
+
+    The law that fits best need not extrapolate best: on the published Syn2Real surface, effective data fits four times
+    better than the full law and does worse beyond the largest s it was given.
+
+    Args:
+        pretrain_sizes: n, shape (m,), >= 0; laws without a value at n = 0 leave those rows out.
+        finetune_sizes: s, shape (m,), above 0.
+        errors: Shape (m,).
+        loss: The residual.
+
+    Returns:
+        The fits with their scores and weights.
+
+    Raises:
+        DataError: There are fewer than 2 sizes on an axis or fewer than 7 different points.
+    """
+    n, s = (np.asarray(column, dtype=np.float64) for column in (pretrain_sizes, finetune_sizes))
+    data = observe(np.stack([n, s], axis=1), errors)
+    counts = [len(np.unique(column)) for column in data.sizes.T]
+    if min(counts) < 2 or data.n_distinct < 7:
+        raise DataError(
+            f"a surface over (n, s) was asked of {data.n_distinct} points with {counts[0]} values of n and {counts[1]} "
+            "of s; it takes at least 7 points and 2 values of each"
+        )
+    fits = {name: fit_law(data.sizes, data.errors, law=law, loss=loss) for name, law in SURFACE_LAWS.items()}
+    fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
+    scores = {name: held_out_score(fit.law, data, loss) for name, fit in fits.items()}
+    return Surface(fits, scores, _weights(scores), *_separate(data, loss), data.notes)
+
+
+def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:
+    """Score a law on parts of the table that it is not fitted to; NaN where the rest is too small."""
+    data = usable(data, law, loss)
+    n, s = data.sizes.T
+    everything = np.ones(len(data), dtype=bool)
+    left_out = [_squares(law, data, loss, s != value, s == value) for value in np.unique(s)]
+    return HeldOutScore(
+        in_sample=_root_mean(_squares(law, data, loss, everything, everything)),
+        leave_s_out=_root_mean(np.concatenate(left_out)),
+        larger_n=_root_mean(_squares(law, data, loss, *_cut(n))),
+        larger_s=_root_mean(_squares(law, data, loss, *_cut(s))),
+    )
+
+
+def _cut(sizes: Float[np.ndarray, " m"]) -> tuple[Bool[np.ndarray, " m"], Bool[np.ndarray, " m"]]:
+    """The smaller half of the different sizes (and the middle one), and the larger half."""
+    distinct = np.unique(sizes)
+    edge = distinct[len(distinct) - len(distinct) // 2]
+    return sizes < edge, sizes >= edge
+
+
+def _squares(
+    law: Law, data: Observations, loss: Loss, seen: Bool[np.ndarray, " m"], scored: Bool[np.ndarray, " m"]
+) -> Float[np.ndarray, " r"]:
+    part = data.take(seen)
+    if part.n_distinct < len(law.parameters):
+        return np.full(int(scored.sum()), np.nan)
+    theta = solve(problem_of(part, law, loss, {}), HELD_OUT).theta
+    predicted = np.maximum(law.value(data.sizes[scored], theta)[0], 1e-12)
+    return np.square(np.log(predicted) - np.log(np.maximum(data.errors[scored], 1e-12)))
+
+
+def _root_mean(squares: Float[np.ndarray, " r"]) -> float:
+    return float(np.sqrt(squares.mean()))
+
+
+def _weights(scores: Mapping[str, HeldOutScore]) -> dict[str, float]:
+    squared = {name: score.extrapolation**2 for name, score in scores.items() if np.isfinite(score.extrapolation)}
+    if not squared:
+        return {name: 1 / len(scores) for name in scores}
+    inverse = {name: 1 / (value + 1e-12) for name, value in squared.items()}
+    return {name: value / sum(inverse.values()) for name, value in inverse.items()}
+
+
+def _separate(data: Observations, loss: Loss) -> tuple[GroupSolution, Float[np.ndarray, " S"]]:
+    """A power law with a floor in n for each s on its own."""
+    sizes = np.unique(data.sizes[:, 1])
+    groups = {}
+    for s in sizes:
+        rows = data.sizes[:, 1] == s
+        groups[f"{s:g}"] = Observations(data.sizes[rows, :1], data.errors[rows])
+    return fit_together(groups, law=POWER_FLOOR, loss=loss), sizes
