@@ -6,7 +6,7 @@ from e2e.kill_study import kill_study
 
 
 def test_a_study_that_was_killed_ends_with_the_tables_of_one_that_was_not(tmp_path: Path) -> None:
-    assert kill_study(tmp_path, times=3, seed=1).equal
+    assert kill_study(tmp_path, times=2, seed=1).equal
 
 
 @pytest.mark.slow

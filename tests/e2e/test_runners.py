@@ -49,7 +49,8 @@ def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers
         f"stopped with {found.done} of 80 cells done and stored; the same command goes on from there"
     )
     assert (found.running, found.failed, found.done + found.planned) == (0, 0, 80)
-    assert not any(child.is_running() for child in children)
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []
 
 
 def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from transferscope.errors import SettingsError
 from transferscope.methods import Merlin, Scratch
 from transferscope.models import NetworkSettings
-from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe, cell_key
+from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe
 from transferscope.study.settings import DataSettings, SourceSettings
 from transferscope.training import TrainingSettings
 
@@ -36,17 +36,3 @@ def test_a_recipe_of_another_version_is_refused() -> None:
     with pytest.raises(SettingsError) as error:
         PretrainRecipe.from_payload(payload)
     assert str(error.value) == "a stored NetworkSettings: unknown key 'depth': known are name, widths"
-
-
-def test_every_part_of_a_key_changes_it() -> None:
-    keys = {
-        cell_key("a", seed=0),
-        cell_key("b", seed=0),
-        cell_key("a", seed=1),
-        cell_key("a", seed=0, n_target=1),
-        cell_key("a", seed=0, n_source=1),
-        cell_key("a", seed=0, needs=("x",)),
-        cell_key("a", seed=0, needs=("x", "y")),
-    }
-    assert len(keys) == 7
-    assert all(len(key) == 32 for key in keys)

@@ -5,36 +5,14 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-
 from transferscope.errors import SettingsError
 from transferscope.methods import PRETRAINING_VERSION
 from transferscope.store import PlannedCell, StudyRow
-from transferscope.study.cell import (
-    CellTuning,
-    MethodRecipe,
-    PretrainRecipe,
-    cell_key,
-    method_as_json,
-    shared_digest,
-)
+from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe, method_as_json
 from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
+from transferscope.study.key import cell_key, shared_digest
+from transferscope.study.planned import StudyPlan
 from transferscope.study.spec import StudySpec, depends_on_source
-
-
-@dataclass(frozen=True)
-class StudyPlan:
-    """All that the store is told of a study before any of it is done.
-
-    Attributes:
-        study: The study with its spec and facts.
-        cells: Its cells, in the order in which they should be done.
-        arrays: Arrays of the study: "target_test_labels".
-    """
-
-    study: StudyRow
-    cells: tuple[PlannedCell, ...]
-    arrays: Mapping[str, np.ndarray]
 
 
 def plan_study(spec: StudySpec) -> StudyPlan:

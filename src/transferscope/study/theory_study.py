@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +14,7 @@ from transferscope.records import Cost, Estimate, Record
 from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings
-from transferscope.study.plan import StudyPlan
+from transferscope.study.planned import StudyPlan
 from transferscope.theory.figures import FIGURES, Point, Simulated, TheoryFigure, settings_of
 
 WORK = "transferscope.study.theory_study:work"
@@ -27,7 +28,7 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
         figure: The figure with its settings.
 
     Returns:
-        The plan of the study "theory-NAME"; `study.run.run_plan` with `WORK` does it.
+        The plan of the study "theory-NAME"; `study.engine.run_plan` with `WORK` does it.
     """
     settings = settings_of(figure)
     study = StudyRow(
@@ -46,7 +47,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     """
     torch.set_num_threads(context.threads)
     payload = cell.payload
-    figure = FIGURES[payload["figure"]](**payload["settings"])
+    figure = replace(FIGURES[payload["figure"]], **payload["settings"])  # type: ignore[type-var]
     point = Point(**payload["point"])
     started = time.perf_counter()
     estimate = figure.simulate(point)

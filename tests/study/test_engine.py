@@ -8,9 +8,9 @@ import pytest
 
 from study.plans import small_plan
 from transferscope.store import Store, StudyCounts
-from transferscope.study import run
-from transferscope.study.plan import StudyPlan
-from transferscope.study.run import CellFailed, Event, StudyProgress, run_plan
+from transferscope.study import engine
+from transferscope.study.engine import CellFailed, Event, StudyProgress, run_plan
+from transferscope.study.planned import StudyPlan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.status import StudyStatus
 
@@ -63,7 +63,7 @@ def test_only_what_is_missing_is_done(store: Store) -> None:
 
 def test_a_study_that_is_done_starts_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     do(small_plan(), store)
-    monkeypatch.setattr(run, "InlineBackend", None)
+    monkeypatch.setattr(engine, "InlineBackend", None)
     assert do(small_plan(), store).counts == StudyCounts(done=12)
 
 
@@ -105,7 +105,7 @@ def test_an_interruption_in_line_keeps_what_is_done(store: Store, monkeypatch: p
         if isinstance(event, StudyProgress) and event.done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "_WAIT_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt) as error:
         do(small_plan(), store, on_event=interrupt)
     assert str(error.value) == "stopped with 3 of 12 cells done and stored; the same command goes on from there"

@@ -1,0 +1,223 @@
+"""The engine: claim a cell, have it done, store what came of it, until nothing is left."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from transferscope.errors import StoreError
+from transferscope.records import Failure
+from transferscope.store import Owner, PlannedCell, Store
+from transferscope.study.backends import Advanced, Backend, Finished, InlineBackend, LocalBackend, Message
+from transferscope.study.backends.machine import default_workers
+from transferscope.study.context import WorkContext
+from transferscope.study.forecast import Forecast
+from transferscope.study.interrupt import Interrupt, deferred_interrupt
+from transferscope.study.planned import StudyPlan
+from transferscope.study.settings import EngineSettings
+from transferscope.study.status import StudyStatus, study_status
+
+WORK = "transferscope.study.work:work"
+"""What does the cells of a study."""
+
+_WAIT_SECONDS = 0.2
+_CLAIM_SECONDS = 1.0
+_HEARTBEAT_SECONDS = 10.0
+_RECOUNT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class StudyProgress:
+    """How far a whole study is.
+
+    Attributes:
+        done: Cells that are done.
+        failed: Cells that have failed.
+        running: Cells that this runner has in work.
+        total: All cells.
+        seconds_left: Estimated seconds until all are done; None as long as nothing is known.
+    """
+
+    done: int
+    failed: int
+    running: int
+    total: int
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellFailed:
+    """A cell has failed; the study goes on.
+
+    Attributes:
+        cell: The cell.
+        failure: Why.
+    """
+
+    cell: PlannedCell
+    failure: Failure
+
+
+Event = StudyProgress | CellFailed
+
+
+def ignore(event: Event) -> None:
+    """Tell nobody."""
+
+
+def run_plan(
+    plan: StudyPlan,
+    store: Store,
+    *,
+    engine: EngineSettings,
+    work: str = WORK,
+    retry_failed: bool = False,
+    on_event: Callable[[Event], None] = ignore,
+) -> StudyStatus:
+    """Do what is missing of a planned study.
+
+    Args:
+        plan: The study.
+        store: Where the results go.
+        engine: How many processes, with how many threads, on which device.
+        work: Dotted name of what does a cell.
+        retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
+        on_event: Called in this thread with progress, a few times a second, and with every failure.
+
+    Returns:
+        Where the study stands at the end.
+
+    Raises:
+        StoreError: The store cannot be written; what was stored before is safe.
+        KeyboardInterrupt: Somebody pressed Ctrl-C; the message says how far the study is.
+    """
+    name = plan.study.name
+    store.plan(plan.study, plan.cells)
+    for key, array in plan.arrays.items():
+        store.put_study_array(name, key, array)
+    if retry_failed:
+        store.retry_failed(name)
+    else:
+        store.retry_failed(name, kinds=("lost",))
+    counts = store.counts(name)
+    if counts.planned or counts.running:
+        _run_cells(plan, store, engine, work, on_event)
+    return study_status(store, name)
+
+
+def _run_cells(
+    plan: StudyPlan, store: Store, engine: EngineSettings, work: str, on_event: Callable[[Event], None]
+) -> None:
+    store.files.mkdir(parents=True, exist_ok=True)
+    context = WorkContext(store.files, engine.device, engine.threads or 1)
+    if engine.workers == 0:
+        with InlineBackend(work, context) as backend:
+            _Runner(plan, store, backend, 1, on_event).run(Interrupt())
+        return
+    workers = min(engine.workers or default_workers(engine.device), len(plan.cells))
+    with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers) as backend:
+        _Runner(plan, store, backend, workers, on_event).run(interrupt)
+
+
+class _Runner:
+    """One runner of one study: the only one who writes what its backend has done."""
+
+    def __init__(
+        self, plan: StudyPlan, store: Store, backend: Backend, workers: int, on_event: Callable[[Event], None]
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._backend = backend
+        self._workers = workers
+        self._on_event = on_event
+        self._name = plan.study.name
+        self._owner = Owner.current()
+        self._forecast = self._count()
+        self._running: dict[str, PlannedCell] = {}
+        self._shares: dict[str, float] = {}
+        self._claim_due = self._beat_due = self._report_due = 0.0
+        self._recount_due = time.monotonic() + _RECOUNT_SECONDS
+
+    def run(self, interrupt: Interrupt) -> None:
+        """Do cells until none is left that anybody could do."""
+        try:
+            while self._turn():
+                interrupt.raise_if_requested()
+        except KeyboardInterrupt:
+            forecast = self._count()
+            raise KeyboardInterrupt(
+                f"stopped with {forecast.done} of {forecast.total} cells done and stored; "
+                "the same command goes on from there"
+            ) from None
+        finally:
+            with suppress(StoreError):  # claims of a process that has ended are free in any case
+                self._store.release(self._owner)
+
+    def _turn(self) -> bool:
+        """Start what can be started, hear what has happened; whether there is more to do."""
+        self._recount()
+        self._fill()
+        if not self._running and self._is_over():
+            self._report_due = self._recount_due = 0.0
+            self._recount()
+            self._report()
+            return False
+        for message in self._backend.messages(_WAIT_SECONDS):
+            self._take(message)
+        self._beat()
+        self._report()
+        return True
+
+    def _fill(self) -> None:
+        """Claim cells as long as there is room; after an empty answer, not again before something has changed."""
+        if time.monotonic() < self._claim_due:
+            return
+        while self._backend.free:
+            cell = self._store.claim(self._name, self._owner)
+            if cell is None:
+                self._claim_due = time.monotonic() + _CLAIM_SECONDS
+                return
+            self._running[cell.key] = cell
+            self._backend.start(cell)
+
+    def _is_over(self) -> bool:
+        """Whether all cells are done, failed or blocked, those of other runners included."""
+        counts = self._store.counts(self._name)
+        return counts.planned + counts.running == 0
+
+    def _take(self, message: Message) -> None:
+        if isinstance(message, Advanced):
+            self._shares[message.key] = message.share
+            return
+        if isinstance(message, Finished):
+            self._store.finish(message.key, message.outcome)
+            self._forecast.count_done(message.key, message.outcome.cost.seconds)
+        else:
+            self._store.fail(message.key, message.failure)
+            self._forecast.count_failed(message.key)
+            self._on_event(CellFailed(self._running[message.key], message.failure))
+        del self._running[message.key]
+        self._shares.pop(message.key, None)
+        self._claim_due = 0.0
+
+    def _beat(self) -> None:
+        if time.monotonic() >= self._beat_due:
+            self._store.heartbeat(self._owner)
+            self._beat_due = time.monotonic() + _HEARTBEAT_SECONDS
+
+    def _count(self) -> Forecast:
+        return Forecast(self._plan.cells, self._store.standings(self._name))
+
+    def _recount(self) -> None:
+        """Count anew now and then: other runners may be at the same study."""
+        if time.monotonic() >= self._recount_due:
+            self._forecast = self._count()
+            self._recount_due = time.monotonic() + _RECOUNT_SECONDS
+
+    def _report(self) -> None:
+        if time.monotonic() < self._report_due:
+            return
+        self._report_due = time.monotonic() + _WAIT_SECONDS
+        forecast = self._forecast
+        left = forecast.seconds_left(self._shares, workers=self._workers)
+        self._on_event(StudyProgress(forecast.done, forecast.failed, len(self._running), forecast.total, left))
