@@ -23,6 +23,7 @@ def baseline(mean: float = 0.912, *, n_target: int = 600, n_seeds: int = 5, p_be
         p_holm=math.nan,
         call="baseline",
         p_best=p_best,
+        r2=None,
         source_kept=None,
         forgetting=None,
         cost=COST,

@@ -59,6 +59,7 @@ class Comparison:
         call: The sign of the transferability at the level ALPHA.
         p_best: Probability of having the best mean of all methods with this many labels, by bootstrap over seeds and
             test examples; NaN without predictions or a common seed.
+        r2: Coefficient of determination over seeds; None for a classification.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
@@ -76,6 +77,7 @@ class Comparison:
     p_holm: float
     call: Call
     p_best: float
+    r2: MeanSummary | None
     source_kept: MeanSummary | None
     forgetting: MeanSummary | None
     cost: MeanCost
@@ -168,7 +170,8 @@ def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best:
         p_holm=math.nan,
         call=call,
         p_best=p_best,
-        source_kept=_summary(_source_values(frames, run.keys.tolist()), level),
+        r2=_summary(_values(frames, "r2", "target_test", cells["key"].tolist()), level),
+        source_kept=_summary(_values(frames, metric.record, "source_test", cells["key"].tolist()), level),
         forgetting=_forgetting(frames, cells, level=level),
         cost=MeanCost(
             seconds=float(cells["seconds"].mean()),
@@ -247,17 +250,18 @@ def _probabilities_of_best(frames: StudyFrames, runs: Sequence[_Runs]) -> list[f
     return p_best
 
 
-def _source_values(frames: StudyFrames, keys: Sequence[str]) -> np.ndarray:
-    """Accuracy or squared error of cells on the source test set, NaN where it was not measured."""
-    kept = frames.final(frames.metric.record, "source_test").set_index("key")["value"].to_dict()
-    return np.array([kept.get(key, math.nan) for key in keys], dtype=np.float64)
+def _values(frames: StudyFrames, name: str, part: str, keys: Sequence[str]) -> np.ndarray:
+    """Final values of one record of the cells `keys`, NaN where it was not measured."""
+    found = frames.final(name, part).set_index("key")["value"].to_dict()
+    return np.array([found.get(key, math.nan) for key in keys], dtype=np.float64)
 
 
 def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> MeanSummary | None:
-    started = cells[cells["pretrained"] != ""]
-    before = _source_values(frames, started["pretrained"].tolist())
-    after = _source_values(frames, started["key"].tolist())
-    return _summary(frames.metric.improvement(before) - frames.metric.improvement(after), level)
+    started, metric = cells[cells["pretrained"] != ""], frames.metric
+    before, after = (
+        _values(frames, metric.record, "source_test", started[key].tolist()) for key in ("pretrained", "key")
+    )
+    return _summary(metric.improvement(before) - metric.improvement(after), level)
 
 
 def _summary(values: np.ndarray, level: float) -> MeanSummary | None:

@@ -92,7 +92,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     Returns:
         One row per comparison with the columns source ("" for none), method, n_target, n_seeds, mean, sd, low, high,
         interval_over ("seeds", or "test examples" with one seed, or "" for none), transferability and its low, high,
-        n_pairs, p_value, p_holm, call, p_best, source_kept, forgetting, seconds, peak_memory (bytes),
+        n_pairs, p_value, p_holm, call, p_best, r2, source_kept, forgetting, seconds, peak_memory (bytes),
         trained_parameters, examples_seen. Accuracies and differences are fractions, not percent.
     """
     return pd.DataFrame([_row(c) for c in comparisons])
@@ -119,6 +119,7 @@ def _row(c: Comparison) -> dict[str, object]:
         "p_holm": c.p_holm,
         "call": c.call,
         "p_best": c.p_best,
+        "r2": c.r2.mean if c.r2 else np.nan,
         "source_kept": c.source_kept.mean if c.source_kept else np.nan,
         "forgetting": c.forgetting.mean if c.forgetting else np.nan,
         "seconds": c.cost.seconds,

@@ -18,11 +18,9 @@ def draw_curves(summary: Summary) -> Figure | None:
     look = looks(frames.methods, frames.baseline)
     drawn = [method for method in frames.methods if (curves["method"] == method).any()]
     with drawing():
-        grid = new_grid(summary, height=2.1, y_title=frames.metric.title)
+        grid = new_grid(summary, height=2.1, x_title="Training step", y_title=frames.metric.title)
         for panel in grid.panels:
             _draw(panel, curves, look, summary)
-        for panel in grid.panels[-len({p.n_target for p in grid.panels}) :]:
-            panel.axes.set_xlabel("Training step")
         add_legend(grid.canvas, summary, drawn)
     return Figure(
         name="curves",

@@ -35,7 +35,10 @@ def draw_differences(summary: Summary) -> Figure | None:
             panel.set_title(f"{size:,} labels")
         axes[0].set_yticks(range(len(names)), names)
         axes[0].set_ylim(-0.6, len(names) - 0.4)
-        canvas.supxlabel(_axis_title(metric), fontsize="medium", color=INK)
+        if len(sizes) == 1:
+            axes[0].set_xlabel(_axis_title(metric))
+        else:
+            canvas.supxlabel(_axis_title(metric), fontsize="medium", color=INK)
     return Figure(
         name="differences",
         canvas=canvas,

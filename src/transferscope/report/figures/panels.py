@@ -1,4 +1,4 @@
-"""A grid of panels: a row for each source, a column for each number of labels."""
+"""A grid of panels: a row for each source, a column for each number of labels; sources side by side for one number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ from transferscope.report.figures.choice import (
 from transferscope.report.figures.palette import looks
 from transferscope.report.figures.style import new_figure
 from transferscope.report.results import Summary
+
+_MOST_IN_A_ROW = 3
 
 
 @dataclass(frozen=True)
@@ -54,24 +56,33 @@ class Grid:
     left_out: str
 
 
-def new_grid(summary: Summary, *, height: float, y_title: str) -> Grid:
+def new_grid(summary: Summary, *, height: float, x_title: str, y_title: str) -> Grid:
     """An empty grid with titles; call it within `drawing`.
 
     Args:
         summary: The study.
         height: Of one panel, in inches.
+        x_title: Title of the horizontal axes; may be empty.
         y_title: Title of the vertical axes.
     """
     frames = summary.frames
     sizes, sources = evenly_chosen(frames.sizes, MOST_SIZES), evenly_chosen(frames.sources, MOST_SOURCES) or [""]
-    canvas = new_figure(6.4 if len(sizes) == 1 else min(9.2, 1.0 + 2.7 * len(sizes)), 0.7 + height * len(sources))
-    axes = canvas.subplots(len(sources), len(sizes), sharex=True, sharey="col", squeeze=False)
-    panels = [Panel(axes[i, j], source, size) for i, source in enumerate(sources) for j, size in enumerate(sizes)]
+    places = [(source, size) for source in sources for size in sizes]
+    n_columns = len(sizes) if len(sizes) > 1 else min(len(sources), _MOST_IN_A_ROW)
+    n_rows = -(-len(places) // n_columns)
+    canvas = new_figure(6.4 if n_columns == 1 else min(9.2, 1.0 + 2.7 * n_columns), 0.7 + height * n_rows)
+    axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey="col" if len(sizes) > 1 else True, squeeze=False)
+    panels = [Panel(drawn, *place) for drawn, place in zip(axes.flat, places, strict=False)]
     for panel in panels:
         origin = f"from {panel.source}, " if panel.source else ""
         panel.axes.set_title(f"{origin}{panel.n_target:,} labels")
+    for spare in axes.flat[len(places) :]:
+        spare.set_visible(False)
     for row in axes:
         row[0].set_ylabel(y_title)
+    for lowest in axes.flat[max(0, len(places) - n_columns) : len(places)]:
+        lowest.tick_params(labelbottom=True)
+        lowest.set_xlabel(x_title)
     left_out = shown_of("number of labels", sizes, frames.sizes) + shown_of("source", sources, frames.sources or [""])
     return Grid(canvas, tuple(panels), left_out)
 

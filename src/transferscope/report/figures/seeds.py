@@ -13,7 +13,7 @@ def draw_seeds(summary: Summary) -> Figure:
     frames = summary.frames
     look = looks(frames.methods, frames.baseline)
     with drawing():
-        grid = new_grid(summary, height=2.5, y_title=frames.metric.title)
+        grid = new_grid(summary, height=2.5, x_title="", y_title=frames.metric.title)
         for panel in grid.panels:
             _draw(panel, summary, look)
     return Figure(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from transferscope.report.blocks import Block, Cell, Column, Section, Table, Text
 from transferscope.report.comparison import Comparison
@@ -17,7 +18,6 @@ from transferscope.report.wording import (
     memory,
     p_words,
     probability_words,
-    signed,
 )
 
 
@@ -39,15 +39,23 @@ def _table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
     sure = [c for c in group if not math.isnan(c.p_best)]
     top = max(sure, key=lambda c: c.p_best) if sure else None
     ordered = sorted(group, key=lambda c: c.score.mean, reverse=metric.higher_is_better)
-    with_source = any(c.source_kept for c in group)
-    columns = _columns(metric, with_source=with_source)
-    rows = tuple(_row(c, metric, is_top=c is top, with_source=with_source) for c in ordered)
-    return Table(columns, rows, f"{counted(size, 'label')}, best mean first")
+    optional = _Optional(r2=any(c.r2 for c in group), source=any(c.source_kept for c in group))
+    rows = tuple(_row(c, metric, optional, is_top=c is top) for c in ordered)
+    return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, best mean first")
 
 
-def _columns(metric: Metric, *, with_source: bool) -> tuple[Column, ...]:
+@dataclass(frozen=True, slots=True)
+class _Optional:
+    """Columns that only some studies have."""
+
+    r2: bool
+    source: bool
+
+
+def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
     name = "Accuracy" if metric.higher_is_better else "Squared error"
     unit = "points" if metric.higher_is_better else "risk saved"
+    r2 = (Column("R²", "Share of the variance of the target labels that is explained"),)
     kept = (
         Column(
             "Source kept",
@@ -56,26 +64,28 @@ def _columns(metric: Metric, *, with_source: bool) -> tuple[Column, ...]:
     )
     return (
         Column("Method", numeric=False),
-        Column(name, "Mean on the target test set with its 95 % interval"),
+        Column(name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
+        *(r2 if optional.r2 else ()),
         Column(f"Against scratch ({unit})", "Paired difference on the same seeds and labels, with its 95 % interval"),
         Column("p (Holm)", "Paired t-test, corrected over all comparisons of the study"),
         Column("Transfer", "Sign of the transferability at the 5 % level", numeric=False),
         Column("P(best)", "Probability of the best mean, by bootstrap over seeds and test examples"),
-        *(kept if with_source else ()),
+        *(kept if optional.source else ()),
         Column("Time, memory", "Mean wall-clock time of a run without the shared pre-training; mean peak memory"),
         Column("Trained", "Parameters that the optimiser could change; training examples seen, with repetition"),
     )
 
 
-def _row(c: Comparison, metric: Metric, *, is_top: bool, with_source: bool) -> tuple[Cell, ...]:
+def _row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: bool) -> tuple[Cell, ...]:
     return (
         Cell(tick_name(c.method), f"from {c.source}" if c.source else ""),
         Cell(metric.shown(c.score.mean), _interval_detail(c, metric), "best" if is_top else ""),
+        *((Cell(f"{c.r2.mean:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
         _difference(c, metric),
         Cell(p_words(c.p_holm)),
         _call(c),
         Cell(probability_words(c.p_best), tone="best" if is_top else ""),
-        *((_kept(c, metric),) if with_source else ()),
+        *((_kept(c, metric),) if optional.source else ()),
         Cell(duration(c.cost.seconds), memory(c.cost.peak_memory)),
         Cell(f"{large_count(c.cost.trained_parameters)} parameters", f"{large_count(c.cost.examples_seen)} examples"),
     )
@@ -84,7 +94,10 @@ def _row(c: Comparison, metric: Metric, *, is_top: bool, with_source: bool) -> t
 def _interval_detail(c: Comparison, metric: Metric) -> str:
     if c.interval is None:
         return ""
-    return f"{metric.shown_interval(c.interval)}{'' if c.score.interval else ' (test set)'}"
+    interval = metric.shown_interval(c.interval)
+    if c.score.interval is None:
+        return interval
+    return f"{interval}, sd {metric.scale * c.score.sd:.{1 if metric.higher_is_better else 3}f}"
 
 
 def _difference(c: Comparison, metric: Metric) -> Cell:
@@ -92,8 +105,7 @@ def _difference(c: Comparison, metric: Metric) -> Cell:
         return Cell("–")
     interval = c.difference_interval
     detail = metric.shown_difference_interval(interval) if interval else ""
-    over = " (test set)" if interval and c.difference.n == 1 else ""
-    return Cell(metric.shown_difference(c.difference.mean), f"{detail}{over}")
+    return Cell(metric.shown_difference(c.difference.mean), detail)
 
 
 def _call(c: Comparison) -> Cell:
@@ -107,8 +119,10 @@ def _kept(c: Comparison, metric: Metric) -> Cell:
         return Cell("–")
     if c.forgetting is None:
         return Cell(metric.shown(c.source_kept.mean))
-    scale, digits = (100, 1) if metric.higher_is_better else (1, 3)
-    return Cell(metric.shown(c.source_kept.mean), f"{signed(-scale * c.forgetting.mean, digits)} since pre-training")
+    change = metric.shown_difference(-c.forgetting.mean)
+    return Cell(
+        metric.shown(c.source_kept.mean), f"{change} forgotten" if c.forgetting.mean > 0 else f"{change} gained"
+    )
 
 
 def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:
@@ -129,14 +143,24 @@ def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:
 def _how_to_read(summary: Summary) -> str:
     n_test = 0 if summary.frames.test_labels is None else len(summary.frames.test_labels)
     examples = f" of {n_test:,} examples" if n_test else ""
-    widest = max(
-        (c.test_interval.high - c.test_interval.low for c in summary.comparisons if c.test_interval), default=0
-    )
-    half = f"{50 * widest:.1f} points" if summary.frames.metric.higher_is_better else f"{widest / 2:.2g}"
-    other = f" On another test set of this size all scores may move by up to {half} (95 %)." if widest else ""
+    lonely = [c for c in summary.comparisons if len(c.seeds) == 1]
+    if len(lonely) == len(summary.comparisons):
+        return (
+            f"There is one seed: intervals are 95 % intervals over test examples, for another test set{examples}, and "
+            "P(best) is by bootstrap over test examples. Nothing can be said about the spread between runs."
+        )
+    except_for = " (over test examples where there is one seed)" if lonely else ""
     return (
-        "Intervals are 95 % t-intervals over seeds: they say what other seeds, with other target labels, would give on "
-        f"this test set{examples}.{other} P(best) takes both into account. The differences are tested in pairs, and "
-        "the p-values corrected over all comparisons of the study (Holm), so that the chance of any false “positive” "
-        "or “negative” is at most 5 %."
+        f"Intervals are 95 % t-intervals over seeds{except_for}: they say what other seeds, with other target labels, "
+        f"would give on this test set{examples}.{_other_test_set(summary)} P(best) takes both into account. The "
+        "differences are tested in pairs, and the p-values corrected over all comparisons of the study (Holm), so that "
+        "the chance of any false “positive” or “negative” is at most 5 %."
     )
+
+
+def _other_test_set(summary: Summary) -> str:
+    widths = [c.test_interval.high - c.test_interval.low for c in summary.comparisons if c.test_interval]
+    if not widths:
+        return ""
+    half = f"{50 * max(widths):.1f} points" if summary.frames.metric.higher_is_better else f"{max(widths) / 2:.2g}"
+    return f" On another test set of this size all scores may move by up to {half} (95 %)."
