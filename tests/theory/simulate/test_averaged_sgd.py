@@ -57,6 +57,7 @@ def test_too_large_a_step_is_a_status() -> None:
 def test_settings_say_what_is_wrong() -> None:
     with pytest.raises(
         SettingsError,
-        match=r"^the smallest n_examples, ridge and rate are 0, 1 and 1; they must be at least 1, at least 0 and above 0$",
+        match=r"^the smallest n_examples, ridge and rate are 0, 1 and 1; "
+        r"they must be at least 1, at least 0 and above 0$",
     ):
         OnlineSettings(np.array([0]), np.array([1.0]), np.array([1.0]), (0,))
