@@ -74,12 +74,14 @@ def _verdict(decision: Decision) -> str:
             return f"The target error {target} is reached already."
         case "b":
             return (
-                f"More pre-training alone reaches the target error {target}: within n = {limit} with probability "
+                f"More pre-training alone {_likely(decision.feasible)}reaches the target error {target}: within "
+                f"n = {limit} with probability "
                 f"{feasible} (scenario b: make more of this data)."
             )
         case "c":
             return (
-                f"The target error {target} is not reachable with this data: the transfer gap is above it with "
+                f"The target error {target} is {_likely(1 - decision.reachable)}not reachable with this data: the "
+                f"transfer gap is above it with "
                 f"probability {gap_above} (scenario c: change how the data is made, or label more target examples)."
             )
         case "d":
@@ -109,6 +111,10 @@ def _measure(run: NextRun) -> str:
         f"The next run to make: n = {number(run.pretrain_size)}, which is expected to remove {_percent(run.information)} "
         f"of the variance of this decision{cost}."
     )
+
+
+def _likely(probability: float) -> str:
+    return "" if probability >= 0.9 else "probably "
 
 
 def _percent(share: float) -> str:

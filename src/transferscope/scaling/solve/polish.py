@@ -78,15 +78,18 @@ def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[
     normal, descent = _normal_equations(problem, state.rows, theta, box.log)
     free = box.free(state.u, descent)
     descent = np.where(free, descent, 0.0)
-    trial = box.inward(state.u + _damped_solve(normal, descent, free, state.damping))
+    step = _damped_solve(normal, descent, free, state.damping)
+    promised = (descent * step).sum(axis=1)  # twice the decrease of the quadratic model
+    trial = box.inward(state.u + step)
     cost = _cost(problem, state.rows, box.to_theta(trial))
     better = cost < state.cost
     gain = np.where(better, state.cost - cost, 0.0)
-    settled = (gain <= tolerance * (state.cost + TINY)) & (better | (state.damping > 1e3))
+    small = tolerance * (state.cost + TINY)
+    settled = (promised <= small) | ((gain <= small) & (better | (state.damping > 1e3)))
     state.u = np.where(better[:, None], trial, state.u)
     state.cost = np.where(better, cost, state.cost)
     state.damping = np.where(better, np.maximum(state.damping / 8, 1e-14), state.damping * 6)
-    return settled | (np.abs(descent).max(axis=1) == 0) | (state.cost <= 1e-28)
+    return settled | (state.cost <= 1e-28)
 
 
 def _normal_equations(

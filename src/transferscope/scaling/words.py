@@ -1,0 +1,114 @@
+"""An analysis in words and rows: what the command line prints and the report repeats."""
+
+import math
+
+from transferscope.records import Estimate
+from transferscope.scaling.advice import Split, VariantGain
+from transferscope.scaling.advice.words import in_words, number
+from transferscope.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
+from transferscope.scaling.fit import LawFit
+
+STATUS_WORDS = {
+    "not_identified": "not determined by the data",
+    "at_bound": "at the end of its range",
+    "too_few": "too few points",
+    "max_steps": "the search did not come to rest",
+}
+
+ILL_CONDITIONED = 1e4
+
+
+def estimate_in_words(estimate: Estimate) -> str:
+    """ "0.93 ± 0.01", or why there is no number."""
+    if estimate.status == "at_bound":
+        return f"{number(estimate.value)} (at the end of its range)"
+    if not estimate.usable or not math.isfinite(estimate.value):
+        return STATUS_WORDS.get(estimate.status, estimate.status)
+    return number(estimate.value) if not estimate.stderr else f"{number(estimate.value)} ± {number(estimate.stderr)}"
+
+
+def identifiability(fit: LawFit) -> tuple[str, ...]:
+    """What the data say about each parameter of a fit, in sentences."""
+    if fit.status == "too_few":
+        return (f"Too few points: {fit.notes[-1]}.",)
+    sentences = []
+    for parameter in fit.law.parameters:
+        estimate, profile = fit.estimates[parameter.name], fit.profiles.get(parameter.name)
+        if estimate.status == "not_identified" and profile is not None:
+            sentences.append(
+                f"{parameter.name} ({parameter.meaning}) is not determined by these points: all the data say is "
+                f"{profile} (95 %)."
+            )
+        elif estimate.status == "at_bound" and profile is not None:
+            sentences.append(
+                f"{parameter.name} ({parameter.meaning}) is fitted as 0, the end of its range; it is at most "
+                f"{number(profile.high)} (95 %)."
+            )
+    if fit.condition > ILL_CONDITIONED:
+        sentences.append(f"The fit is ill-conditioned (condition number {fit.condition:.1e}).")
+    if fit.status == "max_steps":
+        sentences.append("The search did not come to rest: a flat valley, in which single parameters mean little.")
+    return tuple(sentences)
+
+
+CURVE_HEADINGS = ("curve", "sizes", "alpha", "C", "at 4 x n", "90 % interval", "status")
+
+
+def curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
+    """One curve as cells under CURVE_HEADINGS."""
+    alpha, gap = (estimate_in_words(curve.fit.estimates[name]) for name in ("alpha", "C"))
+    if curve.advice is None:
+        return (curve.name, str(curve.observations.n_distinct), alpha, gap, "", "", "too few points")
+    forecast = curve.advice.forecast
+    predicted, low, high = (float(values[1]) for values in (forecast.predicted, forecast.low, forecast.high))
+    interval = f"{number(low)} to {number(high)}" if math.isfinite(low) else "none"
+    scenario = curve.advice.decision.scenario if curve.advice.decision is not None else ""
+    status = f"scenario {scenario}" if scenario in ("a", "b", "c", "d") else scenario or curve.fit.status
+    return (curve.name, str(curve.observations.n_distinct), alpha, gap, number(predicted), interval, status)
+
+
+def verdict(analysis: Analysis) -> str:
+    """The advice on the first curve that has any, or why there is none."""
+    for curve in analysis.curves:
+        if curve.advice is not None:
+            lead = f"{curve.name}: " if len(analysis.curves) > 1 else ""
+            return lead + curve.advice.text
+    return f"No advice: {analysis.curves[0].message}."
+
+
+def gain_in_words(gain: VariantGain) -> str:
+    """One variant against the baseline, in a sentence."""
+    return (
+        f"{gain.variant} against {gain.baseline}: the transfer gap differs by {in_words(gain.gap)} and the rate by "
+        f"{in_words(gain.rate)}; it is the smaller gap with probability {100 * gain.lower_gap:.0f} %."
+    )
+
+
+def surface_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
+    """What the surface over (n, s) says, in sentences."""
+    surface = one.surface
+    inside, beyond = surface.interpolating, surface.extrapolating
+    scores = surface.scores
+    sentences = [
+        f"{one.name}: within the measured sizes read the law {inside} (held-out error "
+        f"{scores[inside].leave_s_out:.3g} in log error); beyond them {beyond} ({scores[beyond].extrapolation:.3g})."
+    ]
+    plans = [("The best use of the budget", one.split), ("The cheapest way to the target", one.cheapest)]
+    return (*sentences, *_worth(one), *(_plan(lead, split) for lead, split in plans if split is not None))
+
+
+def _worth(one: SurfaceAnalysis) -> list[str]:
+    fit = one.surface.fits.get("effective-data")
+    if fit is None or any(not fit.estimates[name].usable for name in ("q", "k")):
+        return []
+    n = float(fit.observations.sizes[:, 0].max())
+    q, k = fit.estimates["q"].value, fit.estimates["k"].value
+    return [f"Pre-training on n = {number(n)} is worth about {number(k * n**q)} fine-tuning examples."]
+
+
+def _plan(lead: str, split: Split) -> str:
+    beyond = " It lies beyond the measured sizes." if split.beyond else ""
+    return (
+        f"{lead}: n = {number(split.pretrain_size)} and s = {number(split.finetune_size)} for {number(split.cost)}, with "
+        f"a predicted error of {number(split.error)} ({number(split.low)} to {number(split.high)} over laws).{beyond}"
+    )
