@@ -4,6 +4,7 @@
 `figure.TheoryFigure`, a line here, a line in docs/theory/.
 """
 
+from transferscope.theory.figures.digits import DigitTable
 from transferscope.theory.figures.draw import draw
 from transferscope.theory.figures.figure import (
     Conclusion,
@@ -33,27 +34,28 @@ from transferscope.theory.figures.rates import RatesFigure
 from transferscope.theory.figures.relu import ReluFigure
 from transferscope.theory.figures.teachers import AlignmentFigure, DepthFigure, FrozenFigure, ScaleFigure
 
-FIGURES: dict[str, type[TheoryFigure]] = {
+FIGURES: dict[str, TheoryFigure] = {
     figure.name: figure
     for figure in (
-        LinearTransferDiagram,
-        RidgeFigure,
-        FineTuningDiagram,
-        ReluFigure,
-        DistanceFigure,
-        NoiselessDiagram,
-        SimulatedDiagram,
-        DecidingFigure,
-        AlignmentFigure,
-        DepthFigure,
-        ScaleFigure,
-        FrozenFigure,
-        KernelFigure,
-        RatesFigure,
-        QuadraticFigure,
+        LinearTransferDiagram(),
+        RidgeFigure(),
+        FineTuningDiagram(),
+        ReluFigure(),
+        DistanceFigure(),
+        NoiselessDiagram(),
+        SimulatedDiagram(),
+        DecidingFigure(),
+        AlignmentFigure(),
+        DepthFigure(),
+        ScaleFigure(),
+        FrozenFigure(),
+        DigitTable(),
+        KernelFigure(),
+        RatesFigure(),
+        QuadraticFigure(),
     )
 }
-"""Every figure by its name."""
+"""Every figure by its name, with the settings of the paper."""
 
 __all__ = [
     "FIGURES",

@@ -61,7 +61,7 @@ def _label(axes: Axes, panel: Panel) -> None:
         axes.set_ylim(*panel.y_limits)
 
 
-def _plain(value: float, position: int | None) -> str:
+def _plain(value: float, position: float) -> str:
     """Tick labels without mathematical markup: a style may switch that off."""
     return f"{value:g}"
 

@@ -7,7 +7,7 @@ them can stop and resume anywhere; everything about the theory is instant.
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -178,14 +178,11 @@ class ConcludingFigure(TheoryFigure, Protocol):
         ...
 
 
-F = TypeVar("F", bound=TheoryFigure)
-
-
-def configure(figure: type[F], *, quick: bool, changes: Mapping[str, str]) -> F:
+def configure(figure: TheoryFigure, *, quick: bool, changes: Mapping[str, str]) -> TheoryFigure:
     """A figure in one of its profiles, with settings changed.
 
     Args:
-        figure: Which.
+        figure: Which, with the settings of the full profile.
         quick: Whether to take the quick profile.
         changes: New values by name, as text; "inf" is allowed for a depth.
 
@@ -196,14 +193,13 @@ def configure(figure: type[F], *, quick: bool, changes: Mapping[str, str]) -> F:
         UnknownNameError: The figure has no such setting.
         SettingsError: A value is no number, or out of range.
     """
-    configured = figure()
-    known = {item.name: item.type for item in fields(configured)}  # type: ignore[arg-type]
+    known = {item.name: item.type for item in fields(figure)}  # type: ignore[arg-type]
     values: dict[str, Any] = dict(figure.quick) if quick else {}
     for name, text in changes.items():
         if name not in known:
             raise unknown_name(f"setting of {figure.name}", name, known)
         values[name] = _number(name, text, known[name])
-    return replace(configured, **values)  # type: ignore[type-var]
+    return replace(figure, **values)  # type: ignore[type-var]
 
 
 def settings_of(figure: TheoryFigure) -> dict[str, float]:

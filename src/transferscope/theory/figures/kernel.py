@@ -36,7 +36,7 @@ class KernelFigure:
     name: ClassVar[str] = "000-theorems"
     title: ClassVar[str] = "Gradients and weight distances of wide networks (000 Theorems 1 and 2)"
     version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"width": 4096, "seeds": 4}
+    quick: ClassVar[Mapping[str, float]] = {"width": 2048, "seeds": 4}
     known_error: ClassVar[float] = 0.03
 
     def theory(self) -> Theory:

@@ -37,6 +37,7 @@ class _Way:
 _WAYS = {
     "pre-training, at a source-specific feature": _Way(pretrain, 1),
     "joint training, from the shared feature": _Way(joint_training, 0),
+    "joint training, from a source-specific feature": _Way(joint_training, 1),
     "MeRLin, from the shared feature": _Way(merlin, 0),
     "MeRLin, from a source-specific feature": _Way(merlin, 1),
 }
