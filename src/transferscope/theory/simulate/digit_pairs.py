@@ -122,8 +122,8 @@ class BoundTable:
     """How well each bound ranks the tasks.
 
     Attributes:
-        r_squared: For each bound ("theorem 4.2", "bartlett", "distance") and size, the squared correlation with the test
-            error over the pairs: mean and standard error over repeats.
+        r_squared: For each bound ("theorem 4.2", "bartlett", "distance") and size, the squared correlation with the
+            test error over the pairs: mean and standard error over repeats.
         test_error: Mean test error over pairs and repeats at each size.
     """
 
@@ -170,9 +170,7 @@ class _Measured:
     bounds: Mapping[str, np.ndarray]
 
 
-def _measure(
-    train: Digits, test: Digits, pair: Int[np.ndarray, "4"], index: int, settings: TableSettings
-) -> _Measured:
+def _measure(train: Digits, test: Digits, pair: Int[np.ndarray, "4"], index: int, settings: TableSettings) -> _Measured:
     a, b, c, d = (int(digit) for digit in pair)
     source, target, held_out = train.task(a, b), train.task(c, d), test.task(c, d)
     teacher = target.descend(np.zeros(train.images.shape[1]), settings.pretraining_steps)

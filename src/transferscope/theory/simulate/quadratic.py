@@ -152,7 +152,7 @@ def draw_targets(problem: QuadraticProblem, n_target: int, seeds: Sequence[int],
 
 
 def noisy_start(seeds: Sequence[int], n_inputs: int, *, width: int, noise: float) -> Weights:
-    """Small independent features and heads: phi (B, d, m) with entries noise/sqrt(d), theta (B, m) with entries noise."""
+    """Small independent weights: phi (B, d, m) with entries of size noise/sqrt(d), theta (B, m) of size noise."""
     phi = noise / n_inputs**0.5 * normal(seeds, (n_inputs, width), stream=FEATURES)
     return phi, noise * normal(seeds, (width,), stream=FEATURES + 2)
 

@@ -1,0 +1,46 @@
+import math
+
+import numpy as np
+import pytest
+
+from transferscope.errors import DataError
+from transferscope.theory.simulate.outcomes import Outcomes, mean_estimate
+
+
+def outcomes(risk: list[float], status: list[str]) -> Outcomes:
+    return Outcomes(np.array(risk), np.array(status), np.zeros(len(risk), dtype=np.int64))
+
+
+def test_means_are_taken_over_consecutive_seeds() -> None:
+    first, second = outcomes([1.0, 3.0, 5.0, 9.0], ["converged"] * 4).means(2)
+    assert (first.value, first.stderr, first.n, first.status) == (2.0, pytest.approx(1.0), 2, "converged")
+    assert (second.value, second.stderr) == (7.0, pytest.approx(2.0))
+
+
+def test_a_run_that_failed_taints_the_mean_of_its_group() -> None:
+    result = outcomes([1.0, 7.0, 3.0], ["converged", "non_finite", "converged"])
+    assert math.isnan(result.risk[1])
+    estimate = result.means(3)[0]
+    assert (estimate.value, estimate.n, estimate.status) == (2.0, 2, "non_finite")
+    assert not estimate.usable
+
+
+def test_a_run_that_has_not_converged_keeps_its_number_and_says_so() -> None:
+    result = outcomes([1.0, 7.0], ["converged", "max_steps"])
+    assert result.risk[1] == 7.0
+    assert result.means(2)[0].status == "max_steps"
+
+
+def test_one_seed_has_no_standard_error() -> None:
+    assert mean_estimate(np.array([2.0]), np.array(["ok"])).stderr is None
+
+
+def test_without_any_usable_run_there_is_no_mean() -> None:
+    estimate = mean_estimate(np.array([2.0]), np.array(["max_steps"]))
+    assert math.isnan(estimate.value)
+    assert estimate.n == 0
+
+
+def test_groups_must_come_out_even() -> None:
+    with pytest.raises(DataError, match=r"^3 outcomes were to be grouped by 2 seeds; give a divisor of their number$"):
+        outcomes([1.0, 2.0, 3.0], ["ok"] * 3).means(2)
