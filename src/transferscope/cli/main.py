@@ -9,8 +9,12 @@ from typing import Annotated
 
 import typer
 
-from transferscope.cli import report, run, status
+from transferscope.cli import compare, data, demo, report, run, status
+from transferscope.cli.lists import one_option_per_value
 from transferscope.errors import TransferscopeError
+
+LIST_OPTIONS = ("--labels", "--methods", "--fetch")
+"""Options that take several values, as in --labels 100 600."""
 
 app = typer.Typer(
     name="transferscope",
@@ -19,9 +23,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(compare.compare)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(report.report)
+app.command()(data.data)
+app.command()(demo.demo)
 
 
 def _show_version(wanted: bool) -> None:
@@ -44,7 +51,7 @@ def _options(
 def main() -> None:
     """The entry point: mistakes are one sentence and exit code 2; only what is a bug shows a traceback."""
     try:
-        app()
+        app(one_option_per_value(sys.argv[1:], LIST_OPTIONS))
     except TransferscopeError as error:
         typer.echo(f"transferscope: {error}", err=True)
         sys.exit(2)

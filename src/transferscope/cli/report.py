@@ -1,12 +1,14 @@
 """`transferscope report`: from a study to a page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from transferscope.errors import StoreError, unknown_name
-from transferscope.store import Store
+
+if TYPE_CHECKING:
+    from transferscope.store import Store
 
 
 def report(
@@ -17,9 +19,8 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The HTML file to write; NAME.html if not given.")] = None,
 ) -> None:
     """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
-    from transferscope.report import (
-        build_report,
-    )  # figures take a second to load, which other commands need not wait for
+    from transferscope.report import build_report
+    from transferscope.store import Store
 
     url, name = _located(study_or_store, study)
     with Store.open(url, create=False) as store:
@@ -39,7 +40,7 @@ def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:
     return address.store, study or address.name
 
 
-def _chosen(store: Store, name: str | None) -> str:
+def _chosen(store: "Store", name: str | None) -> str:
     names = [row.name for row in store.studies()]
     if name is not None:
         if name not in names:

@@ -1,0 +1,37 @@
+"""`transferscope compare`: write a study file for two data sets, run it and report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def compare(
+    source: Annotated[
+        str, typer.Argument(help="What to transfer from: a data set by name (see `transferscope data`).")
+    ],
+    target: Annotated[str, typer.Argument(help="The data set of interest, by name.")],
+    labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in --labels 100 600.")] = None,
+    methods: Annotated[list[str] | None, typer.Option(help="Methods, as in --methods fine-tune merlin. [all]")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps of every method.")] = 1500,
+    pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
+    network: Annotated[str | None, typer.Option(help="Backbone. [lenet for images, mlp for vectors]")] = None,
+    workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
+) -> None:
+    """Compare transfer methods with training from scratch: writes a study file, runs it, and writes the report.
+
+    Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
+    """
+    from transferscope.cli.run_and_report import run_and_report
+    from transferscope.compare import Budget, study_tables, write_study
+    from transferscope.methods import METHODS
+
+    budget = Budget(steps, pretraining_steps, network, workers=workers)
+    tables = study_tables(
+        [source], target, labels=labels or [], methods=methods or list(METHODS), seeds=seeds, budget=budget, folder=out
+    )
+    study = write_study(tables, out)
+    typer.echo(f"study:   {study}")
+    run_and_report(study)

@@ -1,0 +1,102 @@
+"""The Python door, end to end on small data in memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cases_of_methods import classification_task, regression_task
+
+from transferscope.compare import Budget, compare, matching_transforms, study_tables
+from transferscope.errors import DataError, SettingsError, UnknownNameError
+from transferscope.study.spec import parse_spec
+
+QUICK = Budget(steps=20, pretraining_steps=20, workers=0)
+
+
+def test_five_lines_are_enough(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    result = compare(
+        task.source, task.target, labels=[12], methods=["fine-tune", "merlin"], seeds=2, budget=QUICK, folder=tmp_path
+    )
+    table = result.table()
+    assert sorted(table["method"]) == ["fine-tune", "merlin", "scratch"]
+    assert (table["n_seeds"] == 2).all()
+    assert "from scratch" in str(result.verdict)
+    written = result.report(tmp_path / "page.html")
+    assert "fine-tune" in written.html.read_text().lower() or "Fine-tuning" in written.html.read_text()
+
+
+def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    source, target = task.source, task.target
+
+    def table(seeds: int) -> dict[tuple[str, int], float]:
+        result = compare(source, target, labels=[12], methods=["joint"], seeds=seeds, budget=QUICK, folder=tmp_path)
+        runs = result.summary.runs
+        return {(row.method, row.seed): row.value for row in runs.itertuples()}
+
+    first, second = table(1), table(2)
+    assert len(first) == 2
+    assert len(second) == 4
+    assert {key: second[key] for key in first} == first
+
+
+def test_regression(tmp_path: Path) -> None:
+    task = regression_task(n_target=40)
+    assert task.source is not None
+    result = compare(
+        task.source, task.target, labels=[20], methods=["linear-probe"], seeds=2, budget=QUICK, folder=tmp_path
+    )
+    assert len(result.table()) == 2
+    assert np.isfinite(result.table()["mean"]).all()
+
+
+def test_more_labels_than_there_are(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    with pytest.raises(DataError, match="99"):
+        compare(task.source, task.target, labels=[99], seeds=1, budget=QUICK, folder=tmp_path)
+
+
+def test_an_unknown_method(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="did you mean 'fine-tune'"):
+        compare("glyphs?n_train=50&n_test=10", "digits", methods=["finetune"], folder=tmp_path)
+
+
+def test_an_unknown_source(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'mnist'"):
+        compare("mnits", "digits", folder=tmp_path)
+
+
+def test_no_source(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^there is no source to transfer from; give at least one$"):
+        compare([], "digits", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "transforms"),
+    [
+        ([(1, 28, 28), (1, 28, 28)], [[], []]),
+        ([(1, 28, 28), (1, 8, 8)], [[], ["resize:28"]]),
+        ([(1, 8, 8), (1, 8, 8)], [["resize:16"], ["resize:16"]]),
+        ([(3, 32, 32), (1, 28, 28)], [["grey"], ["resize:32"]]),
+        ([(3, 32, 32), (3, 32, 32)], [[], []]),
+        ([(5,), (5,)], [[], []]),
+    ],
+)
+def test_images_are_brought_to_one_shape(shapes: list[tuple[int, ...]], transforms: list[list[str]]) -> None:
+    assert matching_transforms(shapes) == transforms
+
+
+def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
+    sources = ["glyphs?n_train=50&n_test=10", "glyphs?n_train=60&n_test=10"]
+    tables = study_tables(
+        sources, "digits", labels=[600, 100], methods=["fine-tune"], seeds=2, budget=Budget(), folder=tmp_path
+    )
+    spec = parse_spec(tables)
+    assert spec.name == "glyphs-glyphs-2-to-digits"
+    assert list(spec.sources) == ["glyphs", "glyphs-2"]
+    assert spec.target.sizes == (100, 600)
+    assert list(spec.methods) == ["scratch", "fine-tune"]
