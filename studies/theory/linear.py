@@ -30,6 +30,9 @@ from transferscope.theory.simulate.outcomes import Outcomes
 from transferscope.theory.simulate.seeds import generator
 
 SETTINGS = DescentSettings(tolerance=1e-5)
+SCRATCH = DescentSettings(tolerance=1e-5, movement=0.05)
+"""The limit from a vanishing start does not depend on the path."""
+
 RIDGES = (0.01, 0.1, 0.3, 1.0)
 
 
@@ -52,7 +55,7 @@ def scratch(profile: Profile) -> Agreement:
         )
         for n, sigma in itertools.product(_ratios(profile, both_sides=True), (0.2, 1.0))
     ]
-    return _agreement(cells, profile, lambda batch: from_scratch(batch, depth=2, settings=SETTINGS))
+    return _agreement(cells, profile, lambda batch: from_scratch(batch, depth=2, settings=SCRATCH))
 
 
 def linear_transfer(profile: Profile) -> Agreement:
@@ -145,7 +148,7 @@ def decide(n_seeds: int) -> Decision:
     problem = teachers_at_angle(d, theta=theta, sigma=1.0)
     batch = draw([problem] * n_seeds, [n] * n_seeds, range(n_seeds))
     tuned = fine_tuning(batch, perfectly_pretrained(batch, depth=3), settings=SETTINGS)
-    scratch_runs = from_scratch(batch, depth=3, settings=SETTINGS)
+    scratch_runs = from_scratch(batch, depth=3, settings=SCRATCH)
     gain = Outcomes(scratch_runs.risk - tuned.risk, tuned.status, tuned.steps).means(n_seeds)[0]
     corrected = float(fine_tuning_finite(theta, n, d, sigma=1.0, depth=3).transferability)
     return Decision(gain, corrected, float(printed_transferability(theta, n / d)))
@@ -174,9 +177,9 @@ def _estimates(
 
 
 def _ratios(profile: Profile, *, both_sides: bool) -> list[int]:
-    """Sample sizes n with n/d in [.1, .8], and in [1.3, 2] too: towards n = d the risk has heavy tails."""
-    below = np.linspace(0.1, 0.8, profile.n_sizes)
-    ratios = np.concatenate([below, np.linspace(1.3, 2.0, profile.n_sizes)]) if both_sides else below
+    """Sample sizes n with n/d in [.1, .65] and [1.5, 2.2]: near n = d risks have heavy tails and descent is slow."""
+    below = np.linspace(0.1, 0.65, profile.n_sizes)
+    ratios = np.concatenate([below, np.linspace(1.5, 2.2, profile.n_sizes)]) if both_sides else below
     return [round(ratio * profile.d) for ratio in ratios]
 
 
