@@ -1,12 +1,13 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from report.fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.errors import UnknownNameError
 from transferscope.records import Cost
-from transferscope.report.frames import cells_frame, read_study
+from transferscope.report.frames import RECORD_COLUMNS, cells_frame, read_study, records_frame
 from transferscope.report.metric import ACCURACY, SQUARED_ERROR
 from transferscope.report.results import Summary
 from transferscope.store import PlannedCell, StoredCell
@@ -49,6 +50,14 @@ def test_a_source_in_several_sizes_is_named_with_them() -> None:
 def test_a_study_that_is_not_there_is_said_to_be_unknown(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", small) as store, pytest.raises(UnknownNameError, match="did you mean 'usps'"):
         read_study(store, "usp")
+
+
+def test_a_value_that_is_not_finite_is_no_value() -> None:
+    cells = cells_frame([_cell("diverged", None)])
+    values = ["diverged", "mse", "target_test", None, float("inf"), float("nan"), "non_finite"]
+    frame = records_frame(pd.DataFrame([values], columns=RECORD_COLUMNS), cells)
+    assert frame["value"].isna().all()
+    assert frame["method"].tolist() == ["joint"]
 
 
 def _cell(key: str, n_source: int | None) -> StoredCell:

@@ -43,6 +43,12 @@ def test_without_a_baseline_the_champion_is_the_most_probable_best() -> None:
     assert champion([unknown, likely], "no baseline") is likely
 
 
+def test_a_variant_without_a_source_is_no_transfer() -> None:
+    without = candidate("merlin-target", 0.05, "positive", source=None)
+    assert outcome_of([baseline(), without, WORSE]) == "hurts"
+    assert champion([baseline(), without, WORSE], "hurts") is WORSE
+
+
 def test_a_baseline_alone_speaks_for_itself() -> None:
     alone = baseline()
     assert champion([alone], "nothing to compare") is alone

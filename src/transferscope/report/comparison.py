@@ -96,8 +96,8 @@ class Comparison:
 
     @property
     def transfers(self) -> bool:
-        """Whether this is a way to transfer, rather than the baseline."""
-        return self.call != "baseline"
+        """Whether this is a way to transfer, rather than the baseline or another way to do without a source."""
+        return self.call != "baseline" and self.source is not None
 
 
 def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Comparison, ...]:

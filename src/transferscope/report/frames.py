@@ -125,9 +125,10 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         cells: From `cells_frame`.
 
     Returns:
-        One row per record of a known cell.
+        One row per record of a known cell; values that are not finite are NaN.
     """
     frame = records[RECORD_COLUMNS].astype({"step": float, "value": float, "stderr": float})
+    frame["value"] = frame["value"].where(np.isfinite(frame["value"]))
     return frame.merge(cells[["key", "role", *LABELS]], on="key", how="inner")
 
 
