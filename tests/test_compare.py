@@ -35,7 +35,8 @@ def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
     def table(seeds: int) -> dict[tuple[str, int], float]:
         result = compare(source, target, labels=[12], methods=["joint"], seeds=seeds, budget=QUICK, folder=tmp_path)
         runs = result.summary.runs
-        return {(row.method, row.seed): row.value for row in runs.itertuples()}
+        columns = zip(runs["method"], runs["seed"], runs["value"], strict=True)
+        return {(str(method), int(seed)): float(value) for method, seed, value in columns}
 
     first, second = table(1), table(2)
     assert len(first) == 2

@@ -3,7 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -60,18 +60,25 @@ class StudyData:
         target: The target.
         sources: The sources that are data, by name.
         networks: Checksums of the sources that are networks, by name.
+        held_out: The further test sets of each source that has any, by name.
     """
 
     target: Dataset
     sources: Mapping[str, Dataset]
     networks: Mapping[str, str]
+    held_out: Mapping[str, Mapping[str, Dataset]] = field(default_factory=dict)
 
     @property
     def facts(self) -> DataFacts:
         """What cells depend on."""
-        data = {name: SourceFacts(source.fingerprint, len(source.train)) for name, source in self.sources.items()}
+        data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(checksum, None) for name, checksum in self.networks.items()}
         return DataFacts(self.target.fingerprint, len(self.target.train), {**data, **networks})
+
+    def _fingerprint(self, source: str) -> str:
+        """Of a source and, where it has any, of its further test sets."""
+        further = [f"{name} {data.test.fingerprint}" for name, data in self.held_out.get(source, {}).items()]
+        return " ".join([self.sources[source].fingerprint, *further])
 
     def as_json(self) -> dict[str, Any]:
         """What a reader wants to know of the data, as JSON values."""
@@ -98,7 +105,20 @@ def load_data(spec: StudySpec) -> StudyData:
     _check_sizes("[target]", spec.target.sizes, target)
     for name, source in sources.items():
         _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
-    return StudyData(target, sources, networks)
+    return StudyData(target, sources, networks, _held_out(spec, sources))
+
+
+def _held_out(spec: StudySpec, sources: Mapping[str, Dataset]) -> dict[str, dict[str, Dataset]]:
+    """The further test sets of each source that has any.
+
+    Raises:
+        DataError: One has other inputs or labels than its source.
+    """
+    found = {name: {key: _load(data) for key, data in spec.sources[name].held_out_data.items()} for name in sources}
+    for name, further in found.items():
+        for key, data in further.items():
+            replace(sources[name], name=f"{name} with held_out {key}", test=data.test)  # checks that they fit
+    return {name: further for name, further in found.items() if further}
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:

@@ -68,6 +68,8 @@ class SourceSettings:
         limit: As for the target.
         test_limit: As for the target.
         network: Path of a safetensors file with the weights of the study's network; None for data.
+        held_out: Further test sets with the source's labels, by name, as in { A = "half-images:cifar10?parts=A" };
+            the source head is measured on the test part of each, transformed and scaled like the source, after transfer.
 
     Raises:
         SettingsError: Not exactly one of `data` and `network` is given, or a network has data settings.
@@ -78,6 +80,7 @@ class SourceSettings:
     limit: int | None = None
     test_limit: int | None = None
     network: str | None = None
+    held_out: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check that it is one thing."""
@@ -85,8 +88,8 @@ class SourceSettings:
         if (self.data is None) == (self.network is None):
             seen = "both" if self.data is not None else "neither"
             raise SettingsError(f'gives {seen} of data and network; give exactly one, as in data = "mnist"')
-        if self.network is not None and (self.transforms or self.limit or self.test_limit):
-            raise SettingsError("is a network; transforms, limit and test_limit are for data")
+        if self.network is not None and (self.transforms or self.limit or self.test_limit or self.held_out):
+            raise SettingsError("is a network; transforms, limit, test_limit and held_out are for data")
 
     @property
     def as_data(self) -> DataSettings | None:
@@ -94,6 +97,11 @@ class SourceSettings:
         if self.data is None:
             return None
         return DataSettings(self.data, self.transforms, self.limit, self.test_limit)
+
+    @property
+    def held_out_data(self) -> dict[str, DataSettings]:
+        """The further test sets by name."""
+        return {name: DataSettings(data, self.transforms) for name, data in self.held_out.items()}
 
 
 @dataclass(frozen=True, slots=True)

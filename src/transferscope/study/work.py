@@ -1,5 +1,6 @@
 """Doing a cell: the one place where data, networks, methods and measures meet."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
@@ -57,7 +58,8 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
         method, options, tuning_cost, notes = tuned.method, tuned.options, tuned.cost, _tuning_notes(tuned)
     fitted = method.fit(task, network, options)
     test = measure_on(fitted.network, task.target, part="target_test")
-    records = (*fitted.history, *test.records, *_on_training_data(fitted, task), *_kept_after_transfer(fitted, task))
+    kept = _kept_after_transfer(fitted, task, _held_out(recipe))
+    records = (*fitted.history, *test.records, *_on_training_data(fitted, task), *kept)
     return Outcome(
         records,
         replace(fitted.cost, seconds=fitted.cost.seconds + tuning_cost.seconds),
@@ -77,12 +79,19 @@ def _on_training_data(fitted: Fitted, task: TransferTask) -> tuple[Record, ...]:
     return measure_on(fitted.network, replace(task.target, test=task.target.train), part="target_train").records
 
 
-def _kept_after_transfer(fitted: Fitted, task: TransferTask) -> tuple[Record, ...]:
-    """The source head on the transferred backbone: what is left of the source task."""
+def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[str, Dataset]) -> tuple[Record, ...]:
+    """The source head on the transferred backbone: what is left of the source task, and on which inputs."""
     if fitted.source_head is None or task.source is None:
         return ()
     reader = Network(fitted.network.features, fitted.source_head, fitted.network.n_features)
-    return measure_on(reader, task.source, part="source_test").records
+    parts = {"source_test": task.source}
+    parts |= {f"source_test/{name}": replace(task.source, test=data.test) for name, data in held_out.items()}
+    return tuple(record for part, data in parts.items() for record in measure_on(reader, data, part=part).records)
+
+
+def _held_out(recipe: MethodRecipe) -> dict[str, Dataset]:
+    further = {} if recipe.source is None else recipe.source.held_out_data
+    return {name: _load(data) for name, data in further.items()}
 
 
 def _task(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:

@@ -25,7 +25,7 @@ def test_every_transform_leaves_its_input_alone_and_repeats(name: str) -> None:
     again = apply_transforms(dataset, [spec(name)], seed=4)
     assert dataset.train.inputs.tobytes() + dataset.train.labels.tobytes() == before
     assert first.fingerprint == again.fingerprint
-    assert len(first.train) == len(dataset.train)
+    assert len(first.test) == len(dataset.test)
     assert first.train.inputs.dtype == np.uint8
     assert first.train.inputs.flags.c_contiguous
 

@@ -8,6 +8,7 @@ from transferscope.data.task import Dataset
 from transferscope.data.transforms.labels import label_noise, relabel
 from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, upside_down
 from transferscope.data.transforms.resize import resize
+from transferscope.data.transforms.rows import train_rows
 from transferscope.errors import SettingsError, unknown_name
 
 
@@ -37,6 +38,7 @@ TRANSFORMS: dict[str, Transform] = {
     "permuted": Transform(permuted, random=True),
     "relabel": Transform(relabel, "brightness"),
     "label-noise": Transform(label_noise, "0.2", random=True),
+    "train-rows": Transform(train_rows, "0-3"),
 }
 
 
