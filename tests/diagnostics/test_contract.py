@@ -17,6 +17,7 @@ SMALL: dict[str, dict[str, object]] = {
     "curvature-density": {"n_probes": 2, "steps": 10},
     "landscape": {"resolution": 4},
     "interpolation": {"resolution": 5},
+    "gradient-stability": {"steps": 5},
 }
 
 

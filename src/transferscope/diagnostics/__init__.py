@@ -1,6 +1,7 @@
 """Why did it transfer? Named estimates of a trained network, its starting point and data.
 
-    Curvature(k=5).measure(Subject(network, Examples(inputs, labels)))["hessian_eigenvalue/1"]
+    subject = Subject(network, Examples(inputs, labels))
+    Curvature(k=5).measure(subject)["hessian_eigenvalue/1"]
 
 Every diagnostic is a frozen dataclass whose fields are its settings; it works on any `nn.Module`, and leaves weights,
 gradients, modes and the global random state as they were. `DIAGNOSTICS` lists them by name.
@@ -16,9 +17,15 @@ from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
 from transferscope.diagnostics.feature_similarity import FeatureSimilarity
+from transferscope.diagnostics.features import features_of
+from transferscope.diagnostics.gradient_scaling import GradientScaling
+from transferscope.diagnostics.gradient_stability import GradientStability
 from transferscope.diagnostics.interpolation import Interpolation
+from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.landscape import Landscape
+from transferscope.diagnostics.maps import tsne_of_distances, tsne_of_features, weight_distances
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
+from transferscope.diagnostics.tangent_kernel import TangentKernel
 from transferscope.diagnostics.weights import Weights
 
 DIAGNOSTICS: dict[str, type[Diagnostic]] = {
@@ -30,12 +37,16 @@ DIAGNOSTICS: dict[str, type[Diagnostic]] = {
         CurvatureDensity,
         Landscape,
         Interpolation,
+        GradientStability,
+        GradientScaling,
         ClassSeparation,
         FeatureAlignment,
         FeatureRank,
         FeatureSimilarity,
         FeatureGap,
         DataComplexity,
+        KernelDistance,
+        TangentKernel,
     )
 }
 """Every diagnostic by its name."""
@@ -55,10 +66,18 @@ __all__ = [
     "FeatureRank",
     "FeatureSimilarity",
     "Findings",
+    "GradientScaling",
+    "GradientStability",
     "Interpolation",
+    "KernelDistance",
     "Landscape",
     "Loss",
     "Subject",
+    "TangentKernel",
     "Weights",
+    "features_of",
     "mean_loss",
+    "tsne_of_distances",
+    "tsne_of_features",
+    "weight_distances",
 ]

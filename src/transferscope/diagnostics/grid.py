@@ -62,8 +62,8 @@ def grid_losses(
     """Mean loss of every batch at every point of a grid, without gradients.
 
     A first layer that is linear in its weights answers with c-weighted sums of its responses to w and to the
-    directions, computed once per batch, and `fast_max_pool` takes the pooling; both give the same values up to rounding.
-    Use it inside `undisturbed(network)`.
+    directions, computed once per batch, and `fast_max_pool` takes the pooling; both give the same values up to
+    rounding. Use it inside `undisturbed(network)`.
 
     Args:
         grid: The points.
@@ -108,7 +108,7 @@ def _losses(
     if first is None or responses is None:
         return _each(lambda one, _: surface.value(one, batch), parameters, coordinates)
     flat = responses.flatten(1)
-    answers = torch.addmm(flat[0], coordinates, flat[1:]).unflatten(1, responses.shape[1:])
+    answers = torch.addmm(flat[0], coordinates, flat[1:]).reshape(len(coordinates), *responses.shape[1:])
 
     def loss(one: Mapping[str, Tensor], answer: Tensor) -> Tensor:
         with answering(first.module, lambda _: answer):

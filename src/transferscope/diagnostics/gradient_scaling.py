@@ -1,0 +1,186 @@
+"""How back-propagation scales gradients from layer to layer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import isfinite, sqrt
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.diagnostics.backpropagation import layer_gradients, weighted_layers
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.surface import loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate, Record
+
+
+@dataclass(frozen=True)
+class LayerScaling:
+    """Gradients with respect to the output z of one layer.
+
+    Attributes:
+        norms: ||dL_i/dz_i|| of every example, shape (N,).
+        singular_values: Root mean squares of the gradients along their principal directions in the space of the layer's
+            units (channels), from the largest down, shape (U,).
+        projections: ||W' u|| of the layer's weight on each of these unit directions u, divided by ||W||_F / sqrt(U),
+            shape
+            (U,): 1 on average over all directions, below 1 where the weight shrinks what is back-propagated.
+    """
+
+    norms: Float[np.ndarray, "N"]
+    singular_values: Float[np.ndarray, "U"]
+    projections: Float[np.ndarray, "U"]
+
+
+def weight_projections(weight: Float[Tensor, "U ..."], directions: Float[Tensor, "r U"]) -> Float[Tensor, "r"]:
+    """||W' u|| / (||W||_F / sqrt(U)) for unit directions u in the space of a layer's outputs.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", section 4 and Fig. 7 (c): gradients
+    pass a layer as W' dL/dz, so a weight that shrinks their leading directions keeps them small.
+
+    Args:
+        weight: W, rows are units (channels) of the output, shape (U, ...).
+        directions: u as rows, shape (r, U).
+
+    Returns:
+        Shape (r,); the mean square over an orthonormal basis is 1. NaN for a zero weight.
+    """
+    matrix = weight.flatten(1)
+    projections: Tensor = (directions @ matrix).norm(dim=1) / (matrix.norm() / sqrt(len(matrix)))
+    return projections
+
+
+@dataclass(frozen=True)
+class GradientScaling:
+    """Size of back-propagated gradients, their ratio from layer to layer, and how weights treat their main directions.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", section 4 and Fig. 7.
+
+    Attributes:
+        n_examples: Size of the sample: the first so many examples.
+        batch_size: Examples per pass.
+
+    Raises:
+        SettingsError: A number is below 1.
+    """
+
+    name: ClassVar[str] = "gradient-scaling"
+    limits: ClassVar[str] = (
+        "Normalisation layers and skip connections between two layers count towards the ratio of those layers, and "
+        "examples that are fitted perfectly have next to no gradient to scale."
+    )
+
+    n_examples: int = 1000
+    batch_size: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(self.n_examples, self.batch_size) < 1:
+            raise SettingsError(f"n_examples = {self.n_examples}, batch_size = {self.batch_size}; expected at least 1")
+
+    def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
+        """Gradients at every weighted layer, in the order of the forward pass."""
+        norms: dict[str, list[Tensor]] = {}
+        moments: dict[str, Tensor] = {}
+        with undisturbed(subject.network):
+            surface, modules = loss_surface(subject), weighted_layers(subject.network)
+            for batch in subject.examples.first(self.n_examples).batches(self.batch_size):
+                for name, gradient in layer_gradients(surface, batch).by_layer.items():
+                    norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).double().cpu())
+                    rows = _by_unit(gradient, modules[name])
+                    moments[name] = moments.get(name, 0.0) + rows.T @ rows
+        n = min(self.n_examples, len(subject.examples))
+        weights = {name: modules[name].get_parameter("weight").detach() for name in norms}
+        return {name: _scaling(torch.cat(norms[name]), moments[name] / n, weights[name]) for name in norms}
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records for each LAYER, and one for the network.
+
+        Means over examples of ||dL_i/dz_i|| ("gradient_norm/LAYER"); that mean at the layer before divided by the one
+        at this layer, which is what passing back through it does ("gradient_ratio/LAYER"); projection of the weight on
+        the leading direction of the gradients ("weight_projection/LAYER"); standard deviation over layers of the
+        logarithm (base 10) of the ratios, 0 when even ("gradient_ratio_spread"). Arrays: quantiles of the norms within
+        a layer (0 %, 1 %, ..., 100 %), and projections on all directions.
+        """
+        layers = self.layers(subject)
+        ratios = {name: _ratio(layers[before].norms, layers[name].norms) for before, name in pairwise(layers)}
+        estimates = {f"gradient_norm/{name}": _mean(layer.norms) for name, layer in layers.items()}
+        estimates |= {f"gradient_ratio/{name}": ratio for name, ratio in ratios.items()}
+        for name, layer in layers.items():
+            estimates[f"weight_projection/{name}"] = _single(float(layer.projections[0]), len(layer.norms))
+        estimates["gradient_ratio_spread"] = _spread([ratio.value for ratio in ratios.values()])
+        percent = np.linspace(0, 1, 101)
+        arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
+        arrays |= {f"weight_projections/{name}": layer.projections for name, layer in layers.items()}
+        return Findings(tuple(Record(n, e, subject.part, subject.step) for n, e in estimates.items()), arrays)
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times one batch."""
+        small = replace(self, n_examples=self.batch_size)
+        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
+        with undisturbed(subject.network):
+            memory = 3 * saved_bytes(loss_surface(subject), self.batch_size)
+        return CostEstimate(seconds_of(lambda: small.layers(subject)) * n_batches, memory, 1.0)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the spread implies."""
+        spread = next(record.estimate for record in records if record.name == "gradient_ratio_spread")
+        return (
+            f"From layer to layer back-propagation changes the size of gradients by factors that spread over "
+            f"{10**spread.value:.3g} times; a smaller spread than from scratch means that layers learn at a like pace."
+        )
+
+
+def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor, "m U"]:
+    """Gradients as rows over the units: the last axis of a linear layer, the channels of a convolution."""
+    units_last = gradient if isinstance(layer, nn.Linear) else gradient.movedim(1, -1)
+    rows: Tensor = units_last.flatten(0, -2).double()
+    return rows
+
+
+def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:
+    if not torch.isfinite(moment).all():
+        nan = np.full(len(moment), np.nan)
+        return LayerScaling(norms.numpy(), nan, nan)
+    values, vectors = torch.linalg.eigh(moment)
+    projections = weight_projections(weight.double(), vectors.T.flip(0))
+    return LayerScaling(norms.numpy(), values.flip(0).clamp_min(0).sqrt().cpu().numpy(), projections.cpu().numpy())
+
+
+def _mean(samples: Float[np.ndarray, "N"]) -> Estimate:
+    if not np.isfinite(samples).all():
+        return Estimate(float("nan"), None, len(samples), "non_finite")
+    stderr = float(samples.std(ddof=1) / np.sqrt(len(samples))) if len(samples) > 1 else None
+    return Estimate(float(samples.mean()), stderr, len(samples))
+
+
+def _ratio(upper: Float[np.ndarray, "N"], lower: Float[np.ndarray, "N"]) -> Estimate:
+    """Ratio of two means over the same examples, with the delta-method standard error."""
+    n = len(upper)
+    if not (np.isfinite(upper).all() and np.isfinite(lower).all()):
+        return Estimate(float("nan"), None, n, "non_finite")
+    if lower.mean() == 0:
+        return Estimate(float("nan"), None, n, "undefined")
+    ratio = upper.mean() / lower.mean()
+    stderr = float((upper - ratio * lower).std(ddof=1) / (np.sqrt(n) * lower.mean())) if n > 1 else None
+    return Estimate(float(ratio), stderr, n)
+
+
+def _spread(ratios: list[float]) -> Estimate:
+    if len(ratios) < 2:
+        return Estimate(float("nan"), None, len(ratios), "too_few")
+    if not all(isfinite(ratio) and ratio > 0 for ratio in ratios):
+        return Estimate(float("nan"), None, len(ratios), "undefined")
+    return Estimate(float(np.log10(ratios).std(ddof=1)), None, len(ratios))
+
+
+def _single(value: float, n: int) -> Estimate:
+    return Estimate(value, None, n) if isfinite(value) else Estimate(float("nan"), None, n, "undefined")

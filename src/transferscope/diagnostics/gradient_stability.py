@@ -1,0 +1,137 @@
+"""How far the loss changes along its gradient."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.grid import Grid, grid_losses
+from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.surface import loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate, Record
+
+
+@dataclass(frozen=True)
+class DescentCurves:
+    """Loss of each batch along the negative gradient g of the whole sample.
+
+    Attributes:
+        gradient_norm: ||g||.
+        gradient_steps: Losses at w - t scale g for t = 0..steps, shape (B, steps + 1).
+        fixed_steps: Losses at w - t scale g / ||g||, same shape; NaN when the gradient is zero.
+    """
+
+    gradient_norm: float
+    gradient_steps: Float[np.ndarray, "B T"]
+    fixed_steps: Float[np.ndarray, "B T"]
+
+
+@dataclass(frozen=True)
+class GradientStability:
+    """Largest change of the loss within so many steps along the gradient.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", Fig. 6 and 11, section A; two
+    protocols, with steps of the gradient's size and with steps of a fixed size. The gradient is taken once, at the
+    start of the line.
+
+    Attributes:
+        steps: Number of steps, at least 1.
+        scale: Length of a step: in units of the gradient, or in weight space; above 0. With the default, 100 steps add
+            up to one gradient, or to a distance of 1.
+        blocks: Submodules whose parameters move; () for the whole network.
+        n_examples: Size of the sample: the first so many examples.
+        batch_size: Examples per pass; the standard error is taken over batches.
+
+    Raises:
+        SettingsError: A number is out of range.
+    """
+
+    name: ClassVar[str] = "gradient-stability"
+    limits: ClassVar[str] = (
+        "It looks along one direction at one point of training, and compares networks only at the same loss and step."
+    )
+
+    steps: int = 100
+    scale: float = 0.01
+    blocks: tuple[str, ...] = ()
+    n_examples: int = 1000
+    batch_size: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(self.steps, self.n_examples, self.batch_size) < 1 or self.scale <= 0:
+            raise SettingsError(
+                f"steps = {self.steps}, scale = {self.scale}, n_examples = {self.n_examples}, batch_size = "
+                f"{self.batch_size}; expected numbers of at least 1 and a positive scale"
+            )
+
+    def curves(self, subject: Subject) -> DescentCurves:
+        """Losses along the negative gradient in both protocols."""
+        sample = replace(subject, examples=subject.examples.first(self.n_examples))
+        with undisturbed(subject.network):
+            surface = loss_surface(sample, self.blocks)
+            gradient = surface.gradient(surface.moved, batch_size=self.batch_size)
+            norm = float(gradient.norm())
+            lengths = self.scale * torch.arange(self.steps + 1, dtype=torch.float64)
+            units = torch.cat([lengths, lengths / norm if norm > 0 else lengths * torch.nan])
+            grid = Grid(surface, -gradient[None], units[:, None].to(gradient))
+            losses = grid_losses(grid, batch_size=self.batch_size)
+        return DescentCurves(norm, losses[:, : self.steps + 1], losses[:, self.steps + 1 :])
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "gradient_norm", "loss_variation_gradient_step" and "loss_variation_fixed_step".
+
+        The variation is max_t |L(w_t) - L(w)|, with the standard error over batches at that t; "undefined" for fixed
+        steps along a zero gradient. The arrays hold the mean curves.
+        """
+        curves = self.curves(subject)
+        n = min(self.n_examples, len(subject.examples))
+        finite = np.isfinite(curves.gradient_norm)
+        named = {
+            "gradient_norm": Estimate(curves.gradient_norm, None, n)
+            if finite
+            else Estimate(float("nan"), None, n, "non_finite"),
+            "loss_variation_gradient_step": self._variation(curves.gradient_steps, n),
+            "loss_variation_fixed_step": self._variation(curves.fixed_steps, n)
+            if curves.gradient_norm != 0
+            else Estimate(float("nan"), None, n, "undefined"),
+        }
+        shares = batch_shares(n, self.batch_size).numpy()
+        arrays = {
+            "descent_gradient_step": shares @ curves.gradient_steps,
+            "descent_fixed_step": shares @ curves.fixed_steps,
+        }
+        return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()), arrays)
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times one gradient and four losses on one batch."""
+        small = replace(self, steps=1, n_examples=self.batch_size)
+        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
+        seconds = seconds_of(lambda: small.curves(subject)) * n_batches * (2 * self.steps + 5) / 7
+        with undisturbed(subject.network):
+            memory = 2 * saved_bytes(loss_surface(subject, self.blocks), self.batch_size)
+        return CostEstimate(seconds, memory, 2 * self.steps + 5)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the variation implies."""
+        variation = next(r.estimate for r in records if r.name == "loss_variation_gradient_step")
+        return (
+            f"Within {self.steps} steps along the gradient the loss changes by up to {variation.value:.3g}; a smaller "
+            "change than from scratch, early in training, means that transfer began where steps are safer."
+        )
+
+    def _variation(self, losses: Float[np.ndarray, "B T"], n: int) -> Estimate:
+        changes = torch.from_numpy(losses - losses[:, :1])
+        shares = batch_shares(n, self.batch_size)
+        largest = int((shares @ changes).abs().nan_to_num(nan=torch.inf).argmax())
+        signed = mean_over_batches(changes[:, largest], shares, n)
+        return replace(signed, value=abs(signed.value))

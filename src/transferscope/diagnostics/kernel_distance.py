@@ -1,0 +1,116 @@
+"""What the infinite-width kernel says about the two tasks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.subject import Examples, Subject
+from transferscope.errors import DataError, SettingsError
+from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
+from transferscope.records import Record
+
+
+@dataclass(frozen=True)
+class KernelDistance:
+    """Task distance ||y_Q - y_{P->Q}|| and the leading terms of Theorems 1 and 2, from inputs and labels alone.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", section 6. Inputs are flattened and
+    scaled to unit norm; class c of C is coded e_c - 1/C, with classes matched by their index.
+
+    Attributes:
+        n_source: Source examples used: the first so many.
+        n_target: Target examples used.
+        ridge: Relative ridge on both Gram matrices.
+
+    Raises:
+        SettingsError: A number is out of range.
+    """
+
+    name: ClassVar[str] = "kernel-distance"
+    limits: ClassVar[str] = (
+        "It is about infinitely wide two-layer networks on raw inputs, so it knows nothing of the network at hand, and "
+        "pairs source and target classes by their index."
+    )
+
+    n_source: int = 2000
+    n_target: int = 1000
+    ridge: float = RIDGE
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(self.n_source, self.n_target) < 1 or self.ridge < 0:
+            raise SettingsError(
+                f"n_source = {self.n_source}, n_target = {self.n_target}, ridge = {self.ridge}; expected at least 1 "
+                "example each and a ridge of at least 0"
+            )
+
+    def transfer(self, subject: Subject) -> KernelTransfer:
+        """Everything the kernel says.
+
+        Raises:
+            DataError: There are no source examples, an input is zero, or source and target differ in width.
+        """
+        if subject.source is None:
+            raise DataError(f"{self.name} compares two tasks; give the subject source examples")
+        source, target = subject.source.first(self.n_source), subject.examples.first(self.n_target)
+        n_classes = _n_classes(source, target)
+        both = [kernel_examples(_inputs(part), _codes(part, n_classes)) for part in (source, target)]
+        return kernel_transfer(*both, ridge=self.ridge)
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "kernel_task_distance" (relative to ||y_Q||), "kernel_gradient_change" (relative to ||y_Q||^2).
+
+        And "kernel_deviation" and "kernel_deviation_scratch", the bounds on ||W(Q) - W(P)||_F and ||W(Q) - W(0)||_F.
+        """
+        transfer = self.transfer(subject)
+        size = float(np.linalg.norm(transfer.target.labels)) or 1.0
+        distance, change = transfer.task_distance, transfer.gradient_change
+        named = {
+            "kernel_task_distance": replace(distance, value=distance.value / size),
+            "kernel_gradient_change": replace(change, value=change.value / size**2),
+            "kernel_deviation": transfer.deviation_transfer,
+            "kernel_deviation_scratch": transfer.deviation_scratch,
+        }
+        return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()))
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Two Cholesky decompositions and three Gram matrices, at 10^10 operations per second."""
+        n_source = min(self.n_source, len(subject.source or ()))
+        n_target = min(self.n_target, len(subject.examples))
+        width = subject.examples.inputs[0].numel()
+        products = (n_source**2 + n_target**2 + n_source * n_target) * width * 2
+        factors = 2 * (n_source**3 + n_target**3) / 3
+        memory = 8 * 4 * (n_source**2 + n_target**2 + n_source * n_target)
+        return CostEstimate((products + factors) * 1e-10, memory, 0.0)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the distance implies."""
+        values = {record.name: record.estimate.value for record in records}
+        distance = values["kernel_task_distance"]
+        verdict = "helps" if distance < 1 else "misleads"
+        return (
+            f"What a wide network learns on the source leaves {distance:.0%} of the target labels unexplained (100 %: "
+            f"it knows nothing), so in this model pre-training {verdict}; fine-tuning moves the weights by at most "
+            f"{values['kernel_deviation']:.3g}, training from scratch by {values['kernel_deviation_scratch']:.3g}."
+        )
+
+
+def _inputs(examples: Examples) -> Float[np.ndarray, "N D"]:
+    rows: np.ndarray = examples.inputs.flatten(1).double().cpu().numpy()
+    return rows
+
+
+def _n_classes(*parts: Examples) -> int:
+    return max(1, *(0 if part.labels.is_floating_point() else int(part.labels.max()) + 1 for part in parts))
+
+
+def _codes(examples: Examples, n_classes: int) -> Float[np.ndarray, "N K"]:
+    if examples.labels.is_floating_point():
+        targets: np.ndarray = examples.labels.reshape(len(examples), -1).double().cpu().numpy()
+        return targets
+    codes: np.ndarray = np.eye(n_classes)[examples.labels.cpu().numpy()] - 1 / n_classes
+    return codes

@@ -1,0 +1,176 @@
+"""The empirical neural tangent kernel of a network."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import functional_call, grad, vmap
+
+from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.features import label_codes
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.surface import LossSurface, loss_surface
+from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate, Record
+
+
+def tangent_gram(surface: LossSurface, *, memory: int = 2**30, batch_size: int = 32) -> Float[np.ndarray, "N N"]:
+    """Empirical neural tangent kernel, averaged over outputs.
+
+        K_ij = (1/K) sum_k <df_k(x_i)/dw, df_k(x_j)/dw>
+
+    Jacobian rows of two chunks of examples are held at a time, for one output; rows of the second chunk are computed
+    anew for every first chunk when not all fit. Use it inside `undisturbed(network)`.
+
+    Args:
+        surface: Network, examples, and the parameters w that count.
+        memory: Bytes for the rows.
+        batch_size: Examples whose rows are computed in one call.
+
+    Returns:
+        K, shape (N, N), float64, symmetric.
+    """
+    n, point = len(surface.examples), surface.point
+    chunk = max(1, memory // (2 * point.numel() * point.element_size()))
+    chunks = [slice(start, min(start + chunk, n)) for start in range(0, n, chunk)]
+    n_outputs = _outputs(surface, surface.moved, surface.examples.inputs[:1]).shape[-1]
+    gram = torch.zeros(n, n, dtype=torch.float64)
+    for output in range(n_outputs):
+        for i, first in enumerate(chunks):
+            rows = _rows(surface, surface.examples.inputs[first], output, batch_size)
+            gram[first, first] += (rows @ rows.T).double().cpu()
+            for second in chunks[i + 1 :]:
+                others = _rows(surface, surface.examples.inputs[second], output, batch_size)
+                gram[first, second] += (rows @ others.T).double().cpu()
+    gram = gram.triu() + gram.triu(1).T
+    return (gram / n_outputs).numpy()
+
+
+def _outputs(surface: LossSurface, parameters: Mapping[str, Tensor], inputs: Float[Tensor, "n ..."]) -> Tensor:
+    outputs: Tensor = functional_call(surface.network, {**surface.fixed, **parameters}, (inputs,))
+    return outputs.flatten(1)
+
+
+def _rows(surface: LossSurface, inputs: Float[Tensor, "n ..."], output: int, batch_size: int) -> Float[Tensor, "n P"]:
+    """Gradient of one output for every input."""
+
+    def one(parameters: Mapping[str, Tensor], example: Tensor) -> Tensor:
+        return _outputs(surface, parameters, example[None])[0, output]
+
+    rows = inputs.new_empty(len(inputs), surface.layout.size)
+    gradients = vmap(grad(one), in_dims=(None, 0))
+    for start in range(0, len(inputs), batch_size):
+        parts: dict[str, Tensor] = gradients(dict(surface.moved), inputs[start : start + batch_size])
+        for name, part in parts.items():
+            rows[start : start + batch_size, surface.layout.slices[name]] = part.flatten(1)
+    return rows
+
+
+def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N N"]) -> float:
+    """Cosine between two centred Gram matrices, <HKH, HLH> / (||HKH|| ||HLH||) with H = I - 11'/N.
+
+    Source: Cortes, Mohri and Rostamizadeh, "Algorithms for Learning Kernels Based on Centered Alignment" (2012).
+
+    Args:
+        gram: K, symmetric.
+        other: L, symmetric.
+
+    Returns:
+        Between 0 and 1 for positive semi-definite matrices; NaN when one is constant or not finite.
+    """
+    centred = [k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean() for k in (gram, other)]
+    sizes = [float(np.linalg.norm(k)) for k in centred]
+    smallest = 1e-12 * max(float(np.abs(gram).max()), float(np.abs(other).max()))
+    if not min(sizes) > smallest:
+        return float("nan")
+    return float((centred[0] * centred[1]).sum() / (sizes[0] * sizes[1]))
+
+
+@dataclass(frozen=True)
+class TangentKernel:
+    """Empirical neural tangent kernel: how well it fits the labels, and how far it moved from the start.
+
+    Attributes:
+        n_examples: Examples used: the first so many.
+        blocks: Submodules whose parameters count; () for the whole network.
+        memory: Bytes for rows of the Jacobian.
+        batch_size: Examples whose gradients are computed in one call.
+
+    Raises:
+        SettingsError: A number is below 1.
+    """
+
+    name: ClassVar[str] = "tangent-kernel"
+    limits: ClassVar[str] = (
+        "It describes training with small steps around the present weights, and the average over outputs hides classes "
+        "that behave differently."
+    )
+
+    n_examples: int = 200
+    blocks: tuple[str, ...] = ()
+    memory: int = 2**30
+    batch_size: int = 32
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if min(self.n_examples, self.memory, self.batch_size) < 1:
+            raise SettingsError(
+                f"n_examples = {self.n_examples}, memory = {self.memory}, batch_size = {self.batch_size}; expected at "
+                "least 1"
+            )
+
+    def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
+        """The kernel between the first `n_examples` examples."""
+        sample = replace(subject, examples=subject.examples.first(self.n_examples))
+        with undisturbed(subject.network):
+            return tangent_gram(loss_surface(sample, self.blocks), memory=self.memory, batch_size=self.batch_size)
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "ntk_scale" (mean of the diagonal), "ntk_label_alignment" (with y y'), and "ntk_change".
+
+        "ntk_change" is 1 minus the alignment with the kernel of the start, if the subject has one.
+        """
+        gram = self.gram(subject)
+        codes = label_codes(subject.examples.first(self.n_examples))
+        values = {
+            "ntk_scale": float(gram.diagonal().mean()),
+            "ntk_label_alignment": kernel_alignment(gram, codes @ codes.T),
+        }
+        if subject.start is not None:
+            at_start = self.gram(replace(subject, network=subject.start))
+            values["ntk_change"] = 1 - kernel_alignment(gram, at_start)
+        estimates = {name: _estimate(value, len(gram)) for name, value in values.items()}
+        records = tuple(Record(name, e, subject.part, subject.step) for name, e in estimates.items())
+        return Findings(records, {"ntk": gram})
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Times the kernel of one batch."""
+        n = min(self.n_examples, len(subject.examples))
+        few = min(n, self.batch_size)
+        small = replace(self, n_examples=few)
+        with undisturbed(subject.network):
+            row_bytes = loss_surface(subject, self.blocks).point.nbytes
+        n_chunks = -(-n * 2 * row_bytes // self.memory)
+        n_networks = 1 if subject.start is None else 2
+        passes = n_networks * (n_chunks + 1) / 2
+        seconds = seconds_of(lambda: small.gram(subject)) * n / few * passes
+        return CostEstimate(seconds, min(self.memory, 2 * n * row_bytes) + 4 * 8 * n * n, passes)
+
+    def sentence(self, records: Sequence[Record]) -> str:
+        """What the alignment implies."""
+        values = {record.name: record.estimate.value for record in records}
+        moved = f" and has turned by {values['ntk_change']:.0%} since the start" if "ntk_change" in values else ""
+        return (
+            f"The tangent kernel agrees with the target labels at {values['ntk_label_alignment']:.2f} of 1{moved}; a "
+            "higher agreement at the start than from scratch means that gradient descent learns the target faster."
+        )
+
+
+def _estimate(value: float, n: int) -> Estimate:
+    return Estimate(value, None, n) if np.isfinite(value) else Estimate(float("nan"), None, n, "undefined")

@@ -1,0 +1,81 @@
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from diagnostics.subjects import cnn_subject, mlp_subject, vectors
+from transferscope.diagnostics.gradient_scaling import GradientScaling, weight_projections
+from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.weights import weight_matrices
+
+
+def _deep(activation: nn.Module) -> nn.Sequential:
+    torch.manual_seed(0)
+    layers = OrderedDict(a=nn.Linear(5, 6), act=activation, b=nn.Linear(6, 4), act2=nn.Tanh(), head=nn.Linear(4, 3))
+    return nn.Sequential(layers).double()
+
+
+@pytest.mark.parametrize("activation", [nn.Tanh(), nn.ReLU(), nn.ReLU(inplace=True)], ids=["tanh", "relu", "in place"])
+def test_ratios_agree_with_explicit_jacobians(activation: nn.Module) -> None:
+    network, examples = _deep(activation), vectors()
+    layers = GradientScaling(batch_size=7).layers(Subject(network, examples))
+    assert list(layers) == ["a", "b", "head"]
+
+    def head_loss(z: Tensor, label: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(z[None], label[None])
+
+    def from_a(z: Tensor) -> Tensor:
+        out: Tensor = network.b(torch.tanh(z) if isinstance(activation, nn.Tanh) else torch.relu(z))  # type: ignore[operator]
+        return out
+
+    def from_b(z: Tensor) -> Tensor:
+        out: Tensor = network.head(torch.tanh(z))  # type: ignore[operator]
+        return out
+
+    with torch.no_grad():
+        z_a = network[0](examples.inputs)
+        z_b = torch.stack([from_a(z) for z in z_a])
+        z_head = torch.stack([from_b(z) for z in z_b])
+    for i in range(len(examples)):
+        at_head = torch.func.grad(head_loss)(z_head[i], examples.labels[i])
+        at_b = torch.func.jacrev(from_b)(z_b[i]).T @ at_head
+        at_a = torch.func.jacrev(from_a)(z_a[i]).T @ at_b
+        for name, gradient in (("head", at_head), ("b", at_b), ("a", at_a)):
+            assert layers[name].norms[i] == pytest.approx(float(gradient.detach().norm()), rel=1e-10)
+    findings = GradientScaling(batch_size=7).measure(Subject(network, examples))
+    expected = layers["a"].norms.mean() / layers["b"].norms.mean()
+    assert findings["gradient_ratio/b"].value == pytest.approx(expected, rel=1e-12)
+    ratios = [findings[f"gradient_ratio/{name}"].value for name in ("b", "head")]
+    assert findings["gradient_ratio_spread"].value == pytest.approx(np.log10(ratios).std(ddof=1))
+
+
+def test_projections_by_hand() -> None:
+    weight = torch.tensor([[3.0, 0.0], [0.0, 4.0]])
+    found = weight_projections(weight, torch.eye(2))
+    torch.testing.assert_close(found, torch.tensor([3.0, 4.0]) / (5 / 2**0.5))
+
+
+def test_mean_square_projection_over_all_directions_is_one() -> None:
+    for name, layer in GradientScaling().layers(cnn_subject()).items():
+        assert np.mean(layer.projections**2) == pytest.approx(1.0), name
+        assert (np.diff(layer.singular_values) <= 1e-12).all()
+
+
+def test_singular_values_are_those_of_all_gradients_together() -> None:
+    subject = mlp_subject()
+    layer = GradientScaling(batch_size=7).layers(subject)["head"]
+    outputs = subject.network(subject.examples.inputs).detach()
+    probabilities = outputs.softmax(dim=1)
+    gradients = probabilities - nn.functional.one_hot(subject.examples.labels, 3)
+    expected = torch.linalg.svdvals(gradients) / len(gradients) ** 0.5
+    np.testing.assert_allclose(layer.singular_values, expected.numpy(), atol=1e-7)  # eigenvalues of the square
+    np.testing.assert_allclose(layer.norms, gradients.norm(dim=1).numpy(), rtol=1e-10)
+
+
+def test_one_layer_has_no_ratio() -> None:
+    network = nn.Linear(5, 3).double()
+    findings = GradientScaling().measure(Subject(network, vectors()))
+    assert findings["gradient_ratio_spread"].status == "too_few"
+    assert list(weight_matrices(network)) == ["weight"]
