@@ -36,7 +36,7 @@ def test_only_the_random_ones_read_the_seed(name: str) -> None:
     assert (one != other) == TRANSFORMS[name].random
 
 
-@pytest.mark.parametrize("name", set(TRANSFORMS) - {"label-noise"})
+@pytest.mark.parametrize("name", sorted(set(TRANSFORMS) - {"label-noise", "train-rows"}))
 def test_images_are_asked_for(name: str) -> None:
     data = LabelledSet(np.zeros((4, 5)), np.arange(4) % 2, ("a", "b"))
     with pytest.raises(DataError) as caught:
