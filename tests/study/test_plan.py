@@ -169,10 +169,10 @@ def digits(**changes: Any) -> dict[str, Any]:
 def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
     planned = plan_study(parse_spec(digits()))
     facts = planned.study.facts
-    target = facts["data"]["target"]
+    target = facts["target"]
     assert (target["n_train"], target["n_test"], target["n_outputs"]) == (1438, 359, 10)
     assert sum(target["class_counts"]["train"]) == 1438
-    assert facts["data"]["sources"]["flipped"]["n_train"] == 300
+    assert facts["sources"]["flipped"]["n_train"] == 300
     assert facts["leakage"]["flipped"]["n_test"] == 359
     assert {"torch", "numpy", "transferscope", "python"} <= set(facts["versions"])
     assert planned.arrays["target_test_labels"].shape == (359,)

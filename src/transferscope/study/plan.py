@@ -25,7 +25,7 @@ def plan_study(spec: StudySpec) -> StudyPlan:
     """
     data = load_data(spec)
     leakage = count_leakage(data)
-    facts = {"data": data.as_json(), "leakage": leakage, **surroundings()}
+    facts = {**data.as_json(), "leakage": leakage, **surroundings()}
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     return StudyPlan(study, tuple(plan_cells(spec, data.facts)), {"target_test_labels": data.target.test.labels})
