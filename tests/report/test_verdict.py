@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from report.comparisons import baseline, candidate
 from transferscope.report.advice import Progress
 from transferscope.report.comparison import Comparison
@@ -102,6 +104,21 @@ def test_several_sizes_with_different_outcomes_are_told_apart() -> None:
     assert verdict.sentences[-1].startswith(
         "About 23 seeds instead of 5 would probably decide the undecided comparison"
     )
+
+
+@pytest.mark.parametrize(
+    ("gain", "leaning"),
+    [
+        (0.1, ": it looks so, but 5 seeds cannot rule out chance among so many comparisons."),
+        (0.0, "."),
+    ],
+)
+def test_an_undecided_study_says_where_it_leans(gain: float, leaning: str) -> None:
+    verdict = _verdict(
+        *(baseline(n_target=n) for n in (50, 600)),
+        *(candidate("merlin", gain, "undecided", n_target=n) for n in (50, 600)),
+    )
+    assert verdict.headline == f"It is undecided whether transfer helps{leaning}"
 
 
 def test_an_incomplete_study_says_so_last() -> None:

@@ -102,6 +102,8 @@ def _headline(by_size: Mapping[int, Sequence[Comparison]], outcomes: Mapping[int
         return f"{capitalised('; '.join(parts))}."
     (outcome,) = sizes_of
     words = capitalised(_OUTCOME_WORDS[outcome])
+    if outcome == "undecided":
+        return f"{words}{_leaning([champion(group, outcome) for group in by_size.values()])}."
     if outcome not in ("helps", "hurts"):
         return f"{words}."
     first, last = (champion(by_size[size], outcome) for size in (min(by_size), max(by_size)))
@@ -112,6 +114,15 @@ def _headline(by_size: Mapping[int, Sequence[Comparison]], outcomes: Mapping[int
         f"{_gain(first, metric)} training from scratch with {counted(first.n_target, 'label')} "
         f"and {_gain(last, metric)} it with {last.n_target:,}."
     )
+
+
+def _leaning(leaders: Sequence[Comparison]) -> str:
+    """Where an undecided study leans: the best method's own interval lies above 0 at every number of labels."""
+    intervals = [leader.difference_interval for leader in leaders]
+    if not all(interval is not None and interval.low > 0 for interval in intervals):
+        return ""
+    n_seeds = min(len(leader.seeds) for leader in leaders)
+    return f": it looks so, but {counted(n_seeds, 'seed')} cannot rule out chance among so many comparisons"
 
 
 def _gain(c: Comparison, metric: Metric) -> str:

@@ -120,9 +120,11 @@ def _kept(c: Comparison, metric: Metric) -> Cell:
     if c.forgetting is None:
         return Cell(metric.shown(c.source_kept.mean))
     change = metric.shown_difference(-c.forgetting.mean)
-    return Cell(
-        metric.shown(c.source_kept.mean), f"{change} forgotten" if c.forgetting.mean > 0 else f"{change} gained"
-    )
+    unchanged = metric.shown_difference(0.0)
+    words = "unchanged" if change.lstrip("+−-") == unchanged.lstrip("+−-") else "forgotten"
+    if words == "forgotten" and c.forgetting.mean < 0:
+        words = "gained"
+    return Cell(metric.shown(c.source_kept.mean), words if words == "unchanged" else f"{change} {words}")
 
 
 def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:

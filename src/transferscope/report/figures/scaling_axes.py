@@ -1,0 +1,55 @@
+"""Panels with logarithmic axes, points and fitted lines: what all figures of scaling laws share."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from transferscope.report.figures.palette import Look, looks
+from transferscope.report.figures.style import QUIET, new_figure
+
+MOST_IN_A_ROW = 3
+LINE_POINTS = 120
+
+
+def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[Canvas, list[Axes]]:
+    """A canvas with `count` panels, at most three in a row; call it within `drawing`."""
+    columns = min(count, MOST_IN_A_ROW)
+    rows = -(-count // columns)
+    canvas = new_figure(max(4.6, width * columns), height * rows + 0.4)
+    grid = canvas.subplots(rows, columns, squeeze=False)
+    for spare in grid.flat[count:]:
+        spare.set_visible(False)
+    return canvas, list(grid.flat[:count])
+
+
+def log_axes(axes: Axes, *, x_title: str, y_title: str) -> None:
+    """Both axes logarithmic, with plain numbers where a decade is not crossed."""
+    axes.set(xscale="log", yscale="log", xlabel=x_title, ylabel=y_title)
+    low, high = axes.get_ylim()
+    if high < 8 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=np.arange(1, 10, 0.5 if high < 2 * low else 1.0).tolist()))
+        if high < 1.3 * low:
+            axes.set_yscale("linear")
+        else:
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def line_sizes(low: float, high: float) -> Float[np.ndarray, " t"]:
+    """Sizes along which a law is drawn."""
+    return np.geomspace(low, high, LINE_POINTS)
+
+
+def series_looks(names: Sequence[str]) -> dict[str, Look]:
+    """A colour and a mark for each series."""
+    return looks(list(names), None)
+
+
+def mark_extrapolated(axes: Axes, start: float, end: float) -> None:
+    """Shade sizes beyond those measured."""
+    axes.axvspan(start, end, color=QUIET, alpha=0.12, linewidth=0)
+    axes.axvline(start, color=QUIET, linewidth=0.8, linestyle=":")

@@ -1,0 +1,135 @@
+"""The report on a table of errors: one HTML page with its figures inside."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from transferscope.errors import StoreError
+from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
+from transferscope.report.figures.scaling_backtest import draw_backtests
+from transferscope.report.figures.scaling_curves import draw_curves
+from transferscope.report.figures.scaling_parameters import draw_parameters
+from transferscope.report.figures.scaling_surface import draw_surface
+from transferscope.report.figures.style import inline_svg
+from transferscope.report.html import typeset
+from transferscope.scaling.analysis import Analysis, CurveAnalysis
+from transferscope.scaling.words import (
+    CURVE_HEADINGS,
+    curve_row,
+    gain_in_words,
+    identifiability,
+    surface_in_words,
+    verdict,
+)
+
+
+def write_scaling_page(analysis: Analysis, out: Path, *, title: str) -> Path:
+    """Write the report on an analysis.
+
+    Args:
+        analysis: What was found.
+        out: The HTML file; one that exists is replaced.
+        title: Its heading, such as the name of the table.
+
+    Returns:
+        `out`.
+
+    Raises:
+        StoreError: The file cannot be written.
+    """
+    return write_page(scaling_sections(analysis), out, title=title, lead=verdict(analysis))
+
+
+def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str) -> Path:
+    """Write sections as one HTML page that loads nothing.
+
+    Raises:
+        StoreError: The file cannot be written.
+    """
+    environment = Environment(
+        loader=PackageLoader("transferscope.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["typeset"] = typeset
+    environment.globals["svg"] = _svg
+    page = environment.get_template("scaling.html.j2").render(
+        title=title, lead=lead, sections=sections, version=version("transferscope")
+    )
+    try:
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"
+        ) from error
+    return out
+
+
+def scaling_sections(analysis: Analysis) -> list[Section]:
+    """The parts of the report in the order of reading; parts without content are left out."""
+    sections = [
+        Section("Curves", "curves", _present(_table(analysis), draw_curves(analysis))),
+        Section("Back-test", "back-test", _present(draw_backtests(analysis))),
+        Section("Variants", "variants", _variants(analysis)),
+        Section("Both sizes", "surface", _surfaces(analysis)),
+        Section("What the data determine", "identifiability", _identifiability(analysis)),
+        Section("How it was done", "method", _method(analysis)),
+    ]
+    return [section for section in sections if section.blocks]
+
+
+def _present(*blocks: Block | None) -> tuple[Block, ...]:
+    return tuple(block for block in blocks if block is not None)
+
+
+def _table(analysis: Analysis) -> Table:
+    columns = tuple(Column(title, numeric=title not in ("curve", "status")) for title in CURVE_HEADINGS)
+    rows = tuple(tuple(Cell(text) for text in curve_row(curve)) for curve in analysis.curves)
+    return Table(
+        columns,
+        rows,
+        caption="Every curve: its own fit of D n^-alpha + C, and the forecast at four times its largest size",
+    )
+
+
+def _variants(analysis: Analysis) -> tuple[Block, ...]:
+    gains = tuple(Text(gain_in_words(gain)) for gain in analysis.gains)
+    common = analysis.common
+    if common is None:
+        return _present(*gains, draw_parameters(analysis))
+    note = (
+        f"The common-D procedure of the Syn2Real paper gives D = {common.D:.3g} ({common.status}). It depends on its start "
+        "and is no estimate; the intervals above do not use it."
+    )
+    return _present(draw_parameters(analysis), *gains, Text(note, tone="note"))
+
+
+def _surfaces(analysis: Analysis) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    for place, one in enumerate(analysis.surfaces):
+        blocks += [Text(sentence) for sentence in surface_in_words(one)]
+        blocks.append(draw_surface(one.surface, name=f"scaling-surface-{place}"))
+    return tuple(blocks)
+
+
+def _identifiability(analysis: Analysis) -> tuple[Block, ...]:
+    texts = [Text(f"{curve.name}: {sentence}") for curve in analysis.curves for sentence in identifiability(curve.fit)]
+    texts += [Text(f"{curve.name}: {curve.message}.") for curve in analysis.curves if curve.message]
+    return tuple(texts + [Text(note, tone="note") for note in analysis.notes])
+
+
+def _method(analysis: Analysis) -> tuple[Block, ...]:
+    def card(curve: CurveAnalysis) -> tuple[Cell, ...]:
+        return (Cell(curve.name), *(Cell(text) for text in curve.fit.card().values()))
+
+    names = tuple(Column(name, numeric=False) for name in ("curve", *analysis.curves[0].fit.card()))
+    return (Table(names, tuple(card(curve) for curve in analysis.curves), caption="Fit cards"),)
+
+
+def _svg(figure: Figure) -> Markup:
+    return Markup(inline_svg(figure.svg, figure.name, width=figure.canvas.get_figwidth()))
