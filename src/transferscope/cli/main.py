@@ -31,7 +31,7 @@ app.command()(data.data)
 app.command()(demo.demo)
 
 
-def _show_version(wanted: bool) -> None:
+def _show_version(wanted: bool | None) -> None:
     if wanted:
         from importlib.metadata import version
 
@@ -42,8 +42,9 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
+        bool | None,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
+    ] = None,
 ) -> None:
     """What holds for every command."""
 
