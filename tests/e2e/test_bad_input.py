@@ -83,7 +83,7 @@ def call(*arguments: object, monkeypatch: pytest.MonkeyPatch) -> int:
     return code if isinstance(code, int) else 0
 
 
-WRONG = {
+WRONG: dict[str, tuple[dict[str, object], str]] = {
     "an unknown method": ({"method": "finetune"}, "unknown method 'finetune': did you mean 'fine-tune'"),
     "an unknown network": ({"network": "lenett"}, "unknown network 'lenett': did you mean 'lenet'"),
     "an unknown data set": ({"target": "mnits"}, "unknown data set 'mnits': did you mean 'mnist'"),

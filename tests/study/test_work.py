@@ -1,0 +1,104 @@
+"""Real cells, on small data: what one leaves behind."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transferscope.records import Record
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.context import WorkContext
+from transferscope.study.plan import plan_study
+from transferscope.study.spec import parse_spec
+from transferscope.study.work import work
+
+
+def tables(folder: Path, **changes: Any) -> dict[str, Any]:
+    generator = np.random.default_rng(0)
+    for name in ("source", "target"):
+        x, y = generator.normal(size=(60, 4)), np.arange(60) % 3
+        x[:, 0] += 3 * y
+        np.savez(folder / f"{name}.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    study = {
+        "name": "small",
+        "seeds": 1,
+        "target": {"data": f"npz:{folder}/target.npz", "sizes": [12]},
+        "sources": {"source": {"data": f"npz:{folder}/source.npz", "held_out": {"same": f"npz:{folder}/source.npz"}}},
+        "network": {"name": "mlp", "widths": [8]},
+        "pretraining": {"steps": 60, "lr": 0.1},
+        "training": {"steps": 10},
+        "methods": {"scratch": {}, "linear-probe": {}, "joint": {}},
+    }
+    return {**study, **changes}
+
+
+def run(study: Mapping[str, Any], folder: Path) -> dict[str, tuple[PlannedCell, Outcome]]:
+    plan = plan_study(parse_spec(study))
+    context = WorkContext(folder, device="cpu")
+    return {str(cell.labels["method"]): (cell, work(cell, context)) for cell in plan.cells}
+
+
+def final(outcome: Outcome) -> dict[tuple[str, str], float]:
+    return {(r.name, r.part): r.estimate.value for r in outcome.records if r.step is None}
+
+
+def test_a_study_cell_by_cell(tmp_path: Path) -> None:
+    done = run(tables(tmp_path), tmp_path)
+    assert set(done) == {"pretrain", "scratch", "linear-probe", "joint"}
+    for name in ("scratch", "linear-probe", "joint"):
+        _, outcome = done[name]
+        assert {("accuracy", "target_test"), ("loss", "target_test"), ("accuracy", "target_train")} <= set(
+            final(outcome)
+        )
+        assert outcome.arrays["predictions"].shape == (20,)
+        assert outcome.arrays["predictions"].dtype == np.int32
+        assert outcome.notes["budget"] == {"steps": 10, "batch_size": 64}
+    assert ("accuracy", "source_test") not in final(done["scratch"][1])
+
+
+def test_a_frozen_network_keeps_what_pretraining_learnt(tmp_path: Path) -> None:
+    done = run(tables(tmp_path), tmp_path)
+    before, after = final(done["pretrain"][1]), final(done["linear-probe"][1])
+    assert after["accuracy", "source_test"] == before["accuracy", "source_test"] > 0.8
+    assert after["accuracy", "source_test/same"] == before["accuracy", "source_test"]
+
+
+def test_the_accuracy_on_record_is_that_of_the_predictions(tmp_path: Path) -> None:
+    plan = plan_study(parse_spec(tables(tmp_path)))
+    _, outcome = run(tables(tmp_path), tmp_path)["joint"]
+    labels = plan.arrays["target_test_labels"]
+    assert final(outcome)["accuracy", "target_test"] == np.mean(outcome.arrays["predictions"] == labels)
+
+
+def test_a_cell_done_twice_has_one_answer_and_leaves_no_checkpoint(tmp_path: Path) -> None:
+    def records(which: str) -> tuple[Record, ...]:
+        return run(tables(tmp_path), tmp_path)[which][1].records
+
+    assert records("joint") == records("joint")
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_tuning_is_noted_with_every_trial(tmp_path: Path) -> None:
+    grid = {"scratch": {"lr": [1e-6, 0.1]}, "joint": {"alpha": [0.2, 0.8]}}
+    study = tables(tmp_path, tuning={"trials": 2, "folds": 2, "grid": grid}, methods={"scratch": {}, "joint": {}})
+    done = run(study, tmp_path)
+    for name in ("scratch", "joint"):
+        notes = done[name][1].notes
+        assert len(notes["trials"]) == 2
+        assert notes["chosen"] == notes["trials"][0]["settings"]
+
+
+def test_a_network_file_as_source(tmp_path: Path) -> None:
+    cell, _ = run(tables(tmp_path), tmp_path)["pretrain"]
+    sources = {"mine": {"network": str(tmp_path / f"{cell.key}.safetensors")}}
+    done = run(tables(tmp_path, sources=sources, methods={"linear-probe": {}, "fine-tune": {}}), tmp_path)
+    assert set(done) == {"linear-probe", "fine-tune"}
+    assert done["linear-probe"][0].labels["source"] == "mine"
+
+
+def test_an_unknown_role_is_refused(tmp_path: Path) -> None:
+    cell = PlannedCell("key", "theory", {}, {})
+    with pytest.raises(ValueError, match=r"^a cell has the role 'theory'; expected one of pretrain, method$"):
+        work(cell, WorkContext(tmp_path))
