@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from transferscope.cli import compare, data, demo, report, run, status
+from transferscope.cli import compare, data, demo, report, run, status, theory
 from transferscope.cli.lists import one_option_per_value
 from transferscope.errors import TransferscopeError
 
@@ -29,6 +29,7 @@ app.command()(status.status)
 app.command()(report.report)
 app.command()(data.data)
 app.command()(demo.demo)
+app.command()(theory.theory)
 
 
 def _show_version(wanted: bool | None) -> None:

@@ -62,7 +62,8 @@ class DigitTable:
 
     def simulate(self, point: Point) -> Estimate:
         """Fine-tune on every pair, and correlate."""
-        return _table(self, int(point.x)).r_squared[point.series][0]
+        found = _table(self, int(point.x)).r_squared
+        return next(estimates[0] for name, estimates in found.items() if name.startswith(point.series))
 
 
 @lru_cache(maxsize=len(_SIZES))
@@ -75,7 +76,7 @@ def _table(figure: DigitTable, n: int) -> BoundTable:
         sizes=(n,),
         m=figure.m,
         pretraining_steps=figure.pretraining_steps,
-        constant=figure.constant,
+        constants=(figure.constant,),
     )
     data = load("mnist")
     return bound_table(_digits(data.train), _digits(data.test), settings)

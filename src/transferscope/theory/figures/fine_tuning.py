@@ -56,8 +56,9 @@ class FineTuningDiagram:
         ours, printed = self._gain(theta, gamma[:, None]), printed_transferability(theta, gamma[:, None])
         differ = np.where(np.sign(ours) == np.sign(printed), 0.0, np.sign(ours))
         curves = []
+        sizes = np.arange(1, 2 * self.d + 1, dtype=np.float64)
         for name, angle in ANGLES.items():
-            curves.append(Curve("slices", name, gamma, self._gain(angle, gamma)))
+            curves.append(Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
             curves.append(Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
         setting = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
         axes = ("θ (radians)", "γ = n/d")
@@ -73,7 +74,7 @@ class FineTuningDiagram:
     def points(self) -> tuple[Point, ...]:
         """Three slices, away from gamma = 1."""
         return tuple(
-            Point("slices", name, n / self.d, self._expected(angle, n), {"theta": angle, "n": n})
+            Point("slices", name, n / self.d, float(self._gain_finite(angle, float(n))), {"theta": angle, "n": n})
             for name, angle in ANGLES.items()
             for n in (round(gamma * self.d) for gamma in GAMMAS)
         )
@@ -88,9 +89,9 @@ class FineTuningDiagram:
         result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
         return result.transferability
 
-    def _expected(self, angle: float, n: int) -> float:
-        result = fine_tuning_finite(angle, n, self.d, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
-        return float(result.transferability)
+    def _gain_finite(self, theta: float, n: float | np.ndarray) -> np.ndarray:
+        result = fine_tuning_finite(theta, n, self.d, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
+        return result.transferability
 
 
 @dataclass(frozen=True)

@@ -71,20 +71,18 @@ class LinearTransferDiagram:
         """The sign diagram of eq. 13 and its slices."""
         gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
         values = linear_transferability(theta, gamma[:, None], sigma=self.sigma)
-        curves = [
-            Curve("slices", name, gamma, linear_transferability(angle, gamma, sigma=self.sigma))
-            for name, angle in ANGLES.items()
-        ]
+        sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
+        curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
         panels = (
             Panel("diagram", f"Transferability, σ = {self.sigma:g}", "θ (radians)", "γ = n/d"),
-            Panel("slices", f"Slices; points: d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
+            Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
         )
         return Theory(panels, tuple(curves), (Diagram("diagram", theta, gamma, values),))
 
     def points(self) -> tuple[Point, ...]:
         """Three slices, away from gamma = 1."""
         return tuple(
-            Point("slices", name, n / self.d, self._expected(angle, n), {"theta": angle, "n": n})
+            Point("slices", name, n / self.d, float(self._gain(angle, float(n))), {"theta": angle, "n": n})
             for name, angle in ANGLES.items()
             for n in (round(gamma * self.d) for gamma in GAMMAS)
         )
@@ -94,8 +92,8 @@ class LinearTransferDiagram:
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
         return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
 
-    def _expected(self, angle: float, n: int) -> float:
-        return float(linear_transferability_finite(angle, n, self.d, sigma=self.sigma))
+    def _gain(self, angle: float, n: float | np.ndarray) -> np.ndarray:
+        return linear_transferability_finite(angle, n, self.d, sigma=self.sigma)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _TEACHER = 600
 """Random stream of teachers."""
 
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
-_DRAWS = 20
+_DRAWS = 10
 
 
 @dataclass(frozen=True)

@@ -121,24 +121,22 @@ class DepthFigure:
     def theory(self) -> Theory:
         """Risk against the multiple for every depth."""
         alpha = np.linspace(0.2, 4, 77)
-        curves = tuple(
-            Curve("risk", _layers(depth), alpha, np.array([self._expected(a, depth) for a in alpha]))
-            for depth in (*DEPTHS, math.inf)
-        )
+        curves = tuple(Curve("risk", _layers(depth), alpha, self._risk(alpha, depth)) for depth in (*DEPTHS, math.inf))
         title = f"target = α source + noise of norm {self.noise:g}; n = {self._n}, d = {self.d}"
         return Theory((Panel("risk", title, "scale α", "risk after fine-tuning"),), curves)
 
     def points(self) -> tuple[Point, ...]:
         """Four multiples for each depth."""
         return tuple(
-            Point("risk", _layers(depth), alpha, self._expected(alpha, depth), {"depth": depth})
+            Point("risk", _layers(depth), alpha, float(self._risk(alpha, depth)), {"depth": depth})
             for depth in DEPTHS
             for alpha in (0.5, 1.0, 2.0, 3.5)
         )
 
     def simulate(self, point: Point) -> Estimate:
         """Train all layers from the source."""
-        pair = teachers_at_angle(self.d, theta=self._angle(point.x), target_norm=self._norm(point.x))
+        theta, norm = math.atan2(self.noise, point.x), math.hypot(self.noise, point.x)
+        pair = teachers_at_angle(self.d, theta=theta, target_norm=norm)
         depth = int(point.parameters["depth"])
         return fine_tuned(pair, self._n, point, n_seeds=self.seeds, depth=depth)
 
@@ -146,15 +144,10 @@ class DepthFigure:
     def _n(self) -> int:
         return round(self.d / 10)
 
-    def _norm(self, alpha: float) -> float:
-        return math.hypot(alpha, self.noise)  # the noise is orthogonal to the source in high dimension
-
-    def _angle(self, alpha: float) -> float:
-        return math.atan2(self.noise, alpha)
-
-    def _expected(self, alpha: float, depth: float) -> float:
-        theta, norm = self._angle(alpha), self._norm(alpha)
-        return float(fine_tuning_finite(theta, self._n, self.d, sigma=0.0, target_norm=norm, depth=depth).risk)
+    def _risk(self, alpha: float | np.ndarray, depth: float) -> np.ndarray:
+        """The noise is orthogonal to the source, as it is in high dimension."""
+        theta, norm = np.arctan2(self.noise, alpha), np.hypot(self.noise, alpha)
+        return fine_tuning_finite(theta, self._n, self.d, sigma=0.0, target_norm=norm, depth=depth).risk
 
 
 @dataclass(frozen=True)
@@ -183,8 +176,7 @@ class ScaleFigure:
         """Risk against the factor, for either teacher."""
         factors = np.linspace(0.25, 4, 76)
         curves = tuple(
-            Curve("risk", series, factors, np.array([self._expected(series, x) for x in factors]))
-            for series in ("target scaled", "source scaled")
+            Curve("risk", series, factors, self._risk(series, factors)) for series in ("target scaled", "source scaled")
         )
         title = f"{self.depth} layers, n = {self._n}, d = {self.d}"
         return Theory((Panel("risk", title, "scaling factor", "risk after fine-tuning"),), curves)
@@ -192,14 +184,14 @@ class ScaleFigure:
     def points(self) -> tuple[Point, ...]:
         """Four factors for either teacher."""
         return tuple(
-            Point("risk", series, factor, self._expected(series, factor))
+            Point("risk", series, factor, float(self._risk(series, factor)))
             for series in ("target scaled", "source scaled")
             for factor in (0.5, 1.0, 2.0, 3.5)
         )
 
     def simulate(self, point: Point) -> Estimate:
         """Train all layers from the source."""
-        source, target = self._norms(point.series, point.x)
+        source, target = (point.x, 1.0) if point.series == "source scaled" else (1.0, point.x)
         pair = teachers_at_angle(self.d, theta=self._theta, source_norm=source, target_norm=target)
         return fine_tuned(pair, self._n, point, n_seeds=self.seeds, depth=self.depth)
 
@@ -211,13 +203,12 @@ class ScaleFigure:
     def _theta(self) -> float:
         return 2 * math.asin(self.apart / 2)
 
-    def _norms(self, series: str, factor: float) -> tuple[float, float]:
-        return (factor, 1.0) if series == "source scaled" else (1.0, factor)
+    def _risk(self, series: str, factor: float | np.ndarray) -> np.ndarray:
+        norms = {_SCALED[series]: factor}
+        return fine_tuning_finite(self._theta, self._n, self.d, sigma=0.0, depth=self.depth, **norms).risk
 
-    def _expected(self, series: str, factor: float) -> float:
-        source, target = self._norms(series, factor)
-        norms = {"source_norm": source, "target_norm": target}
-        return float(fine_tuning_finite(self._theta, self._n, self.d, sigma=0.0, depth=self.depth, **norms).risk)
+
+_SCALED = {"target scaled": "target_norm", "source scaled": "source_norm"}
 
 
 @dataclass(frozen=True)
