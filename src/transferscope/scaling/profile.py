@@ -90,7 +90,9 @@ def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level
     stops_at_zero = parameter.low == 0 and parameter.scale == "linear" and trace.values[first] <= 0
     open_below = (first == 0 or bool(trace.at_edge[first])) and not stops_at_zero
     open_above = last == len(trace.values) - 1 or bool(trace.at_edge[last])
-    return ProfileSet(trace.crossing(first, -1, allowed), trace.crossing(last, 1, allowed), open_below, open_above, level)
+    return ProfileSet(
+        trace.crossing(first, -1, allowed), trace.crossing(last, 1, allowed), open_below, open_above, level
+    )
 
 
 @dataclass(frozen=True)

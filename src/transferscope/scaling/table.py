@@ -135,9 +135,7 @@ def _numeric(column: pd.Series) -> pd.Series:
 def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     if not columns.by:
         return {EVERYTHING: frame}
-    parts = {
-        ", ".join(map(str, key)): rows for key, rows in frame.groupby(list(columns.by), sort=False, dropna=False)
-    }
+    parts = {", ".join(map(str, key)): rows for key, rows in frame.groupby(list(columns.by), sort=False, dropna=False)}
     if len(parts) > MOST_GROUPS:
         raise DataError(
             f"the columns {', '.join(columns.by)} divide the table into {len(parts)} curves, more than {MOST_GROUPS}; "

@@ -79,7 +79,9 @@ def best_split(surface: Surface, costs: Costs, budget: float) -> Split:
         SettingsError: A cost is 0, or the budget does not pay for the smallest measured run.
     """
     if costs.per_pretrain <= 0 or costs.per_label <= 0:
-        raise SettingsError("a budget was to be split, which takes a cost above 0 per pre-training example and per label")
+        raise SettingsError(
+            "a budget was to be split, which takes a cost above 0 per pre-training example and per label"
+        )
     smallest_n, smallest_s = _smallest(surface)
     spare = budget - costs.of(smallest_n, smallest_s)
     if spare < 0:
@@ -88,7 +90,9 @@ def best_split(surface: Surface, costs: Costs, budget: float) -> Split:
             f"{costs.of(smallest_n, smallest_s):g}; give a larger one"
         )
     share = np.linspace(0, 1, SHARES)
-    sizes = np.stack([smallest_n + share * spare / costs.per_pretrain, smallest_s + (1 - share) * spare / costs.per_label])
+    sizes = np.stack(
+        [smallest_n + share * spare / costs.per_pretrain, smallest_s + (1 - share) * spare / costs.per_label]
+    )
     return _plan(surface, costs, sizes.T)
 
 

@@ -54,9 +54,7 @@ class Decision:
     rate: Interval
 
 
-def decide(
-    posterior: PowerPosterior, *, target_error: float, least_error: float, largest_size: float
-) -> Decision:
+def decide(posterior: PowerPosterior, *, target_error: float, least_error: float, largest_size: float) -> Decision:
     """Read a decision off the posterior of the power law with a floor.
 
     Args:

@@ -11,9 +11,7 @@ LITTLE = 0.02
 """Below this share of the variance, a run tells next to nothing."""
 
 
-def paragraph(
-    decision: Decision | None, forecast: Extrapolation, run: NextRun | None, data: Observations
-) -> str:
+def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun | None, data: Observations) -> str:
     """The advice in words.
 
     Args:
@@ -30,7 +28,9 @@ def paragraph(
         sentences.append(_verdict(decision))
         if decision.scenario not in ("reached", "c"):
             sentences.append(_needed(decision.size_needed))
-        sentences.append(f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}.")
+        sentences.append(
+            f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}."
+        )
     if run is not None and decision is not None and decision.scenario != "reached":
         sentences.append(_measure(run))
     return " ".join(sentences)

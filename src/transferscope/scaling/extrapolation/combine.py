@@ -51,9 +51,7 @@ def weighted_quantile(
     return np.array([np.interp(level, middles[:, t], ordered[:, t]) for t in range(values.shape[1])])
 
 
-def winsorised_mean(
-    values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]
-) -> Float[np.ndarray, " T"]:
+def winsorised_mean(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
     """Weighted mean after pulling candidates beyond the outer quantiles (WINSORISED on each side) in to them."""
     low = weighted_quantile(values, weights, WINSORISED)
     high = weighted_quantile(values, weights, 1 - WINSORISED)

@@ -67,7 +67,7 @@ def common_d(
     Raises:
         DataError: No group has enough sizes.
     """
-    law = _bounded(alpha_range)
+    law = power_floor_within(*alpha_range)
     D = alpha = start
     history: list[tuple[float, float]] = []
     status: Status = "max_steps"
@@ -85,8 +85,8 @@ def common_d(
     return CommonD(D, alpha, np.array(history), tuple(groups), fits, status)
 
 
-def _bounded(alpha_range: tuple[float, float]) -> Law:
-    low, high = alpha_range
+def power_floor_within(low: float, high: float) -> Law:
+    """The power law with a floor whose rate is bounded to [low, high], as in the authors' code (0.1 to 1.5)."""
     (alpha,) = POWER_FLOOR.nonlinear
     grid = np.geomspace(low, high, len(POWER_FLOOR.grid))[:, None]
     return replace(POWER_FLOOR, nonlinear=(replace(alpha, low=low, high=high),), grid=grid)

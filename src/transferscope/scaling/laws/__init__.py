@@ -18,8 +18,7 @@ from transferscope.scaling.laws.shifted_power import SHIFTED_POWER
 from transferscope.scaling.laws.sigmoid import SIGMOID
 
 CURVE_LAWS = {
-    law.name: law
-    for law in (LAST_VALUE, POWER, POWER_FLOOR, SHIFTED_POWER, SATURATING_POWER, SIGMOID, BROKEN_POWER)
+    law.name: law for law in (LAST_VALUE, POWER, POWER_FLOOR, SHIFTED_POWER, SATURATING_POWER, SIGMOID, BROKEN_POWER)
 }
 """Laws in one size."""
 

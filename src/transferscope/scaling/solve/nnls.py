@@ -6,9 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 
-def nnls(
-    gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batch k"]
-) -> Float[np.ndarray, "*batch k"]:
+def nnls(gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batch k"]) -> Float[np.ndarray, "*batch k"]:
     """argmin_c c'Gc / 2 - b'c under c >= 0, by trying every set of positive coefficients.
 
     Args:
