@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,3 +124,10 @@ def test_a_network_that_diverged_is_answered_with_a_status(name: str) -> None:
 def test_limits_are_one_sentence(name: str) -> None:
     assert DIAGNOSTICS[name].limits.endswith(".")
     assert DIAGNOSTICS[name].name == name
+
+
+@every_diagnostic
+def test_the_documentation_says_what_it_cannot_tell(name: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text()
+    assert f"| `{name}` |" in page
+    assert DIAGNOSTICS[name].limits in page
