@@ -68,10 +68,9 @@ def working_copy(network: Network, example: LabelledSet, options: FitOptions) ->
         NetworkError: The network does not take inputs like the example's, or does not give (N, n_features).
     """
     own = network.copy().to(choose_device(options.device))
+    own.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in own.parameters():
         parameter.grad = None
-        if parameter.ndim == 4:
-            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     _check_fit(own, example)
     return own
 
