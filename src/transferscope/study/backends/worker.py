@@ -32,7 +32,7 @@ def serve(pipe: Connection, work: str, context: WorkContext) -> None:
     while True:
         try:
             cell = pipe.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):  # the runner is gone
             return
         result = attempt(function, cell, replace(context, progress=_Reporter(pipe, cell.key)))
         try:
