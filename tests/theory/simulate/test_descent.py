@@ -71,4 +71,4 @@ def test_no_step_moves_further_than_allowed() -> None:
 @pytest.mark.parametrize("name", ["tolerance", "max_steps", "stability", "movement", "check_every"])
 def test_settings_say_what_is_wrong(name: str) -> None:
     with pytest.raises(SettingsError, match=rf"^{name} = 0 is out of range; see DescentSettings for its range$"):
-        DescentSettings(**{name: 0})  # type: ignore[arg-type]
+        DescentSettings(**{name: 0})

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transferscope.errors import DataError
+from transferscope.records import Estimate
 from transferscope.theory.simulate.outcomes import Outcomes, mean_estimate
 
 
@@ -13,8 +14,8 @@ def outcomes(risk: list[float], status: list[str]) -> Outcomes:
 
 def test_means_are_taken_over_consecutive_seeds() -> None:
     first, second = outcomes([1.0, 3.0, 5.0, 9.0], ["converged"] * 4).means(2)
-    assert (first.value, first.stderr, first.n, first.status) == (2.0, pytest.approx(1.0), 2, "converged")
-    assert (second.value, second.stderr) == (7.0, pytest.approx(2.0))
+    assert first == Estimate(2.0, 1.0, 2, "converged")
+    assert second == Estimate(7.0, 2.0, 2, "converged")
 
 
 def test_a_run_that_failed_taints_the_mean_of_its_group() -> None:

@@ -208,8 +208,8 @@ def _measure(pair: _Pair, settings: TableSettings) -> _Measured:
     bounds: dict[str, np.ndarray] = {}
     for repeat in range(settings.n_repeats):
         seed = settings.seed * 10**6 + pair.index * 10**3 + repeat
-        start = generator(seed, START).standard_normal(d)
-        start *= settings.start_scale / np.linalg.norm(start)
+        direction = generator(seed, START).standard_normal((1, d))[0]
+        start = direction * (settings.start_scale / np.linalg.norm(direction))
         learnt = pair.source.descend(start, settings.pretraining_steps)
         stream = generator(seed, SAMPLES)
         for column, n in enumerate(settings.sizes):
