@@ -80,7 +80,8 @@ class Bar:
     def __call__(self, event: Event) -> None:
         """See `View`."""
         if isinstance(event, CellFailed):
-            self._progress.console.print(escape(f"{name_of(event.cell)} failed: {event.failure.message}"))
+            line = f"{name_of(event.cell)} failed: {event.failure.message}"
+            self._progress.console.print(line, markup=False, highlight=False)
             return
         settled = event.done + event.failed
         self._progress.update(self._task, completed=settled, total=event.total, words=_progress(event))

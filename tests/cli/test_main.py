@@ -1,0 +1,64 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from transferscope.cli import main
+from transferscope.errors import DataError
+
+SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "pydantic", "matplotlib"}
+
+
+def test_the_command_line_starts_without_what_is_slow_to_import() -> None:
+    listing = "import json, sys, transferscope.cli.main; print(json.dumps(sorted(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True)
+    assert SLOW_TO_IMPORT.isdisjoint(json.loads(found.stdout))
+
+
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(arguments: list[str]) -> None:
+        raise DataError("class '<b>' has one example; two are needed")
+
+    monkeypatch.setattr(main, "app", refuse)
+    monkeypatch.setattr(sys, "argv", ["transferscope"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "transferscope: class '<b>' has one example; two are needed\n"
+
+
+def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(arguments: list[str]) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(main, "app", break_down)
+    with pytest.raises(ZeroDivisionError):
+        main.main()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--version"], 0, "transferscope 0.1.0"),
+        (["--help"], 0, "status"),
+        (["ruin"], 2, "No such command 'ruin'"),
+        (["run"], 2, "Missing argument"),
+        (["run", "s.toml", "--workers", "-1"], 2, "--workers"),
+    ],
+)
+def test_the_command_line_answers(
+    arguments: list[str],
+    code: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["transferscope", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert (ended.value.code or 0) == code
+    output = capsys.readouterr()
+    assert words in output.out + output.err

@@ -1,0 +1,45 @@
+import io
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from study.plans import small_plan
+from transferscope.cli.progress import Bar, Lines, study_view
+from transferscope.records import Failure
+from transferscope.study.engine import CellFailed, StudyProgress
+
+HALF = StudyProgress(done=5, failed=1, running=2, total=12, seconds_left=130.0)
+ALL = StudyProgress(done=11, failed=1, running=0, total=12, seconds_left=0.0)
+FAILED = CellFailed(small_plan(1).cells[1], Failure("exception", "ValueError: [bold]odd[/bold]"))
+
+
+def test_lines_come_now_and_then_and_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    view = Lines("usps", quiet=False)
+    for event in (HALF, HALF, FAILED, ALL):
+        view(event)
+    assert capsys.readouterr().err.splitlines() == [
+        "usps: 5 of 12 cells done, 1 failed, about 2 min left",
+        "scratch from s, 10 labels, seed 0 failed: ValueError: [bold]odd[/bold]",
+        "usps: 11 of 12 cells done, 1 failed",
+    ]
+
+
+def test_quiet_shows_failures_only(capsys: pytest.CaptureFixture[str]) -> None:
+    with study_view("usps", quiet=True) as view:
+        for event in (HALF, FAILED, ALL):
+            view(event)
+    assert capsys.readouterr().err.splitlines() == [
+        "scratch from s, 10 labels, seed 0 failed: ValueError: [bold]odd[/bold]"
+    ]
+
+
+def test_a_bar_counts_failed_cells_as_settled() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with Progress(console=console) as progress:
+        view = Bar(progress, "usps [old]")
+        view(FAILED)
+        view(HALF)
+        assert (progress.tasks[0].completed, progress.tasks[0].total) == (6, 12)
+        assert progress.tasks[0].fields["words"] == "5 of 12 cells done, 1 failed, about 2 min left"
+    assert "ValueError: [bold]odd[/bold]" in console.file.getvalue()  # type: ignore[attr-defined]
