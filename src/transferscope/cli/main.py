@@ -38,7 +38,6 @@ def _show_version(wanted: bool | None) -> None:
 
         typer.echo(f"transferscope {version('transferscope')}")
         raise typer.Exit
-    return wanted
 
 
 @app.callback()
