@@ -43,7 +43,9 @@ def main() -> None:
     curves = benchmark_curves(arguments.data)
     curves += [curve for seen in (4, 5) for curve in syn2real_curves(arguments.data, seen=seen)]
     frame = pd.DataFrame([run(curve, name, rival) for name, rival in RIVALS.items() for curve in curves])
-    text = "\n\n".join([heading(), *(suite_table(frame, suite) for suite in frame["suite"].unique()), bootstrap_table()])
+    text = "\n\n".join(
+        [heading(), *(suite_table(frame, suite) for suite in frame["suite"].unique()), bootstrap_table()]
+    )
     print(text)
     if arguments.markdown:
         arguments.markdown.write_text(text + "\n")

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 from scipy import optimize
+
 from transferscope.scaling import bootstrap, fit_law
 
 DRAWS = 1000

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from scaling_curves import TestCurve, benchmark_curves, syn2real_curves, thinned
+
 from transferscope.scaling.extrapolation import extrapolate
 
 LEVELS = (0.5, 0.8, 0.9)
@@ -43,7 +44,9 @@ def main() -> None:
             factor = calibrate([one for one in members if one.development], level, SHORTFALL[least])
             print(f"from {least} points, level {level}: factor {factor:.2f}; coverage (development / confirmation):")
             for suite in sorted({one.suite for one in members}):
-                pair = [[one for one in members if one.suite == suite and one.development is half] for half in (True, False)]
+                pair = [
+                    [one for one in members if one.suite == suite and one.development is half] for half in (True, False)
+                ]
                 print(f"    {suite:12s} " + " / ".join(f"{coverage(half, factor):.3f} ({len(half)})" for half in pair))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
 from transferscope.scaling.syn2real import GROUP, read_errors
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize, special, stats
+
 from transferscope.scaling import extrapolate
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.solve import Effort, Problem, solve

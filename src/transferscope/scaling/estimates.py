@@ -10,7 +10,6 @@ from transferscope.scaling.profile import ProfileSet
 from transferscope.scaling.solve import Problem, Solution
 from transferscope.scaling.solve.problem import TINY
 
-
 WIDE = 100.0
 """A positive parameter known only to within this factor is not determined."""
 
@@ -86,7 +85,7 @@ def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, "
         errors[free] = np.nan
         return errors
     singular = np.linalg.svd(jacobian / lengths, full_matrices=False)
-    inverse = np.where(singular.S > 1e-12 * singular.S[0], 1 / singular.S, np.inf)
+    inverse = np.where(1e-12 * singular.S[0] < singular.S, 1 / singular.S, np.inf)
     spread = np.sqrt(((singular.Vh * inverse[:, None]) ** 2).sum(axis=0)) / lengths
     errors[free] = np.sqrt(solution.cost[0] / degrees) * spread
     return errors

@@ -58,7 +58,7 @@ class PowerPosterior:
         """The size at which each draw reaches `error`; infinite where its floor is at or above it."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             size = ((error - self.C) / self.theta[:, 1]) ** (-1 / self.alpha)
-        return np.where(self.C < error, size, np.inf)
+        return np.where(error > self.C, size, np.inf)
 
     def probability(self, event: Bool[np.ndarray, " N"]) -> float:
         """Posterior probability of an event over draws."""

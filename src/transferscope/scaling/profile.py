@@ -75,7 +75,7 @@ def profile_sets(
     variance = max(1.0, variance) if known_noise else variance
     allowed = solution.cost[0] + variance * stats.t.ppf((1 + level) / 2, degrees) ** 2
     names = problem.law.names
-    return {names[j]: _profile(problem, solution, j, allowed, level) for j in np.flatnonzero(~held)}
+    return {names[j]: _profile(problem, solution, int(j), float(allowed), level) for j in np.flatnonzero(~held)}
 
 
 def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level: float) -> ProfileSet:

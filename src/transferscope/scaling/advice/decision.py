@@ -67,7 +67,7 @@ def decide(posterior: PowerPosterior, *, target_error: float, least_error: float
         Probabilities and intervals under the law; that the law itself holds is not part of them.
     """
     size = posterior.size_for(target_error)
-    reachable = posterior.probability(posterior.C < target_error)
+    reachable = posterior.probability(target_error > posterior.C)
     feasible = posterior.probability(size <= largest_size)
     return Decision(
         target_error=target_error,

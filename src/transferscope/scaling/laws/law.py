@@ -117,6 +117,6 @@ class Law:
         return np.array([parameter.scale == "log" for parameter in self.parameters])
 
 
-def product_grid(*axes: Float[np.ndarray, " a"]) -> Float[np.ndarray, "G q"]:
+def product_grid(*axes: Float[np.ndarray, " _"]) -> Float[np.ndarray, "G q"]:
     """All combinations of the values on each axis, the first axis slowest."""
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)

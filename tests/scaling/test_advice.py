@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+
+from scaling.examples import GRID, OBJDET, SIZES
+from transferscope.errors import DataError, SettingsError
+from transferscope.scaling import observe
+from transferscope.scaling.advice import Costs, advise, best_split, variant_gain
+from transferscope.scaling.advice.next_run import information
+from transferscope.scaling.laws import law_named
+from transferscope.scaling.posterior import power_posterior
+from transferscope.scaling.surface import fit_surface
+
+STEEP = 3.0 * SIZES**-0.4 + 0.05
+"""Falls from 0.24 to 0.086; reaches 0.06 at n = 1,600,000."""
+
+
+@pytest.mark.parametrize(
+    ("errors", "target", "limit", "scenario"),
+    [
+        (STEEP, 0.2, None, "reached"),
+        (STEEP, 0.07, None, "b"),
+        (STEEP, 0.01, None, "c"),
+        (STEEP, 0.07, 80_000.0, "d"),
+        (OBJDET, 0.93, None, "a"),
+    ],
+)
+def test_scenarios(errors: np.ndarray, target: float, limit: float | None, scenario: str) -> None:
+    advice = advise(SIZES, errors, target_error=target, largest_size=limit)
+    assert advice.decision is not None
+    assert advice.decision.scenario == scenario
+
+
+def test_the_size_needed_is_bracketed() -> None:
+    decision = advise(SIZES, STEEP, target_error=0.07).decision
+    assert decision is not None
+    needed = (0.02 / 3.0) ** (-1 / 0.4)
+    assert decision.size_needed.low < needed < decision.size_needed.high
+
+
+def test_the_paragraph_names_what_matters() -> None:
+    text = advise(SIZES, STEEP, target_error=0.01).text
+    assert "not reachable with this data" in text
+    assert "scenario c" in text
+
+
+def test_information_is_that_of_a_normal_model() -> None:
+    generator = np.random.default_rng(0)
+    theta = generator.standard_normal(20000)
+    weights = np.full(20000, 1 / 20000)
+    predicted = np.exp(np.stack([0.5 * theta, 0.0 * theta], axis=1))
+    shares = information(predicted, theta, weights, noise=0.5)
+    assert shares[0] == pytest.approx(0.5, abs=0.2)  # 1 - var / (1 + 0.25 / 0.25), at the nodes of the prior predictive
+    assert shares[1] == pytest.approx(0.0, abs=0.01)
+
+
+def test_the_better_variant_has_the_smaller_gap() -> None:
+    first = power_posterior(observe(SIZES, STEEP + 0.1))
+    second = power_posterior(observe(SIZES, STEEP))
+    gain = variant_gain(first, second)
+    assert gain.lower_gap > 0.95
+    assert gain.gap.low < -0.1 < gain.gap.high
+
+
+def test_a_budget_goes_where_it_helps() -> None:
+    y = law_named("product").value(GRID, np.array([[0.05, 0.4, 5.0]]))[0]
+    surface = fit_surface(GRID[:, 0], GRID[:, 1], y)
+    costs = Costs(per_pretrain=1.0, per_label=1.0)
+    plan = best_split(surface, costs, 200_000.0)
+    assert plan.finetune_size > 2 * plan.pretrain_size
+    assert plan.cost == pytest.approx(200_000.0)
+    with pytest.raises(SettingsError) as poor:
+        best_split(surface, costs, 10.0)
+    assert str(poor.value) == (
+        "the budget 10 does not pay for the smallest measured run, which costs 3000; give a larger one"
+    )
+
+
+def test_wrong_questions_are_sentences() -> None:
+    with pytest.raises(DataError) as few:
+        advise([1000], [0.5])
+    assert str(few.value) == (
+        "advice was asked with 1 different pre-training size(s) above 0; measure at least 2, better 5, such as 1000, "
+        "2000, 4000, 8000 and 16000"
+    )
+    with pytest.raises(SettingsError) as target:
+        advise(SIZES, OBJDET, target_error=-1.0)
+    assert str(target.value) == "target_error = -1.0 is out of range; expected a number above 0, such as 0.1"
+    with pytest.raises(SettingsError) as costs:
+        Costs(-1.0)
+    assert str(costs.value) == "the costs are (-1.0, 0.0, 0.0); expected numbers of at least 0, not all 0"

@@ -1,0 +1,116 @@
+"""Forecasts: what they must do on curves with a known future."""
+
+import numpy as np
+import pytest
+
+from scaling.examples import EXACT, OBJDET, SIZES
+from transferscope.errors import DataError, SettingsError
+from transferscope.scaling import extrapolate
+from transferscope.scaling.extrapolation.backtest import origins
+from transferscope.scaling.extrapolation.combine import combination_weights, weighted_quantile, winsorised_mean
+from transferscope.scaling.extrapolation.curve import curve_of
+from transferscope.scaling.observations import observe
+
+LONG = 100.0 * 1.25 ** np.arange(30)
+LATER = LONG[-1] * np.array([1.5, 2.0, 4.0])
+
+
+def law(x: np.ndarray) -> np.ndarray:
+    return 2.0 * x**-0.4 + 0.1
+
+
+def test_a_noisy_power_law_is_continued() -> None:
+    noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(30))
+    result = extrapolate(LONG, law(LONG) * noise, at=LATER)
+    np.testing.assert_allclose(result.predicted, law(LATER), rtol=0.04)
+    assert ((result.low < law(LATER)) & (law(LATER) < result.high)).all()
+    assert len(result.weights) == 11
+    assert sum(result.weights.values()) == pytest.approx(1)
+
+
+def test_it_beats_the_last_value_by_far() -> None:
+    result = extrapolate(LONG, law(LONG), at=LATER)
+    ours, last = np.abs(result.predicted - law(LATER)), np.abs(law(LONG)[-1] - law(LATER))
+    assert (ours < 0.1 * last).all()
+
+
+def test_a_flat_noisy_curve_stays_where_it_is() -> None:
+    y = 0.3 * np.exp(0.05 * np.random.default_rng(1).standard_normal(30))
+    result = extrapolate(LONG, y, at=LATER)
+    np.testing.assert_allclose(result.predicted, 0.3, rtol=0.1)
+
+
+def test_a_curve_that_turns_up_does_not_fall() -> None:
+    y = np.concatenate([np.linspace(0.5, 0.3, 6), np.linspace(0.32, 0.45, 6)])
+    result = extrapolate(LONG[:12], y, at=[2 * LONG[11]])
+    assert 0.3 < result.predicted[0] < 0.6
+    assert result.low[0] < 0.45 < result.high[0]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e6])
+def test_the_unit_of_size_does_not_matter(unit: float) -> None:
+    first, second = extrapolate(SIZES, OBJDET, at=[1e6]), extrapolate(SIZES * unit, OBJDET, at=[1e6 * unit])
+    np.testing.assert_allclose(second.predicted, first.predicted, rtol=1e-5)
+
+
+def test_one_or_two_points_are_the_last_value_without_an_interval() -> None:
+    result = extrapolate([1000, 2000], [0.5, 0.4], at=[4000])
+    assert result.status == "too_few"
+    assert result.predicted.tolist() == pytest.approx([0.4])
+    assert np.isnan(result.low).all()
+
+
+def test_three_points_have_an_interval() -> None:
+    result = extrapolate([1000, 2000, 4000], [0.5, 0.4, 0.35], at=[8000])
+    assert result.status == "ok"
+    assert result.low[0] < result.predicted[0] < result.high[0]
+
+
+def test_back_tests_see_only_what_lies_before() -> None:
+    spoilt = OBJDET.copy()
+    spoilt[-1] = 0.5
+    plain, changed = extrapolate(SIZES, OBJDET, at=[128000]), extrapolate(SIZES, spoilt, at=[128000])
+    before = [one for one in changed.backtests if one.origin < SIZES[-1]]
+    assert {(one.origin, one.size) for one in before} == {(one.origin, one.size) for one in plain.backtests}
+    assert all(one.size > one.origin for one in before)
+
+
+def test_origins_lie_at_the_asked_horizon() -> None:
+    curve = curve_of(observe(LONG, law(LONG)))
+    found = origins(curve, 4.0)
+    assert (found.sizes <= LONG[-1] / 4.0 ** np.array([0.5, 1.0, 1.5]) * (1 + 1e-9)).all()
+    for size, scored in zip(found.sizes, found.scored, strict=True):
+        assert curve.x[scored].min() > size
+        assert curve.x[scored].max() <= 4 * size * (1 + 1e-9)
+
+
+def test_errors_of_zero_and_above_one_are_read() -> None:
+    result = extrapolate([1, 2, 4, 8, 16], [2.5, 1.4, 0.5, 0.0, 0.1], at=[32])
+    assert result.notes == ("1 error(s) of 0 were read as 0.05",)
+    assert np.isfinite(result.predicted).all()
+
+
+def test_weights_stay_close_to_equal() -> None:
+    weights = combination_weights(np.array([0.01, 0.1, np.nan]), np.zeros((3, 1)))
+    assert weights.sum() == pytest.approx(1)
+    assert weights[0] < 6 * weights[1]  # inverse errors would give 10, inverse squares 100
+    assert combination_weights(np.array([0.1, 0.1]), np.array([[np.nan], [1.0]])).tolist() == [0, 1]
+
+
+def test_the_median_of_equal_weights_is_numpys() -> None:
+    values = np.random.default_rng(0).standard_normal((5, 3))
+    np.testing.assert_allclose(weighted_quantile(values, np.full(5, 0.2), 0.5), np.median(values, axis=0))
+
+
+def test_one_wild_forecast_cannot_move_the_mean_far() -> None:
+    values = np.append(np.linspace(-1, 1, 10), 1000.0)[:, None]
+    assert winsorised_mean(values, np.full(11, 1 / 11))[0] < 0.5 * values.mean()
+
+
+def test_wrong_questions_are_sentences() -> None:
+    with pytest.raises(SettingsError) as level:
+        extrapolate(SIZES, EXACT, at=[1e6], level=0.99)
+    assert str(level.value) == "level = 0.99 is not calibrated; choose one of 0.5, 0.8, 0.9"
+    with pytest.raises(DataError) as zero:
+        extrapolate(SIZES, np.zeros(7), at=[1e6])
+    assert str(zero.value) == "nothing can be extrapolated: every error is 0: there is nothing left to predict"

@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from scaling.examples import GRID
+from transferscope.errors import DataError
+from transferscope.scaling.laws import law_named
+from transferscope.scaling.surface import fit_surface
+
+
+def test_the_law_that_made_the_data_wins() -> None:
+    truth = law_named("effective-data").value(GRID, np.array([[0.4, 0.5, 40.0, 9.0, 0.05]]))[0]
+    noise = np.exp(0.002 * np.random.default_rng(0).standard_normal(len(GRID)))
+    surface = fit_surface(GRID[:, 0], GRID[:, 1], truth * noise)
+    assert surface.interpolating == "effective-data"
+    assert sum(surface.weights.values()) == pytest.approx(1)
+    assert surface.separate.theta.shape == (4, 3)
+    np.testing.assert_allclose(surface.predict(GRID), truth, rtol=0.2)
+
+
+def test_too_small_a_table_is_a_sentence() -> None:
+    with pytest.raises(DataError) as caught:
+        fit_surface([1000, 2000, 4000], [100, 100, 100], [0.5, 0.4, 0.3])
+    assert str(caught.value) == (
+        "a surface over (n, s) was asked of 3 points with 3 values of n and 1 of s; it takes at least 7 points and 2 "
+        "values of each"
+    )
