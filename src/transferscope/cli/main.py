@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from transferscope.cli import compare, data, demo, report, run, status, theory
+from transferscope.cli import compare, data, demo, report, run, scaling, status, theory
 from transferscope.cli.lists import one_option_per_value
 from transferscope.errors import TransferscopeError
 
-LIST_OPTIONS = ("--labels", "--methods", "--fetch")
+LIST_OPTIONS = ("--labels", "--methods", "--fetch", "--by")
 """Options that take several values, as in --labels 100 600."""
 
 app = typer.Typer(
@@ -30,6 +30,7 @@ app.command()(report.report)
 app.command()(data.data)
 app.command()(demo.demo)
 app.command()(theory.theory)
+app.command()(scaling.scaling)
 
 
 def _show_version(wanted: bool | None) -> None:
