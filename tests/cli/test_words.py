@@ -2,6 +2,7 @@ import pytest
 
 from transferscope.cli.words import duration, name_of
 from transferscope.store import PlannedCell
+from transferscope.store.rows import Label
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,13 @@ def test_durations_are_rounded_to_what_a_person_wants_to_know(seconds: float, wo
 
 
 def test_a_cell_is_named_by_what_sets_it_apart() -> None:
-    labels = {"source": "fashion", "method": "fine-tune", "n_target": 600, "n_source": 60000, "seed": 2}
+    labels: dict[str, Label] = {
+        "source": "fashion",
+        "method": "fine-tune",
+        "n_target": 600,
+        "n_source": 60000,
+        "seed": 2,
+    }
     assert name_of(PlannedCell("k", "method", labels, {})) == "fine-tune from fashion, 600 labels, seed 2"
     labels = {"source": None, "method": "scratch", "n_target": 600, "n_source": 0, "seed": 2}
     assert name_of(PlannedCell("k", "method", labels, {})) == "scratch, 600 labels, seed 2"

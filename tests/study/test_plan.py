@@ -73,6 +73,10 @@ def test_every_method_runs_from_each_source_size_and_size_0_is_scratch() -> None
     assert {cell.labels["n_source"] for cell in cells if cell.labels["method"] == "scratch"} == {0}
 
 
+def test_size_0_alone_is_scratch_alone() -> None:
+    assert by_method(plan(pretraining={"sizes": [0]})) == {"scratch": 4}
+
+
 def test_the_whole_source_is_the_same_cell_as_its_size() -> None:
     assert keys(plan()) == keys(plan(pretraining={"sizes": [60000]}))
 

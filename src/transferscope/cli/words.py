@@ -9,7 +9,7 @@ def duration(seconds: float) -> str:
     Args:
         seconds: At least 0.
     """
-    if seconds < 60:
+    if round(seconds) < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     if minutes < 60:

@@ -49,12 +49,12 @@ def free_abandoned(connection: Connection) -> None:
     now = time.time()
     for owner, heartbeat in connection.execute(running.group_by(_cells.c.owner)).all():
         if Owner.parse(owner).is_gone(heartbeat=heartbeat, now=now):
-            _free(connection, owner)
+            _free(connection, owner, silent_since=heartbeat)
 
 
 def release(connection: Connection, owner: Owner) -> None:
     """Make all cells of `owner` free."""
-    _free(connection, str(owner))
+    _free(connection, str(owner), silent_since=float("inf"))
 
 
 def beat(connection: Connection, owner: Owner) -> None:
@@ -75,6 +75,8 @@ def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind
     return len(failed)
 
 
-def _free(connection: Connection, owner: str) -> None:
-    freed = update(_cells).where(_cells.c.owner == owner, _cells.c.state == "running")
-    connection.execute(freed.values(state="planned", owner=None, heartbeat=None))
+def _free(connection: Connection, owner: str, *, silent_since: float) -> None:
+    """Free the cells of an owner, unless it has shown that it lives after `silent_since`."""
+    held = update(_cells).where(_cells.c.owner == owner, _cells.c.state == "running")
+    silent = held.where(_cells.c.heartbeat <= silent_since)
+    connection.execute(silent.values(state="planned", owner=None, heartbeat=None))

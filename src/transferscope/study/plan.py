@@ -134,7 +134,7 @@ def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
     """The sizes that are pretrained from; size 0 is training from scratch, which depends on no source."""
     n_train = data.sources[source].n_train
     assert n_train is not None
-    return [size for size in spec.source_sizes if size > 0] or [n_train]
+    return [size for size in spec.source_sizes or (n_train,) if size > 0]
 
 
 def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Stem:
