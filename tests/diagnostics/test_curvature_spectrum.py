@@ -16,7 +16,7 @@ from transferscope.errors import SettingsError
 
 @pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
 def test_trace_lies_within_its_standard_error(subject: Subject) -> None:
-    trace = CurvatureTrace(tolerance=0.03, max_probes=2000).measure(subject)["hessian_trace"]
+    trace = CurvatureTrace(tolerance=0.1, max_probes=1000).measure(subject)["hessian_trace"]
     assert trace.status == "converged"
     assert trace.stderr is not None
     assert abs(trace.value - float(dense_hessian(subject).trace())) < 4 * trace.stderr
@@ -25,7 +25,7 @@ def test_trace_lies_within_its_standard_error(subject: Subject) -> None:
 @pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
 def test_density_is_that_of_the_dense_eigenvalues(subject: Subject) -> None:
     values = torch.linalg.eigvalsh(dense_hessian(subject))
-    findings = CurvatureDensity(n_probes=40, steps=200).measure(subject)
+    findings = CurvatureDensity(n_probes=12, steps=60).measure(subject)
     edge = 0.01 * float(values.abs().max())
     for name, exact in (
         ("hessian_negative_share", (values < -edge).double().mean()),
@@ -33,7 +33,7 @@ def test_density_is_that_of_the_dense_eigenvalues(subject: Subject) -> None:
     ):
         share = findings[name]
         assert share.stderr is not None
-        assert abs(share.value - float(exact)) < 4 * share.stderr + 1e-12
+        assert abs(share.value - float(exact)) < 5 * share.stderr + 1e-12
     points, density = findings.arrays["hessian_density_points"], findings.arrays["hessian_density"]
     assert np.trapezoid(density, points) == pytest.approx(1.0, abs=1e-3)
     assert points[0] < float(values.min()) < float(values.max()) < points[-1]

@@ -1,3 +1,4 @@
+import gc
 import re
 from dataclasses import replace
 from typing import Any, cast
@@ -134,3 +135,17 @@ def test_unknown_blocks_answer_with_the_nearest() -> None:
     )
     with pytest.raises(UnknownNameError, match=f"^{re.escape(message)}$"):
         loss_surface(mlp_subject(), ("haed",))
+
+
+@pytest.mark.parametrize("graph_memory", [2**30, 0], ids=["kept", "not kept"])
+def test_products_do_not_pile_up_in_memory(graph_memory: int) -> None:
+    # Another library keeps a graph for every minibatch that it has seen.
+    subject = cnn_subject()
+    with undisturbed(subject.network):
+        operator = HessianOperator(loss_surface(subject), batch_size=4, graph_memory=graph_memory)
+        counts = []
+        for _ in range(4):
+            operator(torch.ones(operator.layout.size).double())
+            gc.collect()
+            counts.append(sum(type(thing) is Tensor for thing in gc.get_objects()))
+    assert counts[-1] == counts[1]
