@@ -96,7 +96,7 @@ def test_all_numbers_of_a_figure_are_rows() -> None:
     [
         ("001-figure-1", "θ = π/4"),
         ("001-figure-2", "n = 30"),
-        ("002-figure-1", "top aligned"),
+        ("002-figure-3", "frozen"),
         ("002-figure-2a", "2 layers"),
     ],
 )

@@ -1,6 +1,6 @@
 """Do bounds rank real transfer tasks? 002 Table 1 on pairs of MNIST digits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -9,7 +9,7 @@ import numpy as np
 
 from transferscope.data import LabelledSet, load
 from transferscope.records import Estimate
-from transferscope.theory.figures.figure import Curve, Panel, Point, Theory
+from transferscope.theory.figures.figure import Conclusion, Curve, Panel, Point, Simulated, Theory
 from transferscope.theory.simulate.digit_pairs import BoundTable, Digits, TableSettings, bound_table
 
 _SIZES = (10, 15, 20, 25, 30)
@@ -64,6 +64,15 @@ class DigitTable:
         """Fine-tune on every pair, and correlate."""
         found = _table(self, int(point.x)).r_squared
         return next(estimates[0] for name, estimates in found.items() if name.startswith(point.series))
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """Mean R^2 over the sizes beside the published one."""
+        parts = []
+        for name, published in _PUBLISHED.items():
+            own = [item.estimate.value for item in simulated if item.point.series == name and item.estimate.usable]
+            if own:
+                parts.append(f"{name} {np.mean(own):.2f} ({np.mean(published):.2f})")
+        return Conclusion(f"mean R² over the sizes, published in brackets: {', '.join(parts)}")
 
 
 @lru_cache(maxsize=len(_SIZES))
