@@ -40,6 +40,6 @@ def test_without_a_fit_there_is_nothing_to_resample() -> None:
     with pytest.raises(SettingsError) as caught:
         bootstrap(fit_law(SIZES[:3], EXACT[:3]), draws=10)
     assert str(caught.value) == (
-        "a bootstrap of 10 draws was asked of a fit with status too_few; it takes at least one draw and more sizes than "
-        "free parameters"
+        "a bootstrap of 10 draws was asked of a fit with status too_few; it takes at least one draw and more "
+        "sizes than free parameters"
     )

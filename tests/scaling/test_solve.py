@@ -49,7 +49,8 @@ def test_exact_data_are_fitted_exactly(name: str) -> None:
 def test_it_is_never_worse_than_scipy_from_the_same_place() -> None:
     def residual(theta: np.ndarray) -> np.ndarray:
         alpha, log_D, C = theta
-        return np.log(OBJDET) - np.log(np.exp(log_D) * SIZES**-alpha + C)
+        result: np.ndarray = np.log(OBJDET) - np.log(np.exp(log_D) * SIZES**-alpha + C)
+        return result
 
     theirs = optimize.least_squares(residual, (0.4, -1.0, 0.9), bounds=([0.02, -30, 0], [4, 30, np.inf]), xtol=1e-15)
     ours = solve(problem("power+floor", SIZES, OBJDET))

@@ -94,8 +94,8 @@ def _study_frame(place: str, study: str | None) -> tuple[pd.DataFrame, str]:
     frame = pd.DataFrame(errors, columns=["source", "method", "n", "s", "error"])
     if frame["n"].nunique() < 2:
         raise DataError(
-            f"the study {name} has target errors at {frame['n'].nunique()} pre-training size(s), and a scaling law takes "
-            "several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
+            f"the study {name} has target errors at {frame['n'].nunique()} pre-training size(s), and a scaling law "
+            "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
     return frame, name
 

@@ -103,8 +103,8 @@ def _variants(analysis: Analysis) -> tuple[Block, ...]:
     if common is None:
         return _present(*gains, draw_parameters(analysis))
     note = (
-        f"The common-D procedure of the Syn2Real paper gives D = {common.D:.3g} ({common.status}). It depends on its start "
-        "and is no estimate; the intervals above do not use it."
+        f"The common-D procedure of the Syn2Real paper gives D = {common.D:.3g} ({common.status}). It depends on its "
+        "start and is no estimate; the intervals above do not use it."
     )
     return _present(draw_parameters(analysis), *gains, Text(note, tone="note"))
 

@@ -20,7 +20,8 @@ def estimates(
     """One estimate for each parameter of one fit.
 
     "not_identified" (value NaN): the profile set is open on a side, spans a factor above WIDE, or reaches the natural
-    end 0 although the optimum is inside. "at_bound": the optimum is 0, the natural end, and the profile set bounds it above.
+    end 0 although the optimum is inside. "at_bound": the optimum is 0, the natural end, and the
+    profile set bounds it above.
 
     Args:
         problem: One fit (B = 1).
@@ -62,7 +63,8 @@ def scaled_jacobian(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> Float[
     values, jacobian = problem.law.value(problem.x, theta)[0], problem.law.gradient(problem.x, theta)[0]
     if problem.loss != "linear":
         jacobian = jacobian / np.maximum(values, TINY)[:, None]
-    return np.sqrt(problem.weights[0])[:, None] * jacobian[:, ~problem.held()]
+    result: Float[np.ndarray, "m r"] = np.sqrt(problem.weights[0])[:, None] * jacobian[:, ~problem.held()]
+    return result
 
 
 def condition_number(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> float:
@@ -75,7 +77,7 @@ def condition_number(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> float
 
 
 def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, " p"]:
-    """Standard errors of the linearised fit: sqrt of the diagonal of s^2 (J'WJ)^-1; 0 where held, NaN where undefined."""
+    """Standard errors of the linearised fit, sqrt diag s^2 (J'WJ)^-1; 0 where held, NaN where undefined."""
     jacobian = scaled_jacobian(problem, solution.theta)
     degrees = (problem.weights > 0).sum() - jacobian.shape[1]
     lengths = np.linalg.norm(jacobian, axis=0)

@@ -28,8 +28,8 @@ class LawFit:
         observations: What it was fitted to, after leaving out what the law or the loss cannot use.
         loss: The residual that was minimised.
         fixed: Parameters that were given, not fitted.
-        theta: All parameters at the optimum, shape (p,), in the order of `law.names`. For drawing the curve; read single
-            values from `estimates`, which says which of them the data determine.
+        theta: All parameters at the optimum, shape (p,), in the order of `law.names`. For drawing the curve; read
+            single values from `estimates`, which says which of them the data determine.
         estimates: Each parameter with standard error and status; NaN where the data do not determine it.
         profiles: The profile-likelihood set of each free parameter at 95 %.
         condition: Condition number of the Jacobian with columns of unit length; infinite if one is zero.
@@ -58,7 +58,8 @@ class LawFit:
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
         """The fitted law at `sizes`, shape (t,) or (t, v); NaN without a fit."""
         x = np.asarray(sizes, dtype=np.float64)
-        return self.law.value(x[:, None] if x.ndim == 1 else x, self.theta[None])[0]
+        result: Float[np.ndarray, " t"] = self.law.value(x[:, None] if x.ndim == 1 else x, self.theta[None])[0]
+        return result
 
     def card(self) -> dict[str, str]:
         """What a reader needs to repeat the fit: law, loss, points, search and versions."""

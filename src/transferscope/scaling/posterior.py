@@ -43,7 +43,8 @@ class PowerPosterior:
     @property
     def log_D(self) -> Float[np.ndarray, " N"]:
         """Logarithms of the coefficients."""
-        return np.log(self.theta[:, 1])
+        result: Float[np.ndarray, " N"] = np.log(self.theta[:, 1])
+        return result
 
     @property
     def C(self) -> Float[np.ndarray, " N"]:
@@ -146,7 +147,8 @@ def _prior_variance(data: Observations) -> float:
 
 def _log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
     z = (np.log(rates) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
-    return -0.5 * z**2 - np.log(rates)
+    result: Float[np.ndarray, " A"] = -0.5 * z**2 - np.log(rates)
+    return result
 
 
 @cache
@@ -154,4 +156,5 @@ def _t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
     """Quasi-random points of the standard bivariate t."""
     uniform = stats.qmc.Halton(3, scramble=False).random(DRAWS_PER_RATE + 1)[1:]
     normal = special.ndtri(uniform[:, :2])
-    return normal / np.sqrt(special.chdtri(degrees, 1 - uniform[:, 2:]) / degrees)
+    result: Float[np.ndarray, "R 2"] = normal / np.sqrt(special.chdtri(degrees, 1 - uniform[:, 2:]) / degrees)
+    return result

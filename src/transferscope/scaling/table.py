@@ -126,8 +126,8 @@ def _numeric(column: pd.Series) -> pd.Series:
     strange = column[numbers.isna() & column.notna()]
     if len(strange):
         raise DataError(
-            f"column {column.name} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected plain numbers, "
-            "such as 64000"
+            f"column {column.name} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected plain "
+            "numbers, such as 64000"
         )
     return numbers.astype(np.float64)
 

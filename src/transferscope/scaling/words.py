@@ -109,6 +109,7 @@ def _worth(one: SurfaceAnalysis) -> list[str]:
 def _plan(lead: str, split: Split) -> str:
     beyond = " It lies beyond the measured sizes." if split.beyond else ""
     return (
-        f"{lead}: n = {number(split.pretrain_size)} and s = {number(split.finetune_size)} for {number(split.cost)}, with "
-        f"a predicted error of {number(split.error)} ({number(split.low)} to {number(split.high)} over laws).{beyond}"
+        f"{lead}: n = {number(split.pretrain_size)} and s = {number(split.finetune_size)} for {number(split.cost)}, "
+        f"with a predicted error of {number(split.error)} ({number(split.low)} to {number(split.high)} "
+        f"over laws).{beyond}"
     )

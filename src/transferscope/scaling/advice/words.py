@@ -108,8 +108,8 @@ def _measure(run: NextRun) -> str:
         return "No single further run up to 16 times the largest size would tell much more."
     cost = "" if run.cost is None else f", at a cost of {number(run.cost)}"
     return (
-        f"The next run to make: n = {number(run.pretrain_size)}, which is expected to remove {_percent(run.information)} "
-        f"of the variance of this decision{cost}."
+        f"The next run to make: n = {number(run.pretrain_size)}, which is expected to remove "
+        f"{_percent(run.information)} of the variance of this decision{cost}."
     )
 
 

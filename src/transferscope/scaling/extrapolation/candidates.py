@@ -87,7 +87,8 @@ def forecasts(
         predict = _posterior_mean if posterior else _best_fit
         result[tuple(np.array(places).T)] = predict(law_named(name), curve, masks, targets)
     low, high = curve.log_y.min() + np.log(LOWEST), curve.log_y.max() + np.log(HIGHEST)
-    return np.clip(result, low, high)
+    kept: Float[np.ndarray, "O K T"] = np.clip(result, low, high)
+    return kept
 
 
 def _windows(
@@ -115,11 +116,13 @@ def _best_fit(
         return np.repeat(curve.log_y[last][:, None], len(targets), axis=1)
     y = np.repeat(np.exp(curve.log_y)[None], len(masks), axis=0)
     fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts), QUICK)
-    return np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300))
+    result: Float[np.ndarray, "B T"] = np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300))
+    return result
 
 
 def _posterior_mean(
     law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
 ) -> Float[np.ndarray, "B T"]:
     posteriors = [power_posterior(Observations(curve.x[mask, None], np.exp(curve.log_y[mask]))) for mask in masks]
-    return np.log(np.array([one.weights @ one.predict(targets) for one in posteriors]))
+    result: Float[np.ndarray, "B T"] = np.log(np.array([one.weights @ one.predict(targets) for one in posteriors]))
+    return result

@@ -30,7 +30,8 @@ def combination_weights(
     middle = float(np.median(known)) if len(known) else 1.0
     filled = np.where(np.isfinite(errors), errors, middle)
     weights = usable / np.sqrt(filled**2 + SHRINKAGE * middle**2 + 1e-24)
-    return weights / weights.sum()
+    result: Float[np.ndarray, " K"] = weights / weights.sum()
+    return result
 
 
 def weighted_quantile(
@@ -61,4 +62,6 @@ def winsorised_mean(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray,
 
 def spread(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
     """Half the distance between the weighted 16 % and 84 % quantiles: a standard deviation if forms were normal."""
-    return (weighted_quantile(values, weights, 0.84) - weighted_quantile(values, weights, 0.16)) / 2
+    low, high = weighted_quantile(values, weights, 0.16), weighted_quantile(values, weights, 0.84)
+    half: Float[np.ndarray, " T"] = (high - low) / 2
+    return half

@@ -70,9 +70,9 @@ class Extrapolation:
 def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, level: float = 0.9) -> Extrapolation:
     """Predict the error at sizes beyond (or between) those measured.
 
-    A weighted mean (of logarithms, winsorised) of several laws on several windows; the weights come from rolling back-tests at the asked horizon
-    and stay close to equal. The interval is the spread of the forms with the back-test error and the noise, times a
-    factor that was calibrated on development curves (docs/scaling.md).
+    A weighted mean (of logarithms, winsorised) of several laws on several windows; the weights come from rolling
+    back-tests at the asked horizon and stay close to equal. The interval is the spread of the forms with the back-test
+    error and the noise, times a factor that was calibrated on development curves (docs/scaling.md).
 
     Args:
         sizes: Sizes x, shape (m,).

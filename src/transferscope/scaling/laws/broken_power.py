@@ -8,7 +8,9 @@ from transferscope.scaling.laws.law import Law, Parameter, Sizes, product_grid
 
 def _log_power(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
     c_0, c_1, d, f = eta.T[:, :, None]
-    return -c_0 * np.log(x[:, 0]) - c_1 * f * np.logaddexp(0, (np.log(x[:, 0]) - np.log(d)) / f)
+    log_x = np.log(x[:, 0])
+    log_power: Float[np.ndarray, "B m"] = -c_0 * log_x - c_1 * f * np.logaddexp(0, (log_x - np.log(d)) / f)
+    return log_power
 
 
 def _basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:

@@ -10,7 +10,8 @@ def _effective(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B 
     """s + k n^q: fine-tuning examples, and those that pre-training is worth."""
     n, s = x.T
     _, q, k = eta.T[:, :, None]
-    return s + k * n**q
+    result: Float[np.ndarray, "B m"] = s + k * n**q
+    return result
 
 
 def _basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:

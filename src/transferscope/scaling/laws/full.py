@@ -63,7 +63,7 @@ FULL = Law(
     in_unit=_in_unit,
     allows_zero=(False, False),
 )
-r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta}, written with the coefficients \delta\gamma and \delta. n, s > 0."""
+r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta}, with the coefficients \delta\gamma and \delta. n, s > 0."""
 
 FULL_FLOOR = Law(
     name="full+floor",

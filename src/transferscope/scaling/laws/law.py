@@ -22,7 +22,7 @@ class Parameter:
     Attributes:
         name: Its symbol, as in "alpha".
         meaning: What it says, in a few words.
-        low: Lower end of its range. For a parameter with the dimension of a size, a multiple of the geometric mean size.
+        low: Lower end of its range; for a parameter with the dimension of a size, over the geometric mean size.
         high: Upper end of its range, as `low`; infinite for a coefficient.
         scale: "log" if it is positive and searched by its logarithm.
         size: Which size it is a value of (0 for n or x, 1 for s); None for a parameter without that dimension.
@@ -89,7 +89,8 @@ class Law:
     def value(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m"]:
         """The law at sizes `x` (m, v) for each row of `theta` (B, p)."""
         eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
-        return np.einsum("bmk,bk->bm", self.basis(x, eta), coefficients)
+        result: Float[np.ndarray, "B m"] = np.einsum("bmk,bk->bm", self.basis(x, eta), coefficients)
+        return result
 
     def gradient(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m p"]:
         """Derivative of `value` with respect to each parameter."""
@@ -100,17 +101,21 @@ class Law:
     def defined_at(self, x: Sizes) -> Bool[np.ndarray, " m"]:
         """Which of the sizes lie in its domain: positive, or 0 where the law allows it."""
         allowed = (x > 0) | ((x == 0) & np.array(self.allows_zero))
-        return np.isfinite(x).all(axis=1) & allowed.all(axis=1)
+        result: Bool[np.ndarray, " m"] = np.isfinite(x).all(axis=1) & allowed.all(axis=1)
+        return result
 
     def bounds(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "2 p"]:
         """Lower and upper ends of theta for sizes whose geometric mean is `unit`."""
         factor = np.array([1.0 if p.size is None else unit[p.size] for p in self.parameters])
-        return np.array([[p.low for p in self.parameters], [p.high for p in self.parameters]]) * factor
+        ends = np.array([[p.low for p in self.parameters], [p.high for p in self.parameters]])
+        bounds: Float[np.ndarray, "2 p"] = ends * factor
+        return bounds
 
     def grid_in(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "G q"]:
         """The start grid for sizes whose geometric mean is `unit`."""
         factor = np.array([1.0 if p.size is None else unit[p.size] for p in self.nonlinear])
-        return self.grid * factor
+        result: Float[np.ndarray, "G q"] = self.grid * factor
+        return result
 
     def on_log_scale(self) -> Bool[np.ndarray, " p"]:
         """Which parameters are searched by their logarithm."""

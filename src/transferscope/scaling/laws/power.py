@@ -7,12 +7,14 @@ from transferscope.scaling.laws.law import Law, Parameter, Sizes
 
 
 def _basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    return (x[:, 0] ** -eta[:, :1])[:, :, None]
+    result: Float[np.ndarray, "B m k"] = (x[:, 0] ** -eta[:, :1])[:, :, None]
+    return result
 
 
 def _basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
     power = x[:, 0] ** -eta[:, :1]
-    return (-np.log(x[:, 0]) * power)[:, :, None, None]
+    result: Float[np.ndarray, "B m k q"] = (-np.log(x[:, 0]) * power)[:, :, None, None]
+    return result
 
 
 def _in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:

@@ -8,11 +8,13 @@ from transferscope.scaling.laws.law import Law, Parameter, Sizes, product_grid
 
 def _basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     n, s = x.T
-    return (n ** -eta[:, :1] * s ** -eta[:, 1:])[:, :, None]
+    result: Float[np.ndarray, "B m k"] = (n ** -eta[:, :1] * s ** -eta[:, 1:])[:, :, None]
+    return result
 
 
 def _basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    return -np.log(x)[:, None, :] * _basis(x, eta)[..., None]
+    result: Float[np.ndarray, "B m k q"] = -np.log(x)[:, None, :] * _basis(x, eta)[..., None]
+    return result
 
 
 def _in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:

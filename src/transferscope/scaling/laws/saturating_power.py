@@ -8,7 +8,8 @@ from transferscope.scaling.laws.law import Law, Parameter, Sizes, product_grid
 
 def _basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     alpha, x_1 = eta[:, :1], eta[:, 1:]
-    return ((1 / x[:, 0] + 1 / x_1) ** alpha)[:, :, None]
+    result: Float[np.ndarray, "B m k"] = ((1 / x[:, 0] + 1 / x_1) ** alpha)[:, :, None]
+    return result
 
 
 def _basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:

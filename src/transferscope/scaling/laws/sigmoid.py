@@ -72,4 +72,4 @@ SIGMOID = Law(
     in_unit=_in_unit,
     allows_zero=(True,),
 )
-r"""f(x) = C + H z(x) with z / (1 - z)^a = (x / x_c)^{-\alpha}. x >= 0; f(0) = C + H. a = 1 is Hill's four-parameter curve."""
+r"""f(x) = C + H z(x) with z / (1 - z)^a = (x / x_c)^{-\alpha}. x >= 0; f(0) = C + H. a = 1 is Hill's curve."""

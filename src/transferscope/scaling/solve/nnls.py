@@ -50,10 +50,12 @@ def _determinant(columns: list[Float[np.ndarray, "*batch k"]]) -> Float[np.ndarr
         return columns[0][..., 0]
     if len(columns) == 2:
         (a, b) = columns
-        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+        area: Float[np.ndarray, "*batch"] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+        return area
     a, b, c = columns
-    return (
+    volume: Float[np.ndarray, "*batch"] = (
         a[..., 0] * (b[..., 1] * c[..., 2] - b[..., 2] * c[..., 1])
         - b[..., 0] * (a[..., 1] * c[..., 2] - a[..., 2] * c[..., 1])
         + c[..., 0] * (a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1])
     )
+    return volume

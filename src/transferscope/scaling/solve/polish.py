@@ -69,7 +69,8 @@ class _Box:
 
     def free(self, u: Float[np.ndarray, "B p"], descent: Float[np.ndarray, "B p"]) -> Bool[np.ndarray, "B p"]:
         outward = ((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0))
-        return ~outward & ~self.held
+        result: Bool[np.ndarray, "B p"] = ~outward & ~self.held
+        return result
 
 
 def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[np.ndarray, " B"]:
@@ -89,7 +90,8 @@ def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[
     state.u = np.where(better[:, None], trial, state.u)
     state.cost = np.where(better, cost, state.cost)
     state.damping = np.where(better, np.maximum(state.damping / 8, 1e-14), state.damping * 6)
-    return settled | (state.cost <= 1e-28)
+    result: Bool[np.ndarray, " B"] = settled | (state.cost <= 1e-28)
+    return result
 
 
 def _normal_equations(

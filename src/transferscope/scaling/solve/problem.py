@@ -67,18 +67,21 @@ class Problem:
     def unit(self) -> Float[np.ndarray, " v"]:
         """Geometric mean of the positive sizes in each column."""
         logs = np.log(np.where(self.x > 0, self.x, 1.0))
-        return np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1))
+        result: Float[np.ndarray, " v"] = np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1))
+        return result
 
     def held(self) -> Bool[np.ndarray, " p"]:
         """Which parameters are held."""
         if self.fixed is None:
             return np.zeros(len(self.law.parameters), dtype=bool)
-        return ~np.isnan(self.fixed[0])
+        result: Bool[np.ndarray, " p"] = ~np.isnan(self.fixed[0])
+        return result
 
     def residuals(self, values: Float[np.ndarray, "B m"], y: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B m"]:
         """Residuals of `values` against `y`; 0 where y cannot be in log error (such points must have weight 0)."""
         if self.loss == "linear":
-            return y - values
+            result: Float[np.ndarray, "B m"] = y - values
+            return result
         usable = y > 0
         return np.where(usable, np.log(np.where(usable, y, 1.0)) - np.log(np.maximum(values, TINY)), 0.0)
 
