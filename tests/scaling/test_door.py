@@ -1,0 +1,99 @@
+"""The command: on a table, on the authors' table, and on the store of a study."""
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scaling.examples import OBJDET, SIZES
+from transferscope.cli.main import app
+from transferscope.errors import DataError, SettingsError
+from transferscope.records import Cost, Estimate, Record
+from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["scaling", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "errors.csv"
+    rows = [
+        f"{task},{n:g},{error + shift:.6f}"
+        for task, shift in (("a", 0.0), ("b", -0.1))
+        for n, error in zip(SIZES, OBJDET, strict=True)
+    ]
+    path.write_text("task,images,error\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    printed = run(str(table), "--pretrain-size", "images", "--by", "task", "--target-error", "0.93", "--out", str(out))
+    assert "At four times that size" in printed
+    assert "b against a: the transfer gap differs by" in printed
+    page = out.read_text()
+    assert page.count("<svg") == 3
+    assert 'src="' not in page
+    assert 'href="http' not in page
+    assert "Content-Security-Policy" in page
+
+
+def test_a_wrong_figure_is_a_sentence(table: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        run(str(table), "--figure", "3")
+    assert str(caught.value) == (
+        "figure 3 cannot be regenerated; those with data are 1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14"
+    )
+
+
+@pytest.mark.real_data
+def test_figure_5_prints_published_numbers_beside_ours(tmp_path: Path) -> None:
+    rows = Path(os.environ["TRANSFERSCOPE_DATA"]) / "scaling" / "syn2real_finetune.csv"
+    printed = run(str(rows), "--figure", "5", "--out", str(tmp_path))
+    assert "0.00218     0.0024" in printed
+    assert {path.name for path in tmp_path.iterdir()} == {"figure-5.svg", "figure-5.pdf", "figure-5.csv"}
+
+
+def stored_study(path: Path, sizes: list[int]) -> None:
+    cells = [
+        PlannedCell(
+            f"{n}-{seed}",
+            "method",
+            {"source": "synthetic", "method": "fine-tune", "n_source": n, "n_target": 600, "seed": seed},
+            {},
+        )
+        for n in sizes
+        for seed in (0, 1)
+    ]
+    with Store.open(path) as store:
+        store.plan(StudyRow("study", {}, {}, "2026-01-01T00:00:00Z"), cells)
+        owner = Owner.current()
+        while (cell := store.claim("study", owner)) is not None:
+            n, seed = (int(str(cell.labels[name])) for name in ("n_source", "seed"))
+            accuracy = 1 - (2 * n**-0.4 + 0.1) * (1.01 if seed else 0.99)
+            curve = Record("accuracy", Estimate(0.1), step=10)
+            store.finish(cell.key, Outcome((Record("accuracy", Estimate(accuracy)), curve), Cost()))
+
+
+def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000, 2000, 4000, 8000, 16000])
+    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    assert "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes)" in printed
+    assert "synthetic, fine-tune" in printed
+
+
+def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000])
+    with pytest.raises(DataError) as caught:
+        run(str(store))
+    assert str(caught.value) == (
+        "the study study has target errors at 1 pre-training size(s), and a scaling law takes several; give "
+        "sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
+    )
