@@ -27,16 +27,26 @@ def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[
 
 
 def log_axes(axes: Axes, *, x_title: str, y_title: str) -> None:
-    """Both axes logarithmic, with plain numbers where a decade is not crossed."""
-    axes.set(xscale="log", yscale="log", xlabel=x_title, ylabel=y_title)
+    """Both axes logarithmic; an error axis that spans less than a factor of 1.3 is linear, which looks the same."""
+    axes.set(xscale="log", xlabel=x_title, ylabel=y_title)
+    axes.xaxis.set_major_formatter(FuncFormatter(_size))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     low, high = axes.get_ylim()
-    if high < 8 * low:
-        axes.yaxis.set_major_locator(LogLocator(subs=np.arange(1, 10, 0.5 if high < 2 * low else 1.0).tolist()))
-        if high < 1.3 * low:
-            axes.set_yscale("linear")
-        else:
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    if low > 0 and high < 1.3 * low:
+        return
+    axes.set_yscale("log")
+    if low > 0 and high < 8 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0, 7.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _size(value: float, _: int | None = None) -> str:
+    """ "1k", "64k", "1.28M": a size in few signs (mathematical text is switched off in the report's style)."""
+    for unit, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:g}{sign}"
+    return f"{value:g}"
 
 
 def line_sizes(low: float, high: float) -> Float[np.ndarray, " t"]:
