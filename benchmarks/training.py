@@ -14,8 +14,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.data.task import Dataset as Problem
+from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.methods import FitOptions, Joint, Merlin, Method, Scratch
 from transferscope.models import build_network
 from transferscope.training import TrainingSettings

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cases_of_methods import classification_task, regression_task
 
+from cases_of_methods import classification_task, regression_task
 from transferscope.compare import Budget, compare, matching_transforms, study_tables
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.study.spec import parse_spec

@@ -69,7 +69,8 @@ class SourceSettings:
         test_limit: As for the target.
         network: Path of a safetensors file with the weights of the study's network; None for data.
         held_out: Further test sets with the source's labels, by name, as in { A = "half-images:cifar10?parts=A" };
-            the source head is measured on the test part of each, transformed and scaled like the source, after transfer.
+            after transfer the source head is measured on the test part of each, transformed and scaled like the
+            source.
 
     Raises:
         SettingsError: Not exactly one of `data` and `network` is given, or a network has data settings.
