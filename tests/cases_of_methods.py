@@ -17,9 +17,7 @@ CASES: dict[str, Method] = {
     "joint": Joint(),
     "merlin": Merlin(target_batch=24, lr_scale=0.2),
     "merlin, unrolled": Merlin(inner="unrolled", inner_steps=10, target_batch=24, ridge=0.1),
-    "merlin, pretrained, target only": Merlin(
-        initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2
-    ),
+    "merlin, pretrained, target only": Merlin(initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
 }
 CLASSIFICATION_ONLY = {"linear-probe, logistic"}

@@ -1,1 +1,1 @@
-"""."""
+"""Transferability scores: arrays of features and labels in, an Estimate out. The room is kept; nothing is built yet."""
