@@ -80,11 +80,11 @@ def _draw_map(axes: Axes, diagram: Diagram) -> AxesImage:
 
 def _draw_curve(axes: Axes, curve: Curve, colour: str) -> None:
     y = np.where(np.isfinite(curve.y), curve.y, np.nan)
-    label = "_" if curve.dashed and _has_solid(axes, curve.series) else curve.series
+    label = "_" if curve.dashed and _has_label(axes, curve.series) else curve.series
     axes.plot(curve.x, y, "--" if curve.dashed else "-", color=colour, linewidth=1.4, label=label)
 
 
-def _has_solid(axes: Axes, series: str) -> bool:
+def _has_label(axes: Axes, series: str) -> bool:
     return series in axes.get_legend_handles_labels()[1]
 
 
@@ -93,6 +93,7 @@ def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, 
     for item in simulated:
         if item.point.y is None and np.isfinite(item.estimate.value):
             filled = colours[item.point.series] if item.estimate.usable else "none"
+            named = _has_label(axes, item.point.series)
             axes.errorbar(
                 item.point.x,
                 item.estimate.value,
@@ -102,6 +103,7 @@ def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, 
                 capsize=2,
                 color=colours[item.point.series],
                 markerfacecolor=filled,
+                label="_" if named else item.point.series,
             )
     if in_maps:
         axes.grid(visible=False)
