@@ -47,7 +47,7 @@ class FirstLayer:
         for k in range(len(directions)):
             along = {own: _row(stacked.get(f"{self.name}.{own}"), k, tensor) for own, tensor in here.items()}
             answers.append(functional_call(self.module, along, (batch.inputs,)))
-        return torch.stack(answers)
+        return torch.stack([answer.contiguous() for answer in answers])
 
 
 def _row(stacked: Tensor | None, k: int, like: Tensor) -> Tensor:

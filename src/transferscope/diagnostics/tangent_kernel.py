@@ -1,6 +1,6 @@
 """The empirical neural tangent kernel of a network."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -19,37 +19,43 @@ from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.records import Estimate, Record
 
+MEMORY = 3 * 2**28
+"""Bytes of gradients that are kept at a time, by default."""
 
-def tangent_gram(surface: LossSurface, *, memory: int = 2**30, batch_size: int = 32) -> Float[np.ndarray, "N N"]:
+
+def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int = 32) -> Float[np.ndarray, "N N"]:
     """Empirical neural tangent kernel, averaged over outputs.
 
         K_ij = (1/K) sum_k <df_k(x_i)/dw, df_k(x_j)/dw>
 
-    Jacobian rows of two chunks of examples are held at a time, for one output; rows of the second chunk are computed
-    anew for every first chunk when not all fit. Use it inside `undisturbed(network)`.
+    Gradients of as many examples as `memory` holds are kept at a time, for one output, and the gradients of the others
+    stream past them; all but the first chunk are computed more than once. Use it inside `undisturbed(network)`.
 
     Args:
         surface: Network, examples, and the parameters w that count.
-        memory: Bytes for the rows.
-        batch_size: Examples whose rows are computed in one call.
+        memory: Bytes for the gradients that are kept.
+        batch_size: Examples whose gradients are computed in one call.
 
     Returns:
         K, shape (N, N), float64, symmetric.
     """
-    n, point = len(surface.examples), surface.point
-    chunk = max(1, memory // (2 * point.numel() * point.element_size()))
-    chunks = [slice(start, min(start + chunk, n)) for start in range(0, n, chunk)]
-    n_outputs = _outputs(surface, surface.moved, surface.examples.inputs[:1]).shape[-1]
+    inputs, n = surface.examples.inputs, len(surface.examples)
+    chunk = max(1, memory // surface.point.nbytes)
+    n_outputs = _outputs(surface, surface.moved, inputs[:1]).shape[-1]
     gram = torch.zeros(n, n, dtype=torch.float64)
     for output in range(n_outputs):
-        for i, first in enumerate(chunks):
-            rows = _rows(surface, surface.examples.inputs[first], output, batch_size)
-            gram[first, first] += (rows @ rows.T).double().cpu()
-            for second in chunks[i + 1 :]:
-                others = _rows(surface, surface.examples.inputs[second], output, batch_size)
-                gram[first, second] += (rows @ others.T).double().cpu()
+        for start in range(0, n, chunk):
+            kept = slice(start, min(start + chunk, n))
+            rows = torch.empty(kept.stop - start, surface.layout.size).to(surface.point)
+            for batch, gradients in _gradients(surface, inputs[kept], output, batch_size):
+                rows[batch] = gradients
+            gram[kept, kept] += (rows @ rows.T).double().cpu()
+            for batch, gradients in _gradients(surface, inputs[kept.stop :], output, batch_size):
+                others = slice(kept.stop + batch.start, kept.stop + batch.stop)
+                gram[kept, others] += (rows @ gradients.T).double().cpu()
     gram = gram.triu() + gram.triu(1).T
-    return (gram / n_outputs).numpy()
+    mean: np.ndarray = (gram / n_outputs).numpy()
+    return mean
 
 
 def _outputs(surface: LossSurface, parameters: Mapping[str, Tensor], inputs: Float[Tensor, "n ..."]) -> Tensor:
@@ -57,19 +63,18 @@ def _outputs(surface: LossSurface, parameters: Mapping[str, Tensor], inputs: Flo
     return outputs.flatten(1)
 
 
-def _rows(surface: LossSurface, inputs: Float[Tensor, "n ..."], output: int, batch_size: int) -> Float[Tensor, "n P"]:
-    """Gradient of one output for every input."""
+def _gradients(
+    surface: LossSurface, inputs: Float[Tensor, "n ..."], output: int, batch_size: int
+) -> Iterator[tuple[slice, Float[Tensor, "b P"]]]:
+    """Where a batch of inputs lies, and the gradient of one output for each of them."""
 
     def one(parameters: Mapping[str, Tensor], example: Tensor) -> Tensor:
         return _outputs(surface, parameters, example[None])[0, output]
 
-    rows = inputs.new_empty(len(inputs), surface.layout.size)
-    gradients = vmap(grad(one), in_dims=(None, 0))
     for start in range(0, len(inputs), batch_size):
-        parts: dict[str, Tensor] = gradients(dict(surface.moved), inputs[start : start + batch_size])
-        for name, part in parts.items():
-            rows[start : start + batch_size, surface.layout.slices[name]] = part.flatten(1)
-    return rows
+        batch = slice(start, min(start + batch_size, len(inputs)))
+        parts: dict[str, Tensor] = vmap(grad(one), in_dims=(None, 0))(dict(surface.moved), inputs[batch])
+        yield batch, torch.cat([parts[name].flatten(1) for name in surface.layout.names], dim=1)
 
 
 def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N N"]) -> float:
@@ -99,7 +104,7 @@ class TangentKernel:
     Attributes:
         n_examples: Examples used: the first so many.
         blocks: Submodules whose parameters count; () for the whole network.
-        memory: Bytes for rows of the Jacobian.
+        memory: Bytes for the gradients that are kept at a time.
         batch_size: Examples whose gradients are computed in one call.
 
     Raises:
@@ -114,7 +119,7 @@ class TangentKernel:
 
     n_examples: int = 200
     blocks: tuple[str, ...] = ()
-    memory: int = 2**30
+    memory: int = MEMORY
     batch_size: int = 32
 
     def __post_init__(self) -> None:
@@ -156,11 +161,12 @@ class TangentKernel:
         small = replace(self, n_examples=few)
         with undisturbed(subject.network):
             row_bytes = loss_surface(subject, self.blocks).point.nbytes
-        n_chunks = -(-n * 2 * row_bytes // self.memory)
+        n_chunks = -(-n * row_bytes // self.memory)
         n_networks = 1 if subject.start is None else 2
         passes = n_networks * (n_chunks + 1) / 2
         seconds = seconds_of(lambda: small.gram(subject)) * n / few * passes
-        return CostEstimate(seconds, min(self.memory, 2 * n * row_bytes) + 4 * 8 * n * n, passes)
+        memory = min(self.memory, n * row_bytes) + 2 * self.batch_size * row_bytes + 4 * 8 * n * n
+        return CostEstimate(seconds, memory, passes)
 
     def sentence(self, records: Sequence[Record]) -> str:
         """What the alignment implies."""
