@@ -13,6 +13,7 @@ from transferscope.theory.figures.figure import Curve, Diagram, Panel, Simulated
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _MAP = "RdBu"
 _TITLE_LETTERS = 38
+_NAMES_INSIDE = 5
 
 
 def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
@@ -36,10 +37,20 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
                 _draw_curve(axes, curve, colours[curve.series])
         own = [item for item in simulated if item.point.panel == panel.name]
         _draw_points(axes, own, colours)
-        if axes.get_legend_handles_labels()[1]:
-            axes.legend(fontsize="small")
+    _add_legends(canvas, grid)
     if image is not None:
         canvas.colorbar(image, ax=list(grid), label="transferability", shrink=0.8)
+
+
+def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
+    """In each panel while names are few, else one legend below all of them."""
+    named = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if len(named) > _NAMES_INSIDE:
+        canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=2, fontsize="small")
+        return
+    for axes in grid:
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(fontsize="small")
 
 
 def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
