@@ -37,7 +37,7 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
                 _draw_curve(axes, curve, colours[curve.series])
         own = [item for item in simulated if item.point.panel == panel.name]
         _draw_points(axes, own, colours)
-    _add_legends(canvas, grid)
+    _add_legends(canvas, list(grid))
     if image is not None:
         canvas.colorbar(image, ax=list(grid), label="transferability", shrink=0.8)
 
