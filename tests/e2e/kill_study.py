@@ -72,16 +72,15 @@ def _run_and_kill(store: Path, n_seeds: str, generator: random.Random) -> str:
     command = [sys.executable, str(_SCRIPT), str(store), n_seeds]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as runner:
         assert runner.stdout is not None
-        if generator.random() < 0.8:  # else at some moment of the start
-            runner.stdout.readline()
-        time.sleep(generator.uniform(0.0, 2.0))
+        if generator.random() < 0.9:  # else at some moment of the start
+            any("running=0" not in line for line in runner.stdout)
+        time.sleep(generator.uniform(0.0, 1.0))
         victim = "runner"
-        if generator.random() < 0.4:
-            workers = _workers(runner.pid)
-            if workers:
-                victim = "worker"
-                generator.choice(workers).kill()
-                time.sleep(generator.uniform(0.0, 0.5))
+        workers = _workers(runner.pid)
+        if workers and generator.random() < 0.5:
+            victim = "worker"
+            generator.choice(workers).kill()
+            time.sleep(generator.uniform(0.0, 0.5))
         runner.kill()
     return victim
 

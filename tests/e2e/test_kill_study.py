@@ -14,4 +14,4 @@ def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
     kills = kill_study(tmp_path, times=20, seed=0)
     assert kills.equal
     assert kills.of_runner + kills.of_workers == 20
-    assert kills.of_workers >= 3
+    assert kills.of_workers >= 1
