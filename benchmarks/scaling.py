@@ -4,7 +4,8 @@
 
 Fits on the rows with fit = 1 and scores on the rows with fit = 0 of scaling/learning_curves.csv: root mean square error
 in log error (RMSLE) per curve, coverage and width of nominal 90 % intervals, and process time per curve. A failure
-counts as the last value. Development and confirmation halves are told apart by a hash of the curve's name. The factors of the intervals were
+counts as the last value. Development and confirmation halves are told apart by a hash of the curve's name. The
+factors of the intervals were
 computed on development curves only. The structure of the combination (which laws on which windows, winsorising, the
 parts of the interval) was chosen with both halves in view, so the halves confirm the factors, not the structure.
 One process, one thread.
@@ -97,8 +98,8 @@ def heading() -> str:
         "Printed by `python benchmarks/scaling.py DATA_FOLDER`. RMSLE per curve; failures count as the last value. "
         "Coverage and relative width (high - low over predicted, median over curves) of nominal 90 % intervals. "
         "Process time per curve, median, one thread.\n\n"
-        "The factors of the intervals come from development curves only. The structure of the combination was chosen with "
-        "both halves in view: the halves confirm the factors, not the structure."
+        "The factors of the intervals come from development curves only. The structure of the combination was chosen "
+        "with both halves in view: the halves confirm the factors, not the structure."
     )
 
 

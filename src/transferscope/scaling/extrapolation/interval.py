@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 FACTORS: dict[float, dict[int, float]] = {
-    0.5: {3: 0.69, 8: 0.57, 16: 0.63},
-    0.8: {3: 1.65, 8: 1.22, 16: 1.25},
-    0.9: {3: 2.31, 8: 1.75, 16: 1.73},
+    0.5: {3: 0.81, 8: 0.57, 16: 0.63},
+    0.8: {3: 1.59, 8: 1.22, 16: 1.25},
+    0.9: {3: 2.3, 8: 1.75, 16: 1.73},
 }
 """Half width over scale by level, then by the fewest points it holds for.
 
