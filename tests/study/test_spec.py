@@ -98,7 +98,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ),
         (
             {"sources": {"x": {"network": "f", "limit": 3}}},
-            "[sources.x] is a network; transforms, limit and test_limit are for data",
+            "[sources.x] is a network; transforms, limit, test_limit and held_out are for data",
         ),
         (
             {"sources": ["fashion"]},
