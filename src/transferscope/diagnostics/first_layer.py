@@ -1,5 +1,6 @@
 """A first layer that is linear in its weights, and so in the coordinates of a line or plane through them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -25,12 +26,8 @@ class FirstLayer:
     name: str
     module: nn.Module
 
-    def responses(
-        self, surface: LossSurface, directions: Float[Tensor, "K P"], batch: Examples
-    ) -> Float[Tensor, "L ..."]:
+    def responses(self, surface: LossSurface, directions: Float[Tensor, "K P"], batch: Examples) -> tuple[Tensor, ...]:
         """Answers to a batch with the weights of the surface, then with each direction in their place.
-
-        The answer at w + sum_k c_k d_k is answer_0 + sum_k c_k answer_k.
 
         Args:
             surface: The point w, and the parameters that do not move.
@@ -38,7 +35,8 @@ class FirstLayer:
             batch: Inputs.
 
         Returns:
-            Shape (1 + K, N, ...).
+            1 + K tensors (N, ...): `combine` of them with coordinates c is the answer at w + sum_k c_k d_k. Images have
+            their channels last in memory, which later convolutions are faster on.
         """
         parameters = {**surface.fixed, **surface.moved}
         here = {own: parameters[f"{self.name}.{own}"] for own, _ in self.module.named_parameters()}
@@ -47,7 +45,17 @@ class FirstLayer:
         for k in range(len(directions)):
             along = {own: _row(stacked.get(f"{self.name}.{own}"), k, tensor) for own, tensor in here.items()}
             answers.append(functional_call(self.module, along, (batch.inputs,)))
-        return torch.stack([answer.contiguous() for answer in answers])
+        images = answers[0].dim() == 4
+        memory_format = torch.channels_last if images else torch.contiguous_format
+        return tuple(answer.contiguous(memory_format=memory_format) for answer in answers)
+
+
+def combine(terms: tuple[Tensor, ...], coordinates: Sequence[float]) -> Tensor:
+    """terms_0 + sum_k coordinates_k terms_k."""
+    total = terms[0]
+    for coordinate, term in zip(coordinates, terms[1:], strict=True):
+        total = torch.add(total, term, alpha=coordinate)
+    return total
 
 
 def _row(stacked: Tensor | None, k: int, like: Tensor) -> Tensor:

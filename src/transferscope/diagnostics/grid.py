@@ -1,7 +1,8 @@
 """The loss on many points of a line or plane through the weights."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -12,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.func import vmap
 
-from transferscope.diagnostics.first_layer import FirstLayer, find_linear_first_layer
+from transferscope.diagnostics.first_layer import FirstLayer, combine, find_linear_first_layer
 from transferscope.diagnostics.pooling import fast_max_pool
 from transferscope.diagnostics.subject import Examples
 from transferscope.diagnostics.surface import LossSurface
@@ -83,7 +84,7 @@ def grid_losses(
     first = find_linear_first_layer(grid.surface)
     for i, batch in enumerate(batches):
         with torch.no_grad(), fast_max_pool(grid.surface.network):
-            responses = None if first is None else first.responses(grid.surface, grid.directions, batch)
+            responses = first.responses(grid.surface, grid.directions, batch) if first else ()
             for start in range(0, len(grid.coordinates), at_once):
                 chunk = slice(start, start + at_once)
                 if not done[i, chunk].all():
@@ -101,28 +102,19 @@ def _losses(
     batch: Examples,
     coordinates: Float[Tensor, "c K"],
     first: FirstLayer | None,
-    responses: Float[Tensor, "L N ..."] | None,
+    responses: tuple[Tensor, ...],
 ) -> Float[Tensor, "c"]:
     surface = grid.surface
-    parameters = surface.layout.unflatten(torch.addmm(surface.point, coordinates, grid.directions))
-    if first is None or responses is None:
-        return _each(lambda one, _: surface.value(one, batch), parameters, coordinates)
-    flat = responses.flatten(1)
-    answers = torch.addmm(flat[0], coordinates, flat[1:]).reshape(len(coordinates), *responses.shape[1:])
+    points = [combine((surface.point, *grid.directions), c) for c in coordinates.tolist()]
+    answers = [combine(responses, c) for c in coordinates.tolist()] if first else points  # points: any tensors will do
 
-    def loss(one: Mapping[str, Tensor], answer: Tensor) -> Tensor:
-        with answering(first.module, lambda _: answer):
-            return surface.value(one, batch)
+    def loss(point: Tensor, answer: Tensor) -> Tensor:
+        with answering(first.module, lambda _: answer) if first else nullcontext():
+            return surface.value(surface.layout.unflatten(point), batch)
 
-    return _each(loss, parameters, answers)
-
-
-def _each(
-    loss: Callable[[Mapping[str, Tensor], Tensor], Tensor], parameters: dict[str, Tensor], more: Tensor
-) -> Tensor:
-    if len(more) == 1:
-        return loss({name: tensor[0] for name, tensor in parameters.items()}, more[0]).reshape(1)
-    losses: Tensor = vmap(loss)(parameters, more)
+    if len(points) == 1:
+        return loss(points[0], answers[0]).reshape(1)
+    losses: Tensor = vmap(loss)(torch.stack(points), torch.stack(answers))
     return losses
 
 
