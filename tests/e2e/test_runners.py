@@ -36,7 +36,7 @@ def test_two_runners_share_a_study_and_do_no_cell_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers: str) -> None:
     store = tmp_path / "s.sqlite"
-    runner = start(store, "20", "slow_count", workers)
+    runner = start(store, "200", "slow_count", workers)  # so much that it cannot be over before it is stopped
     assert runner.stdout is not None
     while "done=2" not in runner.stdout.readline():
         pass
@@ -46,9 +46,9 @@ def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers
     found = counts(store)
     assert (runner.returncode, errors) == (130, "")
     assert output.splitlines()[-1] == (
-        f"stopped with {found.done} of 80 cells done and stored; the same command goes on from there"
+        f"stopped with {found.done} of 800 cells done and stored; the same command goes on from there"
     )
-    assert (found.running, found.failed, found.done + found.planned) == (0, 0, 80)
+    assert (found.running, found.failed, found.done + found.planned) == (0, 0, 800)
     _, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
 
