@@ -93,7 +93,7 @@ def product_against_gradient(case: Trained) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", type=int, default=256)
+    parser.add_argument("--examples", type=int, default=128)
     parser.add_argument("--skip-pyhessian", action="store_true", help="leave out the slow one")
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()

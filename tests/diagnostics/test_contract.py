@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from diagnostics.subjects import cnn_subject, mlp_subject
-from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Findings, Subject
+from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Findings, Subject, explain
 
 SMALL: dict[str, dict[str, object]] = {
     "curvature": {"k": 3},
@@ -72,7 +72,7 @@ def test_looking_changes_nothing(name: str, make: Callable[[], Subject]) -> None
     assert findings.records
     assert {record.part for record in findings.records} == {"target_train"}
     assert all(isinstance(array, np.ndarray) for array in findings.arrays.values())
-    assert _diagnostic(name).sentence(findings.records).endswith(".")
+    assert explain(_diagnostic(name), findings.records).endswith(".")
 
 
 @every_diagnostic
@@ -116,8 +116,10 @@ def test_a_network_that_diverged_is_answered_with_a_status(name: str) -> None:
     subject = mlp_subject()
     for parameter in subject.network.parameters():
         nn.init.constant_(parameter, torch.nan)
-    for record in _diagnostic(name).measure(subject).records:
+    records = _diagnostic(name).measure(subject).records
+    for record in records:
         assert np.isfinite(record.estimate.value) or not record.estimate.usable
+    assert "nan" not in explain(_diagnostic(name), records)
 
 
 @every_diagnostic

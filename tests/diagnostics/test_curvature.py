@@ -1,5 +1,4 @@
 import re
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,12 +24,13 @@ def test_eigenvalues_agree_with_the_dense_hessian(subject: Subject, blocks: tupl
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised by its dependencies on import
 def test_eigenvalues_agree_with_curvlinops() -> None:
-    curvlinops: Any = pytest.importorskip("curvlinops")
+    from curvlinops import HessianLinearOperator
+
     subject = cnn_subject()
     network = subject.network.eval()
     data = [(subject.examples.inputs, subject.examples.labels)]
     parameters = list(network.parameters())
-    operator = curvlinops.HessianLinearOperator(network, torch.nn.CrossEntropyLoss(), parameters, data)
+    operator = HessianLinearOperator(network, torch.nn.CrossEntropyLoss(), parameters, data)
     theirs = eigsh(operator.to_scipy(), k=4, which="LA", return_eigenvectors=False)[::-1]
     ours = Curvature(k=4, tolerance=1e-8).measure(subject)
     np.testing.assert_allclose([record.estimate.value for record in ours.records], theirs, rtol=1e-6)

@@ -12,7 +12,7 @@ from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.curvature_density import CurvatureDensity
 from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.data_complexity import DataComplexity
-from transferscope.diagnostics.diagnostic import CostEstimate, Diagnostic, Findings
+from transferscope.diagnostics.diagnostic import CostEstimate, Diagnostic, Findings, explain
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
@@ -75,6 +75,7 @@ __all__ = [
     "Subject",
     "TangentKernel",
     "Weights",
+    "explain",
     "features_of",
     "mean_loss",
     "tsne_of_distances",

@@ -57,6 +57,7 @@ class Curvature:
     """
 
     name: ClassVar[str] = "curvature"
+    headline: ClassVar[str] = "hessian_eigenvalue/1"
     limits: ClassVar[str] = (
         "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare networks of "
         "one architecture trained alike; flatness alone does not imply generalisation."
@@ -142,7 +143,7 @@ class Curvature:
     def _estimate(self, operator: HessianOperator, pairs: EigenPairs, i: int) -> Estimate:
         if pairs.status == "non_finite":
             return Estimate(float("nan"), None, len(operator.surface.examples), "non_finite")
-        value = float(pairs.values[i])
+        value, n_examples = float(pairs.values[i]), len(operator.surface.examples)
         accurate = float(pairs.residuals[i]) <= self.tolerance * abs(value) or pairs.status == "converged"
-        spread = operator.curvature(pairs.vectors[i])
-        return Estimate(value, spread.stderr, spread.n, "converged" if accurate else "max_steps")
+        stderr = operator.curvature(pairs.vectors[i]).stderr if len(operator.batches) > 1 else None
+        return Estimate(value, stderr, n_examples, "converged" if accurate else "max_steps")

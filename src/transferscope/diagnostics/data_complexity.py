@@ -49,6 +49,7 @@ class DataComplexity:
     """
 
     name: ClassVar[str] = "data-complexity"
+    headline: ClassVar[str] = "negative_entropy"
     limits: ClassVar[str] = (
         "It compares data sets through one backbone only, depends on the scale and width of its features, and sees no "
         "more than their covariance."

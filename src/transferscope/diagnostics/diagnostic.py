@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from math import isnan
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class CostEstimate:
     passes: float
 
 
+@runtime_checkable
 class Diagnostic(Protocol):
     """A way to look at a trained network.
 
@@ -51,10 +53,12 @@ class Diagnostic(Protocol):
 
     Attributes:
         name: What it is called in study files and on the command line.
+        headline: Name of the record that its sentence is about.
         limits: One sentence that says what it cannot tell.
     """
 
     name: ClassVar[str]
+    headline: ClassVar[str]
     limits: ClassVar[str]
 
     def measure(self, subject: Subject) -> Findings:
@@ -66,5 +70,21 @@ class Diagnostic(Protocol):
         ...
 
     def sentence(self, records: Sequence[Record]) -> str:
-        """What the values among `records` imply for the transfer, in one sentence."""
+        """What the values among `records` imply for the transfer, in one sentence; see `explain`."""
         ...
+
+
+def explain(diagnostic: Diagnostic, records: Sequence[Record]) -> str:
+    """The sentence of a diagnostic, or one that says that there is nothing to conclude from.
+
+    Args:
+        diagnostic: With the settings that it measured with.
+        records: What it measured.
+
+    Returns:
+        One sentence.
+    """
+    headline = next(record.estimate for record in records if record.name == diagnostic.headline)
+    if isnan(headline.value):
+        return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this transfer."
+    return diagnostic.sentence(records)

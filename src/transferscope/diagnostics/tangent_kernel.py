@@ -112,6 +112,7 @@ class TangentKernel:
     """
 
     name: ClassVar[str] = "tangent-kernel"
+    headline: ClassVar[str] = "ntk_label_alignment"
     limits: ClassVar[str] = (
         "It describes training with small steps around the present weights, and the average over outputs hides classes "
         "that behave differently."
