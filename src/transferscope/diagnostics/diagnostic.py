@@ -54,11 +54,13 @@ class Diagnostic(Protocol):
     Attributes:
         name: What it is called in study files and on the command line.
         headline: Name of the record that its sentence is about.
+        needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
         limits: One sentence that says what it cannot tell.
     """
 
     name: ClassVar[str]
     headline: ClassVar[str]
+    needs_source: ClassVar[bool]
     limits: ClassVar[str]
 
     def measure(self, subject: Subject) -> Findings:

@@ -9,7 +9,7 @@ from transferscope.methods.joint import Joint
 from transferscope.methods.l2_sp import L2Sp
 from transferscope.methods.linear_probe import LinearProbe
 from transferscope.methods.merlin import Merlin, MerlinFt
-from transferscope.methods.method import FitOptions, Fitted, Method, Start
+from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
 from transferscope.methods.scratch import Scratch
 
@@ -31,6 +31,7 @@ __all__ = [
     "MerlinFt",
     "Method",
     "Scratch",
+    "Snapshots",
     "Start",
     "pretrain",
 ]

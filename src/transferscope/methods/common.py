@@ -9,7 +9,7 @@ from torch import nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, NetworkError
-from transferscope.methods.method import FitOptions, Fitted
+from transferscope.methods.method import FitOptions, Fitted, Snapshots
 from transferscope.models.network import Network, new_head
 from transferscope.records import Record
 from transferscope.training import (
@@ -18,6 +18,7 @@ from transferscope.training import (
     PixelScale,
     RunOptions,
     TensorSet,
+    Watch,
     choose_device,
     measure,
     outputs_of,
@@ -26,6 +27,7 @@ from transferscope.training import (
     to_tensors,
     train,
 )
+from transferscope.training.loop import preserved_mode
 
 
 @dataclass(frozen=True)
@@ -129,14 +131,26 @@ def fit_learner(
     run_options = RunOptions(
         options.seed, options.checkpoint, options.checkpoint_seconds, on_progress=options.on_progress
     )
+    n_steps = options.training.n_steps(len(data.train))
     run = train(
         learner,
         options.training,
         run_options,
-        n_steps=options.training.n_steps(len(data.train)),
+        n_steps=n_steps,
         curve=_curve(data, as_network, options.curve_examples) if options.curve_examples else None,
+        watch=None if options.snapshots is None else _watch(options.snapshots, as_network, n_steps),
     )
     return Fitted(as_network(), data.scale, source_head, run.history, run.cost, run.status)
+
+
+def _watch(snapshots: Snapshots, as_network: Callable[[], Network], n_steps: int) -> Watch:
+    def watch(step: int) -> None:
+        if snapshots.wants(step, n_steps):
+            network = as_network()
+            with preserved_mode(network):
+                snapshots.save(step, network)
+
+    return watch
 
 
 def _curve(data: Domain, as_network: Callable[[], Network], n_examples: int) -> Curve:

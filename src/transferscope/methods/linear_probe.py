@@ -1,5 +1,6 @@
 """The linear probe: a head on frozen pretrained features."""
 
+import copy
 import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -9,7 +10,7 @@ import torch
 from transferscope.data.task import TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import Domain, domain, working_copy
-from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.methods.probe_head import ProbeFit, logistic_probe, ridge_probe
 from transferscope.models.network import Network
 from transferscope.records import Cost
@@ -72,6 +73,7 @@ class LinearProbe:
             examples_seen=len(target.train),
         )
         fitted = own.with_head(probe.head)
+        _keep(options.snapshots, own, fitted)
         return Fitted(fitted, target.scale, own.head, (), cost, "converged" if probe.converged else "max_steps")
 
     @torch.no_grad()
@@ -84,3 +86,13 @@ class LinearProbe:
         if self.solver == "ridge":
             return ridge_probe(features, labels, n_outputs)
         return logistic_probe(features, labels, n_outputs, penalty=self.penalty, max_iterations=self.max_iterations)
+
+
+def _keep(snapshots: Snapshots | None, own: Network, fitted: Network) -> None:
+    """A probe takes no steps: its start is a head of zeros, where both penalties are least."""
+    if snapshots is None:
+        return
+    zero = copy.deepcopy(fitted.head)
+    for parameter in zero.parameters():
+        torch.nn.init.zeros_(parameter)
+    snapshots.save(0, own.with_head(zero))

@@ -18,6 +18,26 @@ Start = Literal["random", "pretrained"]
 
 
 @dataclass(frozen=True)
+class Snapshots:
+    """Which networks of a run are kept on the way: the first, and every so many steps before the last.
+
+    Attributes:
+        save: Called with the step and the target network as it is then; it must keep a copy.
+        every: Steps between two snapshots, each at least 1; a step that any of them divides is kept.
+        steps: Single steps to keep.
+    """
+
+    save: Callable[[int, Network], None]
+    every: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+
+    def wants(self, step: int, n_steps: int) -> bool:
+        """Whether the network after `step` of `n_steps` is to be kept."""
+        asked = step in self.steps or any(step % interval == 0 for interval in self.every)
+        return step == 0 or (asked and step < n_steps)
+
+
+@dataclass(frozen=True)
 class FitOptions:
     """How a method is carried out.
 
@@ -30,6 +50,7 @@ class FitOptions:
         checkpoint_seconds: Time between two writes of it.
         on_progress: Called now and then with (steps done, steps in all).
         curve_examples: Test examples that the training curve is measured on; 0 for no curve.
+        snapshots: Networks to keep on the way; None for none. They change no result.
     """
 
     training: TrainingSettings
@@ -39,6 +60,7 @@ class FitOptions:
     checkpoint_seconds: float = 20.0
     on_progress: Callable[[int, int], None] | None = None
     curve_examples: int = 1000
+    snapshots: Snapshots | None = None
 
 
 @dataclass(frozen=True)

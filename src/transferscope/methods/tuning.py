@@ -98,7 +98,7 @@ def tune(
         DataError: There are too few examples for so many folds.
     """
     parts = folds(task.target.train, n_folds, seed=stream_seed(options.seed, "folds"))
-    quiet = replace(options, curve_examples=0, checkpoint=None, on_progress=None)
+    quiet = replace(options, curve_examples=0, checkpoint=None, on_progress=None, snapshots=None)
     tried: list[Trial] = []
     cost = Cost()
     for settings in candidates(grid, trials, seed=stream_seed(options.seed, "trials")):

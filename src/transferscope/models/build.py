@@ -8,6 +8,7 @@ from torch import nn
 
 from transferscope.errors import NetworkError, SettingsError, unknown_name
 from transferscope.models.backbones.backbone import Backbone
+from transferscope.models.backbones.conv4 import conv4
 from transferscope.models.backbones.lenet import lenet
 from transferscope.models.backbones.linear import linear
 from transferscope.models.backbones.mlp import mlp
@@ -35,6 +36,7 @@ BACKBONES: dict[str, BackboneEntry] = {
     "linear": BackboneEntry(linear, ()),
     "mlp": BackboneEntry(mlp, (256, 256), any_depth=True),
     "lenet": BackboneEntry(lenet, (20, 50, 500)),
+    "conv4": BackboneEntry(conv4, (32, 32, 32, 32)),
     "resnet20": BackboneEntry(resnet20, (16, 32, 64)),
     "resnet32": BackboneEntry(resnet32, (16, 32, 64)),
     "resnet56": BackboneEntry(resnet56, (16, 32, 64)),
@@ -48,7 +50,7 @@ class NetworkSettings:
     Attributes:
         name: One of `BACKBONES`.
         widths: Units or channels of its layers from the input up, each at least 1; None for the usual ones: () for
-            linear, (256, 256) for mlp, (20, 50, 500) for lenet and (16, 32, 64) for the residual networks.
+            linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, 32) for conv4 and (16, 32, 64) for the residual networks.
 
     Raises:
         UnknownNameError: There is no such backbone.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.models.network import Network
@@ -73,6 +73,34 @@ def load_weights(network: Network, path: Path, *, heads: Literal["load", "ignore
         missing=tuple(name for name in own if name not in shared),
         unexpected=tuple(name for name in stored if name not in shared),
     )
+
+
+def load_trained(network: Network, path: Path) -> Network:
+    """The network whose weights a file holds, with a linear head as wide as the file's.
+
+    Args:
+        network: Gives the architecture of the backbone; it is not changed.
+        path: A file as for `load_weights`, with "head.weight" (K, n_features) and maybe "head.bias" (K,).
+
+    Returns:
+        A network on the device of `network`.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: The file holds something else than named tensors.
+        NetworkError: The file's backbone is another one, or it has no linear head.
+    """
+    stored = _read(path)
+    weight = stored.get("head.weight")
+    if weight is None or weight.ndim != 2:
+        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {_listed(list(stored))}")
+    head = nn.Linear(weight.shape[1], weight.shape[0], bias="head.bias" in stored)
+    trained = network.with_head(head.to(next(network.parameters()).device))
+    report = load_weights(trained, path)
+    if report.missing or report.unexpected:
+        odd = _listed([*report.missing, *report.unexpected])
+        raise NetworkError(f"{path} is not of this architecture: only one of the two has {odd}")
+    return trained
 
 
 def _read(path: Path) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
+from transferscope.study.diagnostic_settings import DiagnosticSettings
 from transferscope.study.settings import DataSettings, SourceSettings, Value
 from transferscope.study.tables import setting_names, settings_of
 from transferscope.training import TrainingSettings
@@ -19,11 +20,13 @@ class PretrainRecipe:
         source: The data to pretrain on, of which the cell takes the `n_source` first by its seed.
         network: The network.
         pretraining: Recipe and budget.
+        checkpoints: Steps after which the network is kept beside the last one.
     """
 
     source: DataSettings
     network: NetworkSettings
     pretraining: TrainingSettings
+    checkpoints: tuple[int, ...] = ()
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
@@ -31,6 +34,7 @@ class PretrainRecipe:
             "source": asdict(self.source),
             "network": asdict(self.network),
             "pretraining": asdict(self.pretraining),
+            "checkpoints": list(self.checkpoints),
         }
 
     @classmethod
@@ -40,6 +44,7 @@ class PretrainRecipe:
             settings_of(DataSettings, payload["source"]),
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["pretraining"]),
+            tuple(payload.get("checkpoints", ())),
         )
 
 
@@ -70,6 +75,7 @@ class MethodRecipe:
         training: Recipe and budget.
         method: The method with its settings.
         tuning: How settings are chosen; None to take them as they are.
+        snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
     """
 
     target: DataSettings
@@ -78,6 +84,7 @@ class MethodRecipe:
     training: TrainingSettings
     method: Method
     tuning: CellTuning | None = None
+    snapshots: tuple[int, ...] | None = None
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
@@ -88,12 +95,13 @@ class MethodRecipe:
             "training": asdict(self.training),
             "method": method_as_json(self.method),
             "tuning": None if self.tuning is None else asdict(self.tuning),
+            "snapshots": None if self.snapshots is None else list(self.snapshots),
         }
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
-        source, tuning = payload["source"], payload["tuning"]
+        source, tuning, every = payload["source"], payload["tuning"], payload.get("snapshots")
         return cls(
             settings_of(DataSettings, payload["target"]),
             None if source is None else settings_of(SourceSettings, source),
@@ -101,7 +109,33 @@ class MethodRecipe:
             settings_of(TrainingSettings, payload["training"]),
             settings_of(METHODS[payload["method"]["name"]], payload["method"]["settings"]),
             None if tuning is None else settings_of(CellTuning, tuning),
+            None if every is None else tuple(every),
         )
+
+
+@dataclass(frozen=True)
+class DiagnoseRecipe:
+    """How a cell of role "diagnose" is done: one diagnostic of the networks of one method cell.
+
+    Its labels are those of the method cell; its last need is the method cell, and its first one the pre-training that
+    the method starts from, if it does.
+
+    Attributes:
+        fit: How the networks came about; they are trained again if their files are gone.
+        diagnostic: What to measure, and on which networks and examples.
+    """
+
+    fit: MethodRecipe
+    diagnostic: DiagnosticSettings
+
+    def as_payload(self) -> dict[str, Any]:
+        """The recipe as JSON values."""
+        return {"fit": self.fit.as_payload(), "diagnostic": self.diagnostic.as_json()}
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Self:
+        """The recipe that `as_payload` wrote down."""
+        return cls(MethodRecipe.from_payload(payload["fit"]), DiagnosticSettings.from_json(payload["diagnostic"]))
 
 
 def method_as_json(method: Method) -> dict[str, Any]:

@@ -32,6 +32,15 @@ class WorkContext:
         """Where the trained network of a cell is or goes; its folder exists."""
         return self.files / f"{key}.safetensors"
 
+    def snapshot(self, key: str, step: int) -> Path:
+        """Where the target network of a cell after a training step is or goes; its folder exists."""
+        return self.files / f"{key}.step{step}.safetensors"
+
+    def snapshots(self, key: str) -> dict[int, Path]:
+        """The snapshots of a cell that there are, by step in ascending order."""
+        found = {int(path.stem.rpartition(".step")[2]): path for path in self.files.glob(f"{key}.step*.safetensors")}
+        return dict(sorted(found.items()))
+
     def checkpoint(self, key: str) -> Path:
         """Where a cell may keep the state of its training, to go on from after an interruption; its folder exists."""
         return self.files / f"{key}.partial"

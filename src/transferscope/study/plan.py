@@ -8,11 +8,15 @@ from typing import Any
 from transferscope.errors import SettingsError
 from transferscope.methods import PRETRAINING_VERSION
 from transferscope.store import PlannedCell, StudyRow
-from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe, method_as_json
+from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_as_json
+from transferscope.study.diagnostic_settings import DiagnosticSettings
 from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
 from transferscope.study.key import cell_key, shared_digest
 from transferscope.study.planned import StudyPlan
 from transferscope.study.spec import StudySpec, depends_on_source
+
+DIAGNOSE_VERSION = 1
+"""Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
 
 
 def plan_study(spec: StudySpec) -> StudyPlan:
@@ -35,8 +39,9 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     """The cells of a study.
 
     One pretraining cell for each source, source size and seed, if any method starts from a pretrained network; one
-    method cell for each method, source, source size, target size and seed. A method that depends on no source has
-    one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first.
+    method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
+    diagnostic of each method cell, if it can be measured there. A method that depends on no source has one cell for all of them. Cells are in order
+    of seeds, so that whole seeds are complete first, and a method comes before what looks at it.
 
     Args:
         spec: The study.
@@ -58,8 +63,19 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
         cells += pretrained.values()
         for stem in stems:
             needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
-            cells += (_method_cell(stem, n_target, seed, needs) for n_target in sizes)
+            fits = [_method_cell(stem, n_target, seed, needs) for n_target in sizes]
+            cells += fits
+            cells += (_diagnose_cell(look, fit) for fit in fits for look in stem.looks)
     return cells
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A diagnostic of the cells of one stem."""
+
+    name: str
+    shared: str
+    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +88,8 @@ class _Stem:
     source: str | None
     n_source: int | None
     pretrained: bool = False
+    pretrain_step: int | None = None
+    looks: tuple[_Look, ...] = ()
 
 
 def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
@@ -80,18 +98,26 @@ def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
 
 
 def _method_cell(stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...]) -> PlannedCell:
-    key = cell_key(stem.shared, seed=seed, n_target=n_target, n_source=stem.n_source, needs=needs)
+    shared = stem.shared if stem.pretrain_step is None else f"{stem.shared}@{stem.pretrain_step}"
+    key = cell_key(shared, seed=seed, n_target=n_target, n_source=stem.n_source, needs=needs)
     return PlannedCell(key, "method", _labels(stem, n_target, seed), stem.payload, needs)
 
 
+def _diagnose_cell(look: _Look, fit: PlannedCell) -> PlannedCell:
+    needs = (*fit.needs, fit.key)
+    key = cell_key(look.shared, seed=0, needs=needs)  # seed and sizes are in the key of the method cell
+    return PlannedCell(key, "diagnose", {**fit.labels, "diagnostic": look.name}, look.payload, needs)
+
+
 def _labels(stem: _Stem, n_target: int | None, seed: int) -> dict[str, str | int | float | None]:
-    return {
+    labels: dict[str, str | int | float | None] = {
         "source": stem.source,
         "method": stem.method,
         "n_target": n_target,
         "n_source": stem.n_source,
         "seed": seed,
     }
+    return labels if stem.pretrain_step is None else {**labels, "pretrain_step": stem.pretrain_step}
 
 
 def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
@@ -102,16 +128,15 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
     for name, source in spec.sources.items():
         if source.as_data is None:
             continue
-        payload = PretrainRecipe(source.as_data, spec.network, recipe).as_payload()
-        shared = shared_digest(
-            {
-                "role": "pretrain",
-                "version": PRETRAINING_VERSION,
-                "source": data.sources[name].fingerprint,
-                "network": asdict(spec.network),
-                "pretraining": asdict(recipe),
-            }
-        )
+        payload = PretrainRecipe(source.as_data, spec.network, recipe, spec.checkpoints).as_payload()
+        parts = {
+            "role": "pretrain",
+            "version": PRETRAINING_VERSION,
+            "source": data.sources[name].fingerprint,
+            "network": asdict(spec.network),
+            "pretraining": asdict(recipe),
+        }
+        shared = shared_digest(parts | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
         for n_source in _source_sizes(spec, data, name):
             yield _Stem(shared, payload, "pretrain", name, n_source)
 
@@ -125,7 +150,9 @@ def _stems(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
         for source, settings in spec.sources.items():
             if settings.as_data is not None:
                 stem = replace(_stem(spec, data, name, source), pretrained=method.start == "pretrained")
-                yield from (replace(stem, n_source=size) for size in _source_sizes(spec, data, source))
+                steps = (None, *spec.checkpoints) if stem.pretrained else (None,)
+                sizes = _source_sizes(spec, data, source)
+                yield from (replace(stem, n_source=n, pretrain_step=step) for n in sizes for step in steps)
             elif not method.uses_source:
                 yield _stem(spec, data, name, source)
 
@@ -141,7 +168,9 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     method = spec.methods[name]
     tuning = _tuning(spec, name)
     origin = None if source is None else spec.sources[source]
-    recipe = MethodRecipe(spec.target.as_data, origin, spec.network, spec.training, method, tuning)
+    recipe = MethodRecipe(
+        spec.target.as_data, origin, spec.network, spec.training, method, tuning, _snapshots(spec.diagnostics)
+    )
     shared = shared_digest(
         {
             "role": "method",
@@ -153,7 +182,24 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "tuning": None if tuning is None else asdict(tuning),
         }
     )
-    return _Stem(shared, recipe.as_payload(), name, source, 0 if source is None else None)
+    has_data = origin is not None and origin.data is not None
+    looks = tuple(
+        _look(recipe, label, settings)
+        for label, settings in spec.diagnostics.items()
+        if has_data or not settings.diagnostic.needs_source
+    )
+    return _Stem(shared, recipe.as_payload(), name, source, 0 if source is None else None, looks=looks)
+
+
+def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...] | None:
+    """Between which steps networks are kept for the diagnostics; None when there are none."""
+    every = {settings.look.every for settings in diagnostics.values() if settings.look.every is not None}
+    return tuple(sorted(every)) if diagnostics else None
+
+
+def _look(recipe: MethodRecipe, name: str, settings: DiagnosticSettings) -> _Look:
+    parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **settings.as_json()}
+    return _Look(name, shared_digest(parts), DiagnoseRecipe(recipe, settings).as_payload())
 
 
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
@@ -164,12 +210,21 @@ def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
 
 def _check_distinct(stems: Sequence[_Stem]) -> None:
     """Names are not part of a key, so two names for one thing would be one cell."""
-    seen: dict[tuple[str, int | None], _Stem] = {}
+    seen: dict[tuple[str, int | None, int | None], _Stem] = {}
     for stem in stems:
-        twin = seen.setdefault((stem.shared, stem.n_source), stem)
+        twin = seen.setdefault((stem.shared, stem.n_source, stem.pretrain_step), stem)
+        _check_looks(stem.looks)
         if twin is not stem and twin.method != stem.method:
             raise SettingsError(
                 f"[methods.{twin.method}] and [methods.{stem.method}] have the same settings; change or drop one"
             )
         if twin is not stem:
             raise SettingsError(f"[sources.{twin.source}] and [sources.{stem.source}] are the same; drop one")
+
+
+def _check_looks(looks: Sequence[_Look]) -> None:
+    seen: dict[str, str] = {}
+    for look in looks:
+        twin = seen.setdefault(look.shared, look.name)
+        if twin != look.name:
+            raise SettingsError(f"[diagnostics.{twin}] and [diagnostics.{look.name}] are the same; drop one")

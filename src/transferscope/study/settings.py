@@ -126,17 +126,6 @@ class TuningSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DiagnosticSettings:
-    """What to look at in the trained networks.
-
-    Attributes:
-        names: Diagnostics by name.
-    """
-
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """How a study is carried out; none of it changes a result.
 
@@ -156,17 +145,17 @@ class EngineSettings:
             raise SettingsError(f"workers = {self.workers} and threads = {self.threads}; expected at least 0 and 1")
 
 
-def check_sizes(sizes: tuple[int, ...], *, least: int) -> None:
-    """Check numbers of examples.
+def check_sizes(sizes: tuple[int, ...], *, least: int, name: str = "sizes") -> None:
+    """Check numbers of examples (or of steps, by another name).
 
     Raises:
         SettingsError: One is below `least`, or occurs twice.
     """
     for size in sizes:
         if size < least:
-            raise SettingsError(f"sizes holds {size}; expected at least {least}")
+            raise SettingsError(f"{name} holds {size}; expected at least {least}")
     if len(set(sizes)) < len(sizes):
-        raise SettingsError(f"sizes = {list(sizes)} holds a size twice; give each once")
+        raise SettingsError(f"{name} = {list(sizes)} holds a {name.removesuffix('s')} twice; give each once")
 
 
 def _check_positive(**values: int | None) -> None:

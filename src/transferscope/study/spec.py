@@ -10,9 +10,9 @@ from transferscope.errors import SettingsError, unknown_name
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
 from transferscope.study.cell import method_as_json
+from transferscope.study.diagnostic_settings import DiagnosticSettings, read_diagnostics
 from transferscope.study.file import default_store, read_toml
 from transferscope.study.settings import (
-    DiagnosticSettings,
     EngineSettings,
     SourceSettings,
     TargetSettings,
@@ -36,11 +36,12 @@ class StudySpec:
         sources: What to transfer from, by name.
         network: The network of every cell.
         pretraining: Recipe of pre-training; None when no method needs it.
+        checkpoints: Pretraining steps to transfer from besides the last, ascending.
         source_sizes: Numbers of source training examples to pretrain on; 0 is training from scratch; empty for all.
         training: Recipe and budget of every method.
         methods: Methods with their settings, by the name of their table.
         tuning: How settings are chosen; None to take them as they are.
-        diagnostics: What to look at in the trained networks.
+        diagnostics: What to look at in the trained networks, by the name of its table.
         engine: How the study is carried out.
         store: Path or URL of the store.
     """
@@ -52,10 +53,11 @@ class StudySpec:
     network: NetworkSettings
     pretraining: TrainingSettings | None
     source_sizes: tuple[int, ...]
+    checkpoints: tuple[int, ...]
     training: TrainingSettings
     methods: Mapping[str, Method]
     tuning: TuningSettings | None
-    diagnostics: DiagnosticSettings
+    diagnostics: Mapping[str, DiagnosticSettings]
     engine: EngineSettings
     store: str
 
@@ -64,6 +66,7 @@ class StudySpec:
         tables = {key: _plain(value) for key, value in vars(self).items()}
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
+        tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}
         return tables
 
 
@@ -106,7 +109,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     target = read_table(TargetSettings, tables.get("target", {}), "[target]", mistakes)
     network = read_table(NetworkSettings, tables.get("network", {}), "[network]", mistakes)
     training = read_table(TrainingSettings, tables.get("training", {}), "[training]", mistakes)
-    diagnostics = read_table(DiagnosticSettings, tables.get("diagnostics", {}), "[diagnostics]", mistakes)
+    diagnostics = read_diagnostics(tables.get("diagnostics", {}), mistakes)
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
     pretraining = _pretraining(tables, mistakes)
@@ -121,10 +124,11 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         network=_found(network),
         pretraining=pretraining.recipe,
         source_sizes=pretraining.sizes,
+        checkpoints=pretraining.checkpoints,
         training=_found(training),
         methods={name: _found(method) for name, method in methods.items()},
         tuning=tuning,
-        diagnostics=_found(diagnostics),
+        diagnostics=diagnostics,
         engine=_found(engine),
         store=_found(head).store or default_store(_found(head).name),
     )
@@ -167,17 +171,22 @@ class _Header:
 
 
 @dataclass(frozen=True, slots=True)
-class _SourceSizes:
+class _Further:
+    """The keys of [pretraining] that are no training settings."""
+
     sizes: tuple[int, ...] = ()
+    checkpoints: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_sizes(self.sizes, least=0)
+        check_sizes(self.checkpoints, least=1, name="checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
 class _Pretraining:
     recipe: TrainingSettings | None = None
     sizes: tuple[int, ...] = ()
+    checkpoints: tuple[int, ...] = ()
 
 
 def _found(value: T | None) -> T:
@@ -196,13 +205,15 @@ def _header(tables: Mapping[str, Any], mistakes: Mistakes) -> _Header | None:
 def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
     if "pretraining" not in tables:
         return _Pretraining()
-    table = tables["pretraining"]
-    sizes = None
-    if isinstance(table, Mapping) and "sizes" in table:
-        sizes = read_table(_SourceSizes, {"sizes": table["sizes"]}, "[pretraining]", mistakes)
-        table = {key: value for key, value in table.items() if key != "sizes"}
+    table, further = tables["pretraining"], _Further()
+    if isinstance(table, Mapping):
+        own = setting_names(_Further)
+        further = (
+            read_table(_Further, {k: v for k, v in table.items() if k in own}, "[pretraining]", mistakes) or further
+        )
+        table = {key: value for key, value in table.items() if key not in own}
     recipe = read_table(TrainingSettings, table, "[pretraining]", mistakes)
-    return _Pretraining(recipe, sizes.sizes if sizes else ())
+    return _Pretraining(recipe, further.sizes, tuple(sorted(further.checkpoints)))
 
 
 def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[str, Any]:
@@ -234,6 +245,7 @@ def _check_whole(spec: StudySpec, mistakes: Mistakes) -> None:
     _check_methods(spec, mistakes)
     if 0 in spec.source_sizes and not any(method.name == "scratch" for method in spec.methods.values()):
         mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
+    _check_checkpoints(spec, mistakes)
     if spec.tuning:
         _check_grid(spec, spec.tuning, mistakes)
 
@@ -249,6 +261,17 @@ def _check_methods(spec: StudySpec, mistakes: Mistakes) -> None:
             mistakes.add(f'[methods.{name}] trains on source data and no source has any; give one data = "..."')
         elif method.start == "pretrained" and with_data and spec.pretraining is None:
             mistakes.add(f"[methods.{name}] starts from a pretrained network; say how it is trained in [pretraining]")
+
+
+def _check_checkpoints(spec: StudySpec, mistakes: Mistakes) -> None:
+    steps = None if spec.pretraining is None else spec.pretraining.steps
+    if spec.checkpoints and steps is None:
+        mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
+    elif steps is not None and spec.checkpoints and spec.checkpoints[-1] >= steps:
+        mistakes.add(
+            f"[pretraining] checkpoints holds {spec.checkpoints[-1]} and pre-training ends after {steps} steps, which "
+            "is always transferred from; give earlier steps"
+        )
 
 
 def _check_grid(spec: StudySpec, tuning: TuningSettings, mistakes: Mistakes) -> None:

@@ -2,33 +2,35 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from transferscope.data.load import load
-from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods import FitOptions, Fitted, pretrain
-from transferscope.methods.tuning import Tuned, tune
-from transferscope.models import Network, build_network
-from transferscope.models.weights import load_weights, save_weights
-from transferscope.records import Cost, Record
+from transferscope.methods.tuning import Tuned
+from transferscope.models import Network
+from transferscope.models.weights import save_weights
+from transferscope.records import Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.settings import DataSettings
-from transferscope.training import TrainingSettings, measure, outputs_of, pixel_scale, stream_seed, to_tensors
+from transferscope.study.diagnose import diagnose
+from transferscope.study.fitting import (
+    fit_method,
+    fit_options,
+    fresh_network,
+    load_data,
+    number,
+    snapshots,
+    source_data,
+)
+from transferscope.training import measure, outputs_of, pixel_scale, to_tensors
 from transferscope.training.evaluate import Measures
-
-DATA_SETS_KEPT = 4
-"""How many loaded data sets a worker keeps between cells."""
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
-    """Do a cell of role "pretrain" or "method"; see `study.context.Work`."""
-    doers = {"pretrain": _pretrain, "method": _method}
+    """Do a cell of role "pretrain", "method" or "diagnose"; see `study.context.Work`."""
+    doers = {"pretrain": _pretrain, "method": _method, "diagnose": diagnose}
     if cell.role not in doers:
         raise SettingsError(f"a cell has the role {cell.role!r}; expected one of {', '.join(doers)}")
     outcome = doers[cell.role](cell, context)
@@ -38,10 +40,13 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
     recipe = PretrainRecipe.from_payload(cell.payload)
-    seed = _number(cell, "seed")
-    source = _source_data(recipe.source, _number(cell, "n_source"), seed)
-    network = _fresh_network(recipe, source, seed)
-    fitted = pretrain(source, network, _options(cell, context, recipe.pretraining))
+    seed = number(cell, "seed")
+    source = source_data(recipe.source, number(cell, "n_source"), seed)
+    network = fresh_network(recipe, source, seed)
+    options = fit_options(cell, context, recipe.pretraining)
+    if recipe.checkpoints:
+        options = replace(options, snapshots=snapshots(context, cell.key, steps=recipe.checkpoints))
+    fitted = pretrain(source, network, options)
     save_weights(fitted.network, context.network(cell.key))
     final = measure_on(fitted.network, source, part="source_test")
     return Outcome((*fitted.history, *final.records), fitted.cost, notes={"status": fitted.status})
@@ -49,22 +54,17 @@ def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
     recipe = MethodRecipe.from_payload(cell.payload)
-    task, network = _task(cell, recipe), _start(cell, recipe, context)
-    options = _options(cell, context, recipe.training)
-    method, notes, tuning_cost = recipe.method, {}, Cost()
-    if recipe.tuning is not None:
-        tuning = recipe.tuning
-        tuned = tune(method, task, network, options, grid=tuning.grid, trials=tuning.trials, n_folds=tuning.folds)
-        method, options, tuning_cost, notes = tuned.method, tuned.options, tuned.cost, _tuning_notes(tuned)
-    fitted = method.fit(task, network, options)
+    fit = fit_method(cell, recipe, context, key=cell.key)
+    fitted, task = fit.fitted, fit.task
     test = measure_on(fitted.network, task.target, part="target_test")
     kept = _kept_after_transfer(fitted, task, _held_out(recipe))
     records = (*fitted.history, *test.records, *_on_training_data(fitted, task), *kept)
+    tuning_seconds = 0.0 if fit.tuned is None else fit.tuned.cost.seconds
     return Outcome(
         records,
-        replace(fitted.cost, seconds=fitted.cost.seconds + tuning_cost.seconds),
+        replace(fitted.cost, seconds=fitted.cost.seconds + tuning_seconds),
         {"predictions": test.predictions.numpy()},
-        {"status": fitted.status, "budget": _budget(options, task), **notes},
+        {"status": fitted.status, "budget": _budget(fit.options, task), **_tuning_notes(fit.tuned)},
     )
 
 
@@ -91,53 +91,7 @@ def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[s
 
 def _held_out(recipe: MethodRecipe) -> dict[str, Dataset]:
     further = {} if recipe.source is None else recipe.source.held_out_data
-    return {name: _load(data) for name, data in further.items()}
-
-
-def _task(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
-    seed = _number(cell, "seed")
-    target = _load(recipe.target)
-    subset = few_shot(target.train, _number(cell, "n_target"), seed=stream_seed(seed, "subset"))
-    data = None if recipe.source is None else recipe.source.as_data
-    source = None if data is None else _source_data(data, _number(cell, "n_source"), seed)
-    return TransferTask(replace(target, train=subset), source)
-
-
-def _source_data(data: DataSettings, n_source: int, seed: int) -> Dataset:
-    source = _load(data)
-    if n_source >= len(source.train):
-        return source
-    return replace(source, train=few_shot(source.train, n_source, seed=stream_seed(seed, "source subset")))
-
-
-def _start(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Network:
-    """The network that the method starts from."""
-    seed = _number(cell, "seed")
-    if recipe.method.start == "random" or recipe.source is None:
-        return _fresh_network(recipe, _load(recipe.target), seed)
-    if recipe.source.as_data is not None:
-        network = _fresh_network(recipe, _load(recipe.source.as_data), seed)
-        load_weights(network, context.network(cell.needs[0]))
-        return network
-    assert recipe.source.network is not None
-    network = _fresh_network(recipe, _load(recipe.target), seed)
-    load_weights(network, Path(recipe.source.network), heads="ignore")
-    return network
-
-
-def _fresh_network(recipe: PretrainRecipe | MethodRecipe, data: Dataset, seed: int) -> Network:
-    shape, n_outputs = data.train.input_shape, data.train.n_outputs
-    return build_network(recipe.network, shape, n_outputs, seed=stream_seed(seed, "network"))
-
-
-def _options(cell: PlannedCell, context: WorkContext, training: TrainingSettings) -> FitOptions:
-    return FitOptions(
-        training,
-        seed=stream_seed(_number(cell, "seed"), "fit"),
-        device=context.device,
-        checkpoint=context.checkpoint(cell.key),
-        on_progress=context.progress,
-    )
+    return {name: load_data(data) for name, data in further.items()}
 
 
 def _budget(options: FitOptions, task: TransferTask) -> dict[str, Any]:
@@ -145,18 +99,8 @@ def _budget(options: FitOptions, task: TransferTask) -> dict[str, Any]:
     return {"steps": n_steps, "batch_size": options.training.batch_size}
 
 
-def _tuning_notes(tuned: Tuned) -> dict[str, Any]:
+def _tuning_notes(tuned: Tuned | None) -> dict[str, Any]:
+    if tuned is None:
+        return {}
     trials = [{"settings": dict(trial.settings), "risk": asdict(trial.risk)} for trial in tuned.trials]
     return {"chosen": trials[0]["settings"], "trials": trials, "tuning_cost": asdict(tuned.cost)}
-
-
-def _number(cell: PlannedCell, label: str) -> int:
-    value = cell.labels[label]
-    if not isinstance(value, int):
-        raise SettingsError(f"a cell's label {label} is {value!r}; expected a whole number")
-    return value
-
-
-@lru_cache(maxsize=DATA_SETS_KEPT)
-def _load(data: DataSettings) -> Dataset:
-    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)

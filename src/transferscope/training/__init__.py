@@ -2,7 +2,7 @@
 
 from transferscope.training.evaluate import Measures, measure, outputs_of
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
-from transferscope.training.loop import Curve, RunOptions, TrainingRun, train
+from transferscope.training.loop import Curve, RunOptions, TrainingRun, Watch, train
 from transferscope.training.losses import encode, task_loss
 from transferscope.training.settings import TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
@@ -22,6 +22,7 @@ __all__ = [
     "TensorSet",
     "TrainingRun",
     "TrainingSettings",
+    "Watch",
     "choose_device",
     "encode",
     "measure",

@@ -22,6 +22,9 @@ from transferscope.training.tensors import Batch
 Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
 
+Watch = Callable[[int], None]
+"""Looks at the learner at a step (counted from 0 = before training) and leaves it as it is."""
+
 CHECK_EVERY = 50
 """Steps between two looks at the loss; each look waits for the device."""
 
@@ -67,6 +70,7 @@ def train(
     *,
     n_steps: int,
     curve: Curve | None = None,
+    watch: Watch | None = None,
 ) -> TrainingRun:
     """Train a learner in place.
 
@@ -79,23 +83,31 @@ def train(
         options: Seed, checkpoint and progress.
         n_steps: Length of the run, at least 1.
         curve: Called at step 0, every `eval_every` steps and at the end.
+        watch: Called at step 0 and after every step; it must not change the learner. A step that was checkpointed
+            before an interruption is not watched again.
 
     Returns:
         Curve, cost and status.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(options.seed, "dropout"))
-        return _Loop(learner, settings, options, n_steps, curve).run()
+        return _Loop(learner, settings, options, n_steps, curve, watch).run()
 
 
 class _Loop:
     """One run in progress."""
 
     def __init__(
-        self, learner: Learner, settings: TrainingSettings, options: RunOptions, n_steps: int, curve: Curve | None
+        self,
+        learner: Learner,
+        settings: TrainingSettings,
+        options: RunOptions,
+        n_steps: int,
+        curve: Curve | None,
+        watch: Watch | None,
     ) -> None:
         self.learner, self.settings, self.options = learner, settings, options
-        self.n_steps, self.curve = n_steps, curve
+        self.n_steps, self.curve, self.watch = n_steps, curve, watch
         self.device = next(iter(learner.draws.values())).data.device
         self.optimiser = make_optimiser(learner, settings)
         self.initial_lrs = [group["lr"] for group in self.optimiser.param_groups]
@@ -116,6 +128,7 @@ class _Loop:
             self.state = self.file.load(self.learner.module, self.optimiser, self.device) or self.state
         if self.state.step == 0:
             self._look(0)
+            self._watch(0)
         self.learner.train_mode()
         status = self._steps()
         return TrainingRun(tuple(self.state.history), self._cost(), status)
@@ -128,6 +141,7 @@ class _Loop:
             at_end = done == self.n_steps
             if done % self.eval_every == 0 or at_end:
                 self._look(done)
+            self._watch(done)
             self.state.seconds = before + time.perf_counter() - started
             if done % CHECK_EVERY == 0 or at_end:
                 self._note_memory()
@@ -168,6 +182,10 @@ class _Loop:
         with preserved_mode(self.learner.module):
             self.state.history.extend(self.curve(step))
         self.learner.train_mode()
+
+    def _watch(self, step: int) -> None:
+        if self.watch is not None:
+            self.watch(step)
 
     def _note_memory(self) -> None:
         self.state.peak_memory = max(self.state.peak_memory, memory_in_use(self.device))

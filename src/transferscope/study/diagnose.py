@@ -1,0 +1,108 @@
+"""Doing a cell of role "diagnose": one diagnostic of the networks that one method cell trained."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.diagnostics import Examples, Findings, Subject, explain
+from transferscope.diagnostics.diagnostic import Diagnostic
+from transferscope.models import Network
+from transferscope.models.weights import load_trained
+from transferscope.records import Cost
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.cell import DiagnoseRecipe
+from transferscope.study.context import WorkContext
+from transferscope.study.fitting import fit_method, fresh_network, number, task_of
+from transferscope.training import choose_device, pixel_scale, to_tensors
+
+
+def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Measure a diagnostic at the steps that its settings ask for; the end has step None, as final values have.
+
+    The networks come from the files of the method cell; if they are gone (or were never kept, because the diagnostic
+    was asked for later), the method is fitted again, which gives the same networks.
+    """
+    recipe = DiagnoseRecipe.from_payload(cell.payload)
+    started = time.perf_counter()
+    scene = _Scene(cell, recipe, context)
+    findings: dict[int | None, Findings] = {}
+    for step in scene.steps:
+        findings[step] = recipe.diagnostic.diagnostic.measure(scene.subject(step))
+        context.progress(len(findings), len(scene.steps))
+    return _outcome(recipe.diagnostic.diagnostic, findings, time.perf_counter() - started)
+
+
+def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], seconds: float) -> Outcome:
+    arrays = {
+        name if step is None else f"{name}@{step}": array
+        for step, found in findings.items()
+        for name, array in found.arrays.items()
+    }
+    last = list(findings.values())[-1]
+    notes = {
+        "status": "ok",
+        "diagnostic": diagnostic.name,
+        "headline": diagnostic.headline,
+        "sentence": explain(diagnostic, last.records),
+        "limits": diagnostic.limits,
+    }
+    records = tuple(record for found in findings.values() for record in found.records)
+    return Outcome(records, Cost(seconds=seconds), arrays, notes)
+
+
+class _Scene:
+    """What the diagnostics of one cell look at."""
+
+    def __init__(self, cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> None:
+        self.recipe, self.look = recipe.fit, recipe.diagnostic.look
+        self.device = choose_device(context.device)
+        self.files = _networks(cell, recipe, context)
+        self.task = task_of(cell, recipe.fit)
+        self.frame = fresh_network(recipe.fit, self.task.target, number(cell, "seed")).to(self.device)
+        self.examples = self._examples(self.task.target)
+        self.source = None if self.task.source is None else self._source(self.task.source)
+
+    @property
+    def steps(self) -> list[int | None]:
+        """The steps to look at, the end last."""
+        return [step for step in self.files if self.look.wants(step)]
+
+    def subject(self, step: int | None) -> Subject:
+        """The network of a step, beside where it started."""
+        return Subject(
+            self._network(step),
+            self.examples,
+            start=self._network(0),
+            source=self.source,
+            n_train=len(self.task.target.train),
+            part=self.look.part,
+            step=step,
+        )
+
+    def _network(self, step: int | None) -> Network:
+        return load_trained(self.frame, self.files[step])
+
+    def _examples(self, target: Dataset) -> Examples:
+        chosen = target.train if self.look.part == "target_train" else target.test
+        return self._as_examples(chosen, target)
+
+    def _source(self, source: Dataset) -> Examples:
+        return self._as_examples(source.train, source)
+
+    def _as_examples(self, chosen: LabelledSet, scaled_by: Dataset) -> Examples:
+        shown = to_tensors(chosen, pixel_scale(scaled_by.train), self.device).spread(self.look.examples)
+        ready = shown.batch(torch.arange(len(shown), device=self.device))
+        return Examples(ready.inputs, ready.labels)
+
+
+def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:
+    """Files of the method cell's networks by step, in order; the end is None."""
+    key, every = cell.needs[-1], recipe.diagnostic.look.every
+    needed = {0} if every is None else {0, every}
+    if not context.network(key).exists() or not needed <= context.snapshots(key).keys():
+        fit_method(cell, recipe.fit, context, key=key)
+    files: dict[int | None, Path] = {step: path for step, path in context.snapshots(key).items()}  # noqa: C416
+    return files | {None: context.network(key)}

@@ -1,0 +1,144 @@
+"""What every kind of cell needs to fit a method: its task, the network it starts from, its options."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from transferscope.data.load import load
+from transferscope.data.splits import few_shot
+from transferscope.data.task import Dataset, TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods import FitOptions, Fitted, Snapshots
+from transferscope.methods.tuning import Tuned, tune
+from transferscope.models import Network, build_network
+from transferscope.models.weights import load_weights, save_weights
+from transferscope.store import PlannedCell
+from transferscope.study.cell import MethodRecipe, PretrainRecipe
+from transferscope.study.context import WorkContext
+from transferscope.study.settings import DataSettings
+from transferscope.training import TrainingSettings, stream_seed
+
+DATA_SETS_KEPT = 4
+"""How many loaded data sets a worker keeps between cells."""
+
+
+@dataclass(frozen=True)
+class CellFit:
+    """A method, fitted as a cell says.
+
+    Attributes:
+        fitted: What came of it.
+        task: What it was fitted to.
+        options: The options that it was fitted with, chosen ones included.
+        tuned: How the settings were chosen; None when they were given.
+    """
+
+    fitted: Fitted
+    task: TransferTask
+    options: FitOptions
+    tuned: Tuned | None
+
+
+def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *, key: str) -> CellFit:
+    """Fit the method of a cell, keeping the networks that its recipe asks for: snapshots first, the last one last.
+
+    Args:
+        cell: Its labels say sizes and seed; its first need is the pre-training, if the method starts from one.
+        recipe: What to do.
+        context: Where.
+        key: Key of the method cell, which names the files of its networks.
+
+    Returns:
+        The fitted method; a function of the recipe and of the labels.
+    """
+    task, network = task_of(cell, recipe), _start(cell, recipe, context)
+    options = fit_options(cell, context, recipe.training)
+    method, tuned = recipe.method, None
+    if recipe.tuning is not None:
+        tuning = recipe.tuning
+        tuned = tune(method, task, network, options, grid=tuning.grid, trials=tuning.trials, n_folds=tuning.folds)
+        method, options = tuned.method, tuned.options
+    if recipe.snapshots is not None:
+        options = replace(options, snapshots=snapshots(context, key, every=recipe.snapshots))
+    fitted = method.fit(task, network, options)
+    if recipe.snapshots is not None:
+        save_weights(fitted.network, context.network(key))
+    return CellFit(fitted, task, options, tuned)
+
+
+def snapshots(context: WorkContext, key: str, *, every: tuple[int, ...] = (), steps: tuple[int, ...] = ()) -> Snapshots:
+    """Snapshots of a cell, as files beside its network."""
+    return Snapshots(lambda step, network: save_weights(network, context.snapshot(key, step)), every, steps)
+
+
+def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
+    """The task of a method cell, with the few-shot subset of its seed."""
+    seed = number(cell, "seed")
+    target = load_data(recipe.target)
+    subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"))
+    data = None if recipe.source is None else recipe.source.as_data
+    source = None if data is None else source_data(data, number(cell, "n_source"), seed)
+    return TransferTask(replace(target, train=subset), source)
+
+
+def source_data(data: DataSettings, n_source: int, seed: int) -> Dataset:
+    """A source, cut to the `n_source` first training examples of a seed."""
+    source = load_data(data)
+    if n_source >= len(source.train):
+        return source
+    return replace(source, train=few_shot(source.train, n_source, seed=stream_seed(seed, "source subset")))
+
+
+def _start(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Network:
+    """The network that the method starts from."""
+    seed = number(cell, "seed")
+    if recipe.method.start == "random" or recipe.source is None:
+        return fresh_network(recipe, load_data(recipe.target), seed)
+    if recipe.source.as_data is not None:
+        network = fresh_network(recipe, load_data(recipe.source.as_data), seed)
+        load_weights(network, _pretrained(cell, context))
+        return network
+    assert recipe.source.network is not None
+    network = fresh_network(recipe, load_data(recipe.target), seed)
+    load_weights(network, Path(recipe.source.network), heads="ignore")
+    return network
+
+
+def _pretrained(cell: PlannedCell, context: WorkContext) -> Path:
+    step = cell.labels.get("pretrain_step")
+    return context.snapshot(cell.needs[0], step) if isinstance(step, int) else context.network(cell.needs[0])
+
+
+def fresh_network(recipe: PretrainRecipe | MethodRecipe, data: Dataset, seed: int) -> Network:
+    """The initialisation of a seed, which every method and source shares as far as shapes allow."""
+    shape, n_outputs = data.train.input_shape, data.train.n_outputs
+    return build_network(recipe.network, shape, n_outputs, seed=stream_seed(seed, "network"))
+
+
+def fit_options(cell: PlannedCell, context: WorkContext, training: TrainingSettings) -> FitOptions:
+    """The options of a cell that trains."""
+    return FitOptions(
+        training,
+        seed=stream_seed(number(cell, "seed"), "fit"),
+        device=context.device,
+        checkpoint=context.checkpoint(cell.key),
+        on_progress=context.progress,
+    )
+
+
+def number(cell: PlannedCell, label: str) -> int:
+    """A label that is a whole number.
+
+    Raises:
+        SettingsError: It is none.
+    """
+    value = cell.labels[label]
+    if not isinstance(value, int):
+        raise SettingsError(f"a cell's label {label} is {value!r}; expected a whole number")
+    return value
+
+
+@lru_cache(maxsize=DATA_SETS_KEPT)
+def load_data(data: DataSettings) -> Dataset:
+    """A data set, kept in memory for the next cell."""
+    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)

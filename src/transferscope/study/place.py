@@ -1,0 +1,221 @@
+"""A finished study on the linear-transfer diagram: what the model expects of its pairs, and what was measured."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from transferscope.data.load import load
+from transferscope.data.task import Dataset
+from transferscope.diagnostics.features import features_of
+from transferscope.errors import DataError, SettingsError, StoreError, unknown_name
+from transferscope.models import build_network, load_weights
+from transferscope.records import Estimate
+from transferscope.store import Store, StoredCell
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import WorkContext
+from transferscope.study.measured_transfer import Measured, measured_transfer
+from transferscope.study.pair_estimates import (
+    PairEstimate,
+    Unexplained,
+    estimate_pair,
+    ranged,
+    unexplainable,
+    unexplained,
+)
+from transferscope.study.squared_errors import best_trained, squared_errors
+from transferscope.study.target_examples import LEAST_EXAMPLES, TargetExamples, look_at
+from transferscope.theory.effective_dimension import effective_dimension
+from transferscope.theory.placement import Placement, Ranged, critical_share, expected_transferability
+
+
+@dataclass(frozen=True)
+class PlacedSource:
+    """A source with the parameters of its pair and its points on the diagram.
+
+    Attributes:
+        name: Its name, with the number of source examples when the study has several.
+        pair: The parameters.
+        placements: One for each number of target labels and linear transfer.
+    """
+
+    name: str
+    pair: PairEstimate
+    placements: tuple[Placement, ...]
+
+
+def place_study(store: Store, study: str, *, examples: int = 2000) -> tuple[PlacedSource, ...]:
+    """Put every source of a finished study on the linear-transfer diagram.
+
+    What lies outside the pretrained features, the noise and the dimensions are estimated from labelled target examples
+    (training and test part together; the pretraining saw none of them), each with an interval that is carried through
+    to what the model expects. Measured is what the study's linear probes gained over training from scratch.
+
+    Args:
+        store: The store of the study, with its folder of networks.
+        study: Name of the study.
+        examples: Target examples to estimate from, at least `LEAST_EXAMPLES`; all if there are fewer.
+
+    Returns:
+        One for each source and number of source examples, in the order of the study.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: The study is not finished.
+        DataError: It has no pretrained networks, a network file is gone, or the data say too little.
+        SettingsError: `examples` is too small.
+    """
+    if examples < LEAST_EXAMPLES:
+        raise SettingsError(f"examples = {examples}; expected at least {LEAST_EXAMPLES} to estimate from")
+    cells = _finished_cells(store, study)
+    starts = _starts(store, study, cells)
+    target = _target(cells)
+    looked_at = look_at(target, at_most=examples)
+    errors = squared_errors(store, study)
+    noise = _least(unexplainable(looked_at.flat_inputs, looked_at.codes), best_trained(cells, errors))
+    input_dimension = _dimension(looked_at.flat_inputs, "the inputs")
+    placed = []
+    for group in _groups(starts):
+        pair = _estimate(group, looked_at, noise, input_dimension)
+        measured = measured_transfer(cells, errors, source=group[0].source, n_source=group[0].n_source)
+        points = tuple(_place(group[0], pair, one, target.train.kind) for one in measured)
+        placed.append(PlacedSource(_group_name(group[0], starts), pair, points))
+    return tuple(placed)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """A pretrained network that some cell of the study starts from."""
+
+    source: str
+    n_source: int | None
+    seed: int
+    recipe: MethodRecipe
+    file: Path
+
+
+def _finished_cells(store: Store, study: str) -> list[StoredCell]:
+    names = [row.name for row in store.studies()]
+    if study not in names:
+        if not names:
+            raise StoreError(f"{store.place} holds no study yet; run {study} with `transferscope run` first")
+        raise unknown_name(f"study in {store.place}", study, names)
+    counts = store.counts(study)
+    if counts.planned or counts.running or not counts.done:
+        raise StoreError(
+            f"{counts.done} of the {counts.total} cells of {study} are done; finish it with `transferscope run` before "
+            "it is placed"
+        )
+    return [stored for stored in store.cells(study) if stored.state == "done"]
+
+
+def _starts(store: Store, study: str, cells: Sequence[StoredCell]) -> list[_Start]:
+    """The distinct networks that methods of the study start from, in the order of its plan."""
+    context = WorkContext(store.files)
+    found: dict[tuple[Path, int], _Start] = {}
+    for stored in cells:
+        cell = stored.cell
+        if cell.role != "method":
+            continue
+        recipe = MethodRecipe.from_payload(cell.payload)
+        if recipe.method.start != "pretrained" or recipe.source is None:
+            continue
+        file = context.network(cell.needs[0]) if cell.needs else Path(str(recipe.source.network))
+        n_source = cell.labels["n_source"] if cell.needs else None
+        start = _Start(str(cell.labels["source"]), _whole(n_source), _whole(cell.labels["seed"]) or 0, recipe, file)
+        found.setdefault((file, start.seed if cell.needs else 0), start)
+    if not found:
+        raise DataError(
+            f"no method of {study} starts from a pretrained network, so there are no features to place; add "
+            "[methods.linear-probe] to its file and run it again"
+        )
+    return list(found.values())
+
+
+def _groups(starts: Sequence[_Start]) -> list[list[_Start]]:
+    groups: dict[tuple[str, int | None], list[_Start]] = {}
+    for start in starts:
+        groups.setdefault((start.source, start.n_source), []).append(start)
+    return list(groups.values())
+
+
+def _group_name(start: _Start, starts: Sequence[_Start]) -> str:
+    sizes = {other.n_source for other in starts if other.source == start.source}
+    return start.source if len(sizes) == 1 else f"{start.source}, {start.n_source} source examples"
+
+
+def _target(cells: Sequence[StoredCell]) -> Dataset:
+    recipe = next(MethodRecipe.from_payload(stored.cell.payload) for stored in cells if stored.cell.role == "method")
+    data = recipe.target
+    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+
+
+def _least(noise: Unexplained, trained: Unexplained | None) -> Unexplained:
+    return noise if trained is None or noise.limit <= trained.limit else trained
+
+
+def _estimate(
+    group: Sequence[_Start], looked_at: TargetExamples, noise: Unexplained, input_dimension: Estimate
+) -> PairEstimate:
+    missed, dimensions = [], []
+    for start in group:
+        features, name = _features(start, looked_at), f"the features pretrained on {start.source}"
+        missed.append(unexplained(features, looked_at.codes, what=name))
+        dimensions.append(_dimension(features, name))
+    return estimate_pair(missed, noise, dimensions, input_dimension, n_examples=len(looked_at.codes))
+
+
+def _features(start: _Start, looked_at: TargetExamples) -> np.ndarray:
+    if not start.file.is_file():
+        raise DataError(
+            f"the pretrained network {start.file} is gone; put the folder of networks back beside the store, or run "
+            "the study again in a new store"
+        )
+    shape, n_outputs = looked_at.input_shape, looked_at.codes.shape[1]
+    network = build_network(start.recipe.network, shape, n_outputs, seed=0)
+    load_weights(network, start.file, heads="ignore")
+    features: np.ndarray = features_of(network, looked_at.examples).numpy()
+    return features
+
+
+def _dimension(vectors: np.ndarray, what: str) -> Estimate:
+    found = effective_dimension(vectors)
+    if found.status != "ok":
+        raise DataError(
+            f"{what} do not vary over the target examples, so nothing can be learnt from them; check the data and the "
+            "pretraining"
+        )
+    return found
+
+
+def _place(start: _Start, pair: PairEstimate, measured: Measured, kind: str) -> Placement:
+    n, best, draws = measured.n_target, pair.best, pair.draws
+    expected = expected_transferability(best, n)
+    expected_draws = expected_transferability(draws, n)
+
+    def own(value: np.ndarray | float, possible: np.ndarray | float) -> Ranged:
+        return ranged(float(value), np.asarray(possible, dtype=np.float64), n=pair.n_examples)
+
+    return Placement(
+        source=start.source,
+        n_source=start.n_source,
+        n_target=n,
+        method=measured.method,
+        n_examples=pair.n_examples,
+        kind=kind,
+        outside_share=own(best.outside_share, draws.outside_share),
+        noise_level=own(best.noise_level, draws.noise_level),
+        input_dimension=own(best.input_dimension, draws.input_dimension),
+        feature_dimension=own(best.feature_dimension, draws.feature_dimension),
+        examples_per_dimension=own(n / best.input_dimension, n / draws.input_dimension),
+        critical_share=own(critical_share(best, n), critical_share(draws, n)),
+        expected=own(expected, expected_draws),
+        chance_negative=float((expected_draws < 0).mean()),
+        measured=measured.gain,
+        gap=measured.minus(float(expected), expected_draws),
+    )
+
+
+def _whole(label: object) -> int | None:
+    return label if isinstance(label, int) else None
