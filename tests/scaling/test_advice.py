@@ -5,7 +5,6 @@ from scaling.examples import GRID, OBJDET, SIZES
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling import observe
 from transferscope.scaling.advice import Costs, advise, best_split, variant_gain
-from transferscope.scaling.advice.next_run import information
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.posterior import power_posterior
 from transferscope.scaling.surface import fit_surface
@@ -41,16 +40,6 @@ def test_the_paragraph_names_what_matters() -> None:
     text = advise(SIZES, STEEP, target_error=0.01).text
     assert "not reachable with this data" in text
     assert "scenario c" in text
-
-
-def test_information_is_that_of_a_normal_model() -> None:
-    generator = np.random.default_rng(0)
-    theta = generator.standard_normal(20000)
-    weights = np.full(20000, 1 / 20000)
-    predicted = np.exp(np.stack([0.5 * theta, 0.0 * theta], axis=1))
-    shares = information(predicted, theta, weights, noise=0.5)
-    assert shares[0] == pytest.approx(0.5, abs=0.2)  # 1 - var / (1 + 0.25 / 0.25), at the nodes of the prior predictive
-    assert shares[1] == pytest.approx(0.0, abs=0.01)
 
 
 def test_the_better_variant_has_the_smaller_gap() -> None:

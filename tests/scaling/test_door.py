@@ -43,6 +43,29 @@ def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     assert "Content-Security-Policy" in page
 
 
+def test_a_table_over_both_sizes_names_the_next_pair(tmp_path: Path) -> None:
+    table, out = tmp_path / "both.csv", tmp_path / "page.html"
+    rows = [
+        f"{n},{s},{0.05 + 0.4 * (s + 3 * n**0.7) ** -0.25:.4f}"
+        for n in (0, 1000, 4000, 16000)
+        for s in (500, 1000, 2000)
+    ]
+    table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
+    options = ("--finetune-size", "s", "--target-error", "0.08", "--out", str(out))
+    printed = run(str(table), *options)
+    assert printed.startswith("s = 2,000: Measured: error ")
+    assert "From all fine-tuning sizes together, over several laws: n = 1,600,000 with s = 2,000 reaches" in printed
+    assert "The next run to make: n = " in printed
+    assert "of the variance of the error there" in printed
+    assert " against s = " not in printed  # fine-tuning sizes are no variants of the data
+    assert "The next run to make: n = " in out.read_text()
+    priced = run(str(table), *options, "--cost-pretrain", "0.01", "--cost-label", "1", "--cost-run", "10")
+    assert "The cheapest way to the target: n = " in priced
+    assert ", at a cost of " in priced
+    split = run(str(table), *options, "--cost-pretrain", "0.01", "--cost-label", "1", "--budget", "3000")
+    assert "of the gain of knowing the error surface exactly, at a cost of " in split
+
+
 def test_a_wrong_figure_is_a_sentence(table: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         run(str(table), "--figure", "3")

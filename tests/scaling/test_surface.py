@@ -17,6 +17,24 @@ def test_the_law_that_made_the_data_wins() -> None:
     np.testing.assert_allclose(surface.predict(GRID), truth, rtol=0.2)
 
 
+def test_laws_with_and_without_a_value_at_zero_are_scored_on_the_same_points() -> None:
+    errors = law_named("full").value(GRID, np.array([[0.4, 0.3, 1.0, 9.0]]))[0]
+    n, s = np.concatenate([GRID[:, 0], np.zeros(4)]), np.concatenate([GRID[:, 1], np.unique(GRID[:, 1])])
+    wild = np.concatenate([errors, [0.9, 0.1, 0.9, 0.1]])  # without pre-training, nothing like the rest
+    surface = fit_surface(n, s, wild)
+    alone = fit_surface(GRID[:, 0], GRID[:, 1], errors)
+    assert surface.scores["full"] == alone.scores["full"]
+    assert surface.interpolating in ("full", "full+floor")
+
+
+def test_standard_errors_are_weights() -> None:
+    errors = law_named("product").value(GRID, np.array([[0.2, 0.3, 5.0]]))[0]
+    wrong = np.arange(len(GRID)) == 5
+    stderr = np.where(wrong, 10.0, 0.001) * errors
+    surface = fit_surface(GRID[:, 0], GRID[:, 1], np.where(wrong, 2 * errors, errors), stderr=stderr)
+    assert surface.fits["product"].theta == pytest.approx([0.2, 0.3, 5.0], rel=1e-3)
+
+
 def test_too_small_a_table_is_a_sentence() -> None:
     with pytest.raises(DataError) as caught:
         fit_surface([1000, 2000, 4000], [100, 100, 100], [0.5, 0.4, 0.3])

@@ -7,9 +7,11 @@ From a table of errors at sizes, without torch:
 - `fit_surface` chooses a law in pre-training size n and fine-tuning size s by held-out score;
 - `common_d` and `fit_hierarchical` fit the curves of one study together;
 - `bootstrap` refits a law to resampled errors, all draws at once;
-- `advise` answers whether more pre-training reaches a target error, how much it takes, and what to measure next.
+- `advise` answers whether more pre-training reaches a target error, how much it takes, and what to measure next;
+- `best_split` and `next_surface_run` do so over (n, s): the split of a budget, and the next (n, s) to measure.
 """
 
+from transferscope.scaling.advice import Advice, Costs, SurfaceRun, advise, best_split, next_surface_run
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.extrapolation import BackTest, Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law
@@ -17,24 +19,33 @@ from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit
 from transferscope.scaling.laws import CURVE_LAWS, LAWS, SURFACE_LAWS, Law
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet
+from transferscope.scaling.surface import Surface, fit_surface
 
 __all__ = [
     "CURVE_LAWS",
     "LAWS",
     "SURFACE_LAWS",
+    "Advice",
     "BackTest",
     "Bootstrap",
     "CommonD",
+    "Costs",
     "Extrapolation",
     "HierarchicalFit",
     "Law",
     "LawFit",
     "Observations",
     "ProfileSet",
+    "Surface",
+    "SurfaceRun",
+    "advise",
+    "best_split",
     "bootstrap",
     "common_d",
     "extrapolate",
     "fit_hierarchical",
     "fit_law",
+    "fit_surface",
+    "next_surface_run",
     "observe",
 ]

@@ -1,21 +1,27 @@
 """Everything there is to say about one table: fits, forecasts, advice, comparisons."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from transferscope.errors import DataError
 from transferscope.scaling.advice import (
     Advice,
     Costs,
     Split,
+    SurfaceRun,
     VariantGain,
     advise,
     best_split,
     cheapest_split,
+    next_surface_run,
     variant_gain,
 )
-from transferscope.scaling.fit import LawFit, fit_law
+from transferscope.scaling.advice.words import paragraph
+from transferscope.scaling.fit import LawFit, fit_law, usable
 from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit_hierarchical
+from transferscope.scaling.laws.power_floor import POWER_FLOOR
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface, fit_surface
 from transferscope.scaling.table import by_finetune_size
@@ -66,12 +72,14 @@ class SurfaceAnalysis:
         surface: The laws fitted to it.
         split: The best use of the budget; None without one.
         cheapest: The cheapest plan that is predicted to reach the target; None without costs or out of reach.
+        next_run: The (n, s) whose measurement would sharpen the decision most; None when nothing was asked.
     """
 
     name: str
     surface: Surface
     split: Split | None
     cheapest: Split | None
+    next_run: SurfaceRun | None
 
 
 @dataclass(frozen=True)
@@ -81,15 +89,17 @@ class Analysis:
     Attributes:
         question: What was asked.
         curves: Each curve over n.
+        lead: Name of the curve that the verdict is about: the first; over (n, s), that of the largest s.
         together: The curves under a common prior; None when there is only one.
         common: The common-D procedure of the Syn2Real paper; None when there are fewer than three curves.
-        gains: Every other curve against the first.
+        gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
         surfaces: Each group over (n, s).
         notes: Sentences on what was left out.
     """
 
     question: Question
     curves: tuple[CurveAnalysis, ...]
+    lead: str
     together: HierarchicalFit | None
     common: CommonD | None
     gains: tuple[VariantGain, ...]
@@ -120,12 +130,16 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
     surfaces, notes = _surfaces(groups, question) if over_both else ((), ())
     together = _together(curves)
     analysed = tuple(_curve(name, data, together, question) for name, data in curves.items())
+    if over_both:
+        searched = by_finetune_size({one.name: groups[one.name] for one in surfaces if one.next_run is not None})
+        analysed = tuple(_in_n_and_s(curve) if curve.name in searched else curve for curve in analysed)
     return Analysis(
         question=question,
         curves=analysed,
+        lead=_lead(groups, over_both),
         together=together,
         common=_common(curves),
-        gains=_gains(together),
+        gains=_gains(together, _baselines(groups, over_both)),
         surfaces=surfaces,
         notes=tuple(dict.fromkeys((*notes, *(note for one in analysed for note in one.fit.notes)))),
     )
@@ -149,6 +163,20 @@ def _curve(name: str, data: Observations, together: HierarchicalFit | None, ques
     return CurveAnalysis(name, data, fit, advice)
 
 
+def _in_n_and_s(curve: CurveAnalysis) -> CurveAnalysis:
+    """The curve without a next run of its own, since the next run of its group was searched in n and s."""
+    if curve.advice is None:
+        return curve
+    data = usable(curve.observations, POWER_FLOOR, "log")
+    text = paragraph(curve.advice.decision, curve.advice.forecast, None, data)
+    return replace(curve, advice=replace(curve.advice, next_run=None, text=text))
+
+
+def _lead(groups: Mapping[str, Observations], over_both: bool) -> str:
+    first = next(iter(groups))
+    return list(by_finetune_size({first: groups[first]}))[-1] if over_both else first
+
+
 def _together(curves: Mapping[str, Observations]) -> HierarchicalFit | None:
     usable = {name: data for name, data in curves.items() if (data.sizes > 0).any() and (data.errors > 0).any()}
     if len(usable) < 2:
@@ -168,11 +196,27 @@ def _common(curves: Mapping[str, Observations]) -> CommonD | None:
         return None
 
 
-def _gains(together: HierarchicalFit | None) -> tuple[VariantGain, ...]:
-    if together is None or len(together.names) < 2:
+def _baselines(groups: Mapping[str, Observations], over_both: bool) -> dict[str, str]:
+    """The curve that each curve is compared with."""
+    first, *others = groups
+    if not over_both:
+        return dict.fromkeys(others, first)
+    by_s = {s: name for name, s in _labels(first, groups[first])}
+    return {name: by_s[s] for other in others for name, s in _labels(other, groups[other]) if s in by_s}
+
+
+def _labels(name: str, data: Observations) -> list[tuple[str, float]]:
+    return [
+        (label, float(s)) for label, s in zip(by_finetune_size({name: data}), np.unique(data.sizes[:, 1]), strict=True)
+    ]
+
+
+def _gains(together: HierarchicalFit | None, baselines: Mapping[str, str]) -> tuple[VariantGain, ...]:
+    if together is None:
         return ()
-    baseline, *others = zip(together.names, together.posteriors, strict=True)
-    return tuple(variant_gain(baseline[1], one, names=(baseline[0], name)) for name, one in others)
+    found = dict(zip(together.names, together.posteriors, strict=True))
+    pairs = [(baseline, name) for name, baseline in baselines.items() if name in found and baseline in found]
+    return tuple(variant_gain(found[baseline], found[name], names=(baseline, name)) for baseline, name in pairs)
 
 
 def _surfaces(
@@ -181,7 +225,7 @@ def _surfaces(
     found, notes = [], []
     for name, data in groups.items():
         try:
-            surface = fit_surface(data.sizes[:, 0], data.sizes[:, 1], data.errors)
+            surface = fit_surface(data.sizes[:, 0], data.sizes[:, 1], data.errors, stderr=data.stderr)
         except DataError as error:
             notes.append(f"{name}: {error}")
             continue
@@ -190,5 +234,15 @@ def _surfaces(
         if costs is not None and costs.per_pretrain > 0 and costs.per_label > 0:
             split = None if question.budget is None else best_split(surface, costs, question.budget)
             cheapest = None if question.target_error is None else cheapest_split(surface, costs, question.target_error)
-        found.append(SurfaceAnalysis(name, surface, split, cheapest))
+        found.append(SurfaceAnalysis(name, surface, split, cheapest, _next(surface, question)))
     return tuple(found), tuple(notes)
+
+
+def _next(surface: Surface, question: Question) -> SurfaceRun | None:
+    return next_surface_run(
+        surface,
+        target_error=question.target_error,
+        costs=question.costs,
+        budget=question.budget,
+        largest_size=question.largest_size,
+    )

@@ -61,6 +61,17 @@ class Surface:
     notes: tuple[str, ...]
 
     @property
+    def largest(self) -> tuple[float, float]:
+        """The largest measured n and the largest measured s."""
+        n, s = next(iter(self.fits.values())).observations.sizes.max(axis=0)
+        return float(n), float(s)
+
+    @property
+    def least_error(self) -> float:
+        """The smallest measured error."""
+        return float(next(iter(self.fits.values())).observations.errors.min())
+
+    @property
     def interpolating(self) -> str:
         """The law to read within the measured range: best with one fine-tuning size left out."""
         return min(self.scores, key=lambda name: self.scores[name].leave_s_out)
@@ -79,7 +90,12 @@ class Surface:
 
 
 def fit_surface(
-    pretrain_sizes: ArrayLike, finetune_sizes: ArrayLike, errors: ArrayLike, *, loss: Loss = "log"
+    pretrain_sizes: ArrayLike,
+    finetune_sizes: ArrayLike,
+    errors: ArrayLike,
+    *,
+    stderr: ArrayLike | None = None,
+    loss: Loss = "log",
 ) -> Surface:
     """Fit every law in (n, s) and score each where it was not fitted.
 
@@ -90,6 +106,7 @@ def fit_surface(
         pretrain_sizes: n, shape (m,), >= 0; laws without a value at n = 0 leave those rows out.
         finetune_sizes: s, shape (m,), above 0.
         errors: Shape (m,).
+        stderr: Standard errors of `errors`, used as weights; None for equal weights.
         loss: The residual.
 
     Returns:
@@ -99,38 +116,45 @@ def fit_surface(
         DataError: There are fewer than 2 sizes on an axis or fewer than 7 different points.
     """
     n, s = (np.asarray(column, dtype=np.float64) for column in (pretrain_sizes, finetune_sizes))
-    data = observe(np.stack([n, s], axis=1), errors)
+    data = observe(np.stack([n, s], axis=1), errors, stderr=stderr)
     counts = [len(np.unique(column)) for column in data.sizes.T]
     if min(counts) < 2 or data.n_distinct < 7:
         raise DataError(
             f"a surface over (n, s) was asked of {data.n_distinct} points with {counts[0]} values of n and {counts[1]} "
             "of s; it takes at least 7 points and 2 values of each"
         )
-    fits = {name: fit_law(data.sizes, data.errors, law=law, loss=loss) for name, law in SURFACE_LAWS.items()}
+    fits = {
+        name: fit_law(data.sizes, data.errors, law=law, loss=loss, stderr=data.stderr)
+        for name, law in SURFACE_LAWS.items()
+    }
     fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
     scores = {name: held_out_score(fit.law, data, loss) for name, fit in fits.items()}
     return Surface(fits, scores, _weights(scores), *_separate(data, loss), data.notes)
 
 
 def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:
-    """Score a law on parts of the table that it is not fitted to; NaN where the rest is too small."""
+    """Score a law on parts of the table that it is not fitted to; NaN where the rest is too small.
+
+    A law that has a value at n = 0 is fitted to those points as well; every law is scored on n > 0 only, so that the
+    scores of different laws are about the same points.
+    """
     data = usable(data, law, loss)
     n, s = data.sizes.T
-    everything = np.ones(len(data), dtype=bool)
-    left_out = [_squares(law, data, loss, s != value, s == value) for value in np.unique(s)]
+    pretrained = n > 0
+    n_edge, s_edge = _edge(n[pretrained]), _edge(s[pretrained])
+    left_out = [_squares(law, data, loss, s != value, (s == value) & pretrained) for value in np.unique(s)]
     return HeldOutScore(
-        in_sample=_root_mean(_squares(law, data, loss, everything, everything)),
+        in_sample=_root_mean(_squares(law, data, loss, np.ones_like(pretrained), pretrained)),
         leave_s_out=_root_mean(np.concatenate(left_out)),
-        larger_n=_root_mean(_squares(law, data, loss, *_cut(n))),
-        larger_s=_root_mean(_squares(law, data, loss, *_cut(s))),
+        larger_n=_root_mean(_squares(law, data, loss, n < n_edge, n >= n_edge)),
+        larger_s=_root_mean(_squares(law, data, loss, s < s_edge, (s >= s_edge) & pretrained)),
     )
 
 
-def _cut(sizes: Float[np.ndarray, " m"]) -> tuple[Bool[np.ndarray, " m"], Bool[np.ndarray, " m"]]:
-    """The smaller half of the different sizes (and the middle one), and the larger half."""
+def _edge(sizes: Float[np.ndarray, " m"]) -> float:
+    """The least of the larger half of the different sizes; the middle one counts to the smaller half."""
     distinct = np.unique(sizes)
-    edge = distinct[len(distinct) - len(distinct) // 2]
-    return sizes < edge, sizes >= edge
+    return float(distinct[len(distinct) - len(distinct) // 2])
 
 
 def _squares(
@@ -163,5 +187,6 @@ def _separate(data: Observations, loss: Loss) -> tuple[GroupSolution, Float[np.n
     groups = {}
     for s in sizes:
         rows = data.sizes[:, 1] == s
-        groups[f"{s:g}"] = Observations(data.sizes[rows, :1], data.errors[rows])
+        stderr = None if data.stderr is None else data.stderr[rows]
+        groups[f"{s:g}"] = Observations(data.sizes[rows, :1], data.errors[rows], stderr)
     return fit_together(groups, law=POWER_FLOOR, loss=loss), sizes

@@ -3,8 +3,8 @@
 import math
 
 from transferscope.records import Estimate
-from transferscope.scaling.advice import Split, VariantGain
-from transferscope.scaling.advice.words import in_words, number
+from transferscope.scaling.advice import Decision, Split, VariantGain
+from transferscope.scaling.advice.words import disagreement, in_words, number, surface_run_in_words
 from transferscope.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
 from transferscope.scaling.fit import LawFit
 
@@ -58,22 +58,32 @@ def curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
     """One curve as cells under CURVE_HEADINGS."""
     alpha, gap = (estimate_in_words(curve.fit.estimates[name]) for name in ("alpha", "C"))
     if curve.advice is None:
-        return (curve.name, str(curve.observations.n_distinct), alpha, gap, "", "", "too few points")
+        return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, "", "", "too few points")
     forecast = curve.advice.forecast
     predicted, low, high = (float(values[1]) for values in (forecast.predicted, forecast.low, forecast.high))
     interval = f"{number(low)} to {number(high)}" if math.isfinite(low) else "none"
     scenario = curve.advice.decision.scenario if curve.advice.decision is not None else ""
     status = f"scenario {scenario}" if scenario in ("a", "b", "c", "d") else scenario or curve.fit.status
-    return (curve.name, str(curve.observations.n_distinct), alpha, gap, number(predicted), interval, status)
+    return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, number(predicted), interval, status)
 
 
 def verdict(analysis: Analysis) -> str:
-    """The advice on the first curve that has any, or why there is none."""
-    for curve in analysis.curves:
+    """The advice on the leading curve (or the first that has any), with the next run over (n, s); or why not."""
+    for curve in sorted(analysis.curves, key=lambda curve: curve.name != analysis.lead):
         if curve.advice is not None:
             lead = f"{curve.name}: " if len(analysis.curves) > 1 else ""
-            return lead + curve.advice.text
+            return " ".join([lead + curve.advice.text, *_over_both(analysis, curve.advice.decision)])
     return f"No advice: {analysis.curves[0].message}."
+
+
+def _over_both(analysis: Analysis, decision: Decision | None) -> list[str]:
+    """What the first group over (n, s) says, after what its leading curve said."""
+    found = analysis.surfaces[0].next_run if analysis.surfaces else None
+    if found is None:
+        return []
+    *reached, run = surface_run_in_words(found)
+    apart = disagreement(decision, found) if decision is not None else ""
+    return [*reached, apart, run] if apart else [*reached, run]
 
 
 def gain_in_words(gain: VariantGain) -> str:
@@ -94,7 +104,9 @@ def surface_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
         f"{scores[inside].leave_s_out:.3g} in log error); beyond them {beyond} ({scores[beyond].extrapolation:.3g})."
     ]
     plans = [("The best use of the budget", one.split), ("The cheapest way to the target", one.cheapest)]
-    return (*sentences, *_worth(one), *(_plan(lead, split) for lead, split in plans if split is not None))
+    chosen = [_plan(lead, split) for lead, split in plans if split is not None]
+    wanted = [] if one.next_run is None else surface_run_in_words(one.next_run)
+    return (*sentences, *_worth(one), *chosen, *wanted)
 
 
 def _worth(one: SurfaceAnalysis) -> list[str]:

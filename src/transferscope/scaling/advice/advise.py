@@ -9,18 +9,14 @@ from numpy.typing import ArrayLike
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice.budget import Costs
 from transferscope.scaling.advice.decision import Decision, decide
-from transferscope.scaling.advice.next_run import NextRun, information, next_run
+from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, next_run
+from transferscope.scaling.advice.preposterior import information
 from transferscope.scaling.advice.words import paragraph
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import usable
 from transferscope.scaling.laws.power_floor import POWER_FLOOR
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.posterior import PowerPosterior, power_posterior
-
-FEASIBLE_FACTOR = 100.0
-"""Without a limit, sizes up to this multiple of the largest measured one count as feasible."""
-
-STEPS_AHEAD = (2.0, 4.0, 8.0, 16.0)
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,15 @@ def best_split(surface: Surface, costs: Costs, budget: float) -> Split:
     Raises:
         SettingsError: A cost is 0, or the budget does not pay for the smallest measured run.
     """
+    return _plan(surface, costs, splits(surface, costs, budget, count=SHARES))
+
+
+def splits(surface: Surface, costs: Costs, budget: float, *, count: int) -> Float[np.ndarray, "count 2"]:
+    """Ways to spend a budget: (n, s) from the smallest measured sizes up, from all on labels to all on pre-training.
+
+    Raises:
+        SettingsError: As `best_split`.
+    """
     if costs.per_pretrain <= 0 or costs.per_label <= 0:
         raise SettingsError(
             "a budget was to be split, which takes a cost above 0 per pre-training example and per label"
@@ -89,11 +98,9 @@ def best_split(surface: Surface, costs: Costs, budget: float) -> Split:
             f"the budget {budget:g} does not pay for the smallest measured run, which costs "
             f"{costs.of(smallest_n, smallest_s):g}; give a larger one"
         )
-    share = np.linspace(0, 1, SHARES)
-    sizes = np.stack(
-        [smallest_n + share * spare / costs.per_pretrain, smallest_s + (1 - share) * spare / costs.per_label]
-    )
-    return _plan(surface, costs, sizes.T)
+    share = np.linspace(0, 1, count)
+    n, s = smallest_n + share * spare / costs.per_pretrain, smallest_s + (1 - share) * spare / costs.per_label
+    return np.stack([n, s], axis=1)
 
 
 def cheapest_split(surface: Surface, costs: Costs, target_error: float) -> Split | None:

@@ -4,8 +4,12 @@ import numpy as np
 
 from transferscope.scaling.advice.decision import Decision, Interval
 from transferscope.scaling.advice.next_run import NextRun
+from transferscope.scaling.advice.surface_run import SurfaceRun
 from transferscope.scaling.extrapolation import Extrapolation
 from transferscope.scaling.observations import Observations
+
+APART = 0.5
+"""Two probabilities of the same event this far apart are pointed out."""
 
 LITTLE = 0.02
 """Below this share of the variance, a run tells next to nothing."""
@@ -34,6 +38,35 @@ def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun |
     if run is not None and decision is not None and decision.scenario != "reached":
         sentences.append(_measure(run))
     return " ".join(sentences)
+
+
+def disagreement(decision: Decision, found: SurfaceRun) -> str:
+    """A sentence where one curve and the surface answer the same question differently; empty otherwise."""
+    if found.reached is None or found.pretrain_size != decision.largest_size:
+        return ""
+    if abs(found.reached - decision.feasible) < APART:
+        return ""
+    return (
+        f"The curve at that s alone says {_percent(decision.feasible)}: the two rest on different laws, so make the "
+        "next run before you choose."
+    )
+
+
+def surface_run_in_words(found: SurfaceRun) -> tuple[str, ...]:
+    """The decision over (n, s), and the next run to make for it, in sentences."""
+    plan = f"n = {number(found.pretrain_size)} with s = {number(found.finetune_size)}"
+    if found.target_error is None or found.reached is None:
+        brings = f"give the split {_percent(found.run.information)} of the gain of knowing the error surface exactly"
+        return (_measure_both(found, brings, "the split of the budget"),)
+    reached = (
+        f"From all fine-tuning sizes together, over several laws: {plan} reaches the target error "
+        f"{number(found.target_error)} with probability {_percent(found.reached)}."
+    )
+    about = "that decision" if found.uncertain else "the error there"
+    return (
+        reached,
+        _measure_both(found, f"remove {_percent(found.run.information)} of the variance of {about}", about),
+    )
 
 
 def in_words(interval: Interval) -> str:
@@ -111,6 +144,15 @@ def _measure(run: NextRun) -> str:
         f"The next run to make: n = {number(run.pretrain_size)}, which is expected to remove "
         f"{_percent(run.information)} of the variance of this decision{cost}."
     )
+
+
+def _measure_both(found: SurfaceRun, brings: str, about: str) -> str:
+    run = found.run
+    if run.information < LITTLE or run.finetune_size is None:
+        return f"No single further run that was looked at would tell much more about {about}."
+    cost = "" if run.cost is None else f", at a cost of {number(run.cost)}"
+    sizes = f"n = {number(run.pretrain_size)} with s = {number(run.finetune_size)}"
+    return f"The next run to make: {sizes}, which is expected to {brings}{cost}."
 
 
 def _likely(probability: float) -> str:

@@ -1,0 +1,139 @@
+"""The next run to make when both sizes can be chosen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.scaling.advice.budget import Costs, best_split, cheapest_split, splits
+from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, next_run
+from transferscope.scaling.advice.preposterior import information, share_of_value
+from transferscope.scaling.advice.surface_draws import SurfaceDraws, surface_draws
+from transferscope.scaling.surface import Surface
+
+MOST_MEASURED = 12
+"""Measured sizes on an axis that candidates are combined from."""
+
+UNCERTAIN = (0.02, 0.98)
+ACTIONS = 41
+"""Splits of a budget that are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceRun:
+    """The next run over (n, s), and the decision it is meant for.
+
+    The decision is whether a plan reaches the target error: the cheapest plan when costs of both kinds of data are
+    given, otherwise more pre-training alone, at the largest measured s. With a budget it is how to split it.
+
+    Attributes:
+        run: The run.
+        pretrain_size: n of the plan.
+        finetune_size: s of the plan.
+        target_error: The target; None for the split of a budget.
+        reached: Probability that the plan reaches the target; None for the split of a budget.
+    """
+
+    run: NextRun
+    pretrain_size: float
+    finetune_size: float
+    target_error: float | None
+    reached: float | None
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it is open that the plan reaches the target; once it is not, the next run is for the error there."""
+        return self.reached is not None and UNCERTAIN[0] < self.reached < UNCERTAIN[1]
+
+
+def next_surface_run(
+    surface: Surface,
+    *,
+    target_error: float | None = None,
+    costs: Costs | None = None,
+    budget: float | None = None,
+    largest_size: float | None = None,
+) -> SurfaceRun | None:
+    """Search (n, s) for the run whose measurement would sharpen the decision most.
+
+    Candidates are the pairs of measured sizes that were not measured together, and 2, 4, 8 and 16 times the largest
+    size on each axis; n up to the largest feasible one, s beyond the measured ones only where the plan asks for it,
+    and nothing dearer than the budget.
+
+    Args:
+        surface: The fitted surface.
+        target_error: The error that is wanted, above 0.
+        costs: Costs of data and runs, by which candidates are compared; None to look at information only.
+        budget: What may be spent; needs costs of both kinds of data.
+        largest_size: Largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
+
+    Returns:
+        The run with its decision; None without a target and without a budget that can be split, and when a measured
+        error reaches the target already.
+
+    Raises:
+        SettingsError: The budget does not pay for the smallest measured run.
+    """
+    both = costs is not None and costs.per_pretrain > 0 and costs.per_label > 0
+    if costs is not None and both and budget is not None:
+        return _for_split(surface, surface_draws(surface), costs, budget)
+    if target_error is None or surface.least_error <= target_error:
+        return None
+    n, s = surface.largest
+    limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * n
+    cheapest = cheapest_split(surface, costs, target_error) if costs is not None and both else None
+    plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
+    return _for_target(surface, surface_draws(surface), plan, target_error, costs, limit)
+
+
+def _for_target(
+    surface: Surface,
+    draws: SurfaceDraws,
+    plan: tuple[float, float],
+    target_error: float,
+    costs: Costs | None,
+    limit: float,
+) -> SurfaceRun:
+    candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
+    error = draws.predict(np.array([plan]))[:, 0]
+    hit = (error <= target_error).astype(np.float64)
+    reached = draws.probability(hit)
+    turns_on = hit if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
+    gains = information(draws.predict(candidates), turns_on, draws.weights, noise=draws.noise)
+    run = next_run(candidates, gains, _paid(candidates, costs))
+    return SurfaceRun(run, *plan, target_error=target_error, reached=reached)
+
+
+def _for_split(surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float) -> SurfaceRun:
+    plan = best_split(surface, costs, budget)
+    actions = splits(surface, costs, budget, count=ACTIONS)
+    candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
+    affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])
+    candidates = candidates[affordable] if affordable.any() else candidates[:1]
+    losses = np.log(draws.predict(actions))
+    gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
+    run = next_run(candidates, gains, _paid(candidates, costs))
+    return SurfaceRun(run, plan.pretrain_size, plan.finetune_size, target_error=None, reached=None)
+
+
+def candidate_runs(surface: Surface, *, most_n: float, most_s: float) -> Float[np.ndarray, "R 2"]:
+    """Pairs (n, s) that were not measured yet; what is measured already may lie above the limits, nothing else."""
+    measured = next(iter(surface.fits.values())).observations.sizes
+    n, s = (_axis(column, most) for column, most in zip(measured.T, (most_n, most_s), strict=True))
+    pairs = np.stack([axis.ravel() for axis in np.meshgrid(n, s, indexing="ij")], axis=1)
+    new = ~(pairs[:, None, :] == measured).all(axis=2).any(axis=1)
+    return pairs[new] if new.any() else pairs[-1:]
+
+
+def _axis(sizes: Float[np.ndarray, " m"], most: float) -> Float[np.ndarray, " k"]:
+    distinct = np.unique(sizes[sizes > 0])
+    kept = distinct[np.unique(np.linspace(0, len(distinct) - 1, MOST_MEASURED).round().astype(int))]
+    ahead = distinct[-1] * np.array(STEPS_AHEAD)
+    return np.concatenate([kept, ahead[ahead <= most * (1 + 1e-9)]])
+
+
+def _paid(candidates: Float[np.ndarray, "R 2"], costs: Costs | None) -> Float[np.ndarray, " R"] | None:
+    if costs is None:
+        return None
+    spent = np.array([costs.of(float(n), float(s)) for n, s in candidates])
+    return spent if (spent > 0).all() else None

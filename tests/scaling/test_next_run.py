@@ -1,0 +1,144 @@
+"""The next run to make, against closed forms of the normal linear model and brute force."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from scaling.examples import GRID
+from transferscope.scaling import Costs, Surface, fit_surface, next_surface_run
+from transferscope.scaling.advice import next_run
+from transferscope.scaling.advice.preposterior import information, share_of_value
+from transferscope.scaling.advice.surface_run import candidate_runs
+from transferscope.scaling.advice.words import surface_run_in_words
+from transferscope.scaling.laws import law_named
+
+N = 4000
+NORMAL = stats.norm.ppf((np.arange(N) + 0.5) / N)
+"""A standard normal parameter, by its quantiles."""
+EQUAL = np.full(N, 1 / N)
+
+
+def test_information_is_that_of_a_normal_model() -> None:
+    predicted = np.exp(np.stack([0.5 * NORMAL, 0.0 * NORMAL, 2.0 * NORMAL], axis=1))
+    shares = information(predicted, 3 * NORMAL + 1, EQUAL, noise=0.5)
+    np.testing.assert_allclose(shares, [0.5, 0.0, 4 / 4.25], atol=0.01)  # b^2 / (b^2 + noise^2)
+
+
+def test_a_draw_with_more_noise_tells_less() -> None:
+    predicted = np.exp(NORMAL)[:, None]
+    shares = [information(predicted, NORMAL, EQUAL, noise=np.full(N, noise))[0] for noise in (0.1, 1.0)]
+    np.testing.assert_allclose(shares, [1 / 1.01, 0.5], atol=0.01)
+
+
+def test_information_on_a_yes_or_no_agrees_with_simulated_measurements() -> None:
+    generator = np.random.default_rng(0)
+    log_f, sigma = NORMAL, np.where(NORMAL > 1, 0.6, 0.3)
+    hit = (NORMAL**2 < 0.5).astype(float)
+    share = information(np.exp(log_f)[:, None], hit, EQUAL, noise=sigma)[0]
+    truth = generator.integers(N, size=3000)
+    y = log_f[truth] + sigma[truth] * generator.standard_normal(len(truth))
+    density = stats.norm.pdf(y[:, None], log_f, sigma)
+    chance = density @ hit / density.sum(axis=1)
+    removed = 1 - chance * (1 - chance) / hit.var()
+    assert abs(share - removed.mean()) < 4 * removed.std() / np.sqrt(len(truth)) + 0.005
+
+
+def test_the_value_of_a_sample_is_that_of_raiffa_and_schlaifer() -> None:
+    # two actions whose losses differ by a centred normal: EVSI / EVPI is the correlation of the measurement with it
+    losses = np.stack([NORMAL, np.zeros(N)], axis=1)
+    shares = share_of_value(np.exp(np.stack([NORMAL, 0.1 * NORMAL], axis=1)), losses, EQUAL, noise=0.75)
+    np.testing.assert_allclose(shares, [1 / np.hypot(1, 0.75), 0.1 / np.hypot(0.1, 0.75)], atol=0.01)
+    assert share_of_value(np.exp(NORMAL)[:, None], losses + np.array([0, 99]), EQUAL, noise=0.75) == 0
+
+
+def test_a_cheap_run_that_tells_nothing_is_not_chosen() -> None:
+    candidates, gains = np.array([[1.0], [2.0], [3.0]]), np.array([0.02, 0.3, 0.5])
+    assert next_run(candidates, gains, None).pretrain_size == 3
+    assert next_run(candidates, gains, np.array([1.0, 30.0, 100.0])).pretrain_size == 2
+
+
+SIGMA = 0.02
+
+
+@pytest.fixture(scope="module")
+def surface() -> Surface:
+    """Only the product law, log f = log D - alpha log n - beta log s: a normal linear model."""
+    exact = law_named("product").value(GRID, np.array([[0.2, 0.3, 5.0]]))[0]
+    noise = np.random.default_rng(1).standard_normal(len(GRID))
+    fitted = fit_surface(GRID[:, 0], GRID[:, 1], exact * np.exp(SIGMA * noise))
+    return replace(fitted, fits={"product": fitted.fits["product"]}, weights={"product": 1.0})
+
+
+def closed_form(runs: np.ndarray, plan: tuple[float, float]) -> np.ndarray:
+    """Squared correlation of log y at each run with log f at the plan, under ordinary least squares."""
+    design, rows = _design(GRID), _design(runs)
+    covariance = np.linalg.inv(design.T @ design)  # in units of sigma^2
+    at = _design(np.array([plan]))[0]
+    spread = np.einsum("ri,ij,rj->r", rows, covariance, rows)
+    shares: np.ndarray = (rows @ covariance @ at) ** 2 / ((spread + 1) * (at @ covariance @ at))
+    return shares
+
+
+def _design(sizes: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.ones(len(sizes)), np.log(sizes)])
+
+
+def test_the_next_run_over_both_sizes_is_that_of_least_squares(surface: Surface) -> None:
+    n, s = surface.largest
+    found = next_surface_run(surface, target_error=1e-4)
+    assert found is not None
+    assert (found.pretrain_size, found.finetune_size, found.reached) == (100 * n, s, 0.0)
+    runs = candidate_runs(surface, most_n=100 * n, most_s=s)
+    shares = closed_form(runs, (100 * n, s))
+    assert (found.run.pretrain_size, found.run.finetune_size) == tuple(runs[shares.argmax()])
+    assert found.run.information == pytest.approx(shares.max(), abs=0.05)
+
+
+def test_costs_turn_the_choice_as_they_should(surface: Surface) -> None:
+    n, s = surface.largest
+    found = next_surface_run(surface, target_error=1e-4, costs=Costs(per_pretrain=1.0, per_run=1000.0))
+    assert found is not None
+    runs = candidate_runs(surface, most_n=100 * n, most_s=s)
+    shares, costs = closed_form(runs, (100 * n, s)), runs[:, 0] + 1000
+    per_cost = np.where(shares >= shares.max() / 4, shares / costs, 0)
+    place = (runs == [found.run.pretrain_size, found.run.finetune_size]).all(axis=1)
+    assert per_cost[place] > 0.8 * per_cost.max()
+    assert found.run.cost == costs[place]
+
+
+def test_only_new_and_feasible_runs_are_candidates(surface: Surface) -> None:
+    n, s = surface.largest
+    runs = candidate_runs(surface, most_n=5 * n, most_s=s)
+    assert {tuple(run) for run in runs} == {(step * n, size) for step in (2, 4) for size in np.unique(GRID[:, 1])}
+    part = replace(
+        surface, fits={"product": fit_surface(GRID[:-1, 0], GRID[:-1, 1], np.linspace(0.5, 0.1, 15)).fits["product"]}
+    )
+    assert tuple(candidate_runs(part, most_n=n, most_s=s)[0]) == tuple(GRID[-1])
+
+
+def test_a_target_that_was_measured_needs_no_run(surface: Surface) -> None:
+    assert next_surface_run(surface, target_error=0.9) is None
+    assert next_surface_run(surface) is None
+
+
+def test_a_budget_is_not_spent_on_a_dearer_run(surface: Surface) -> None:
+    budget = 150_000.0
+    found = next_surface_run(surface, costs=Costs(per_pretrain=1.0, per_label=2.0), budget=budget)
+    assert found is not None
+    assert found.run.cost is not None
+    assert found.run.cost <= budget
+    assert found.target_error is None
+
+
+def test_the_sentences(surface: Surface) -> None:
+    found = next_surface_run(surface, target_error=1e-4)
+    assert found is not None
+    reached, run = surface_run_in_words(found)
+    assert reached == (
+        "From all fine-tuning sizes together, over several laws: n = 6,400,000 with s = 128,000 reaches the target "
+        "error 0.0001 with probability under 1 %."
+    )
+    assert run.startswith("The next run to make: n = 1,020,000 with s = ")
+    assert run.endswith(" of the variance of the error there.")
