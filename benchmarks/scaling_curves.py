@@ -34,7 +34,9 @@ class TestCurve:
 def benchmark_curves(data: Path) -> list[TestCurve]:
     """All curves of scaling/learning_curves.csv, cut where its column `fit` says."""
     table = pd.read_csv(data / "scaling" / "learning_curves.csv")
-    return [_cut(suite, name, rows, rows["fit"] == 1) for (suite, name), rows in table.groupby(["suite", "curve"])]
+    return [
+        _cut(str(suite), str(name), rows, rows["fit"] == 1) for (suite, name), rows in table.groupby(["suite", "curve"])
+    ]
 
 
 def syn2real_curves(data: Path, *, seen: int) -> list[TestCurve]:
