@@ -1,11 +1,12 @@
 """Panels with logarithmic axes, points and fitted lines: what all figures of scaling laws share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from transferscope.report.figures.palette import Look, looks
@@ -57,6 +58,16 @@ def line_sizes(low: float, high: float) -> Float[np.ndarray, " t"]:
 def series_looks(names: Sequence[str]) -> dict[str, Look]:
     """A colour and a mark for each series."""
     return looks(list(names), None)
+
+
+def add_legend(canvas: Canvas, look: Mapping[str, Look]) -> None:
+    """One legend above all panels, where it covers no point."""
+    handles = [
+        Line2D([], [], color=one.colour, marker=one.mark, markersize=4, linewidth=1.1, label=name)
+        for name, one in look.items()
+    ]
+    room = canvas.get_figwidth() / (0.75 + 0.075 * max(map(len, look)))
+    canvas.legend(handles=handles, loc="outside upper left", ncols=max(1, min(len(handles), int(room))), fontsize=8)
 
 
 def mark_extrapolated(axes: Axes, start: float, end: float) -> None:

@@ -5,7 +5,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.scaling_axes import line_sizes, log_axes, mark_extrapolated, new_panels, series_looks
+from transferscope.report.figures.palette import Look
+from transferscope.report.figures.scaling_axes import (
+    add_legend,
+    line_sizes,
+    log_axes,
+    mark_extrapolated,
+    new_panels,
+    series_looks,
+)
 from transferscope.report.figures.scaling_parameters import parameter_figure
 from transferscope.report.figures.style import drawing
 from transferscope.scaling.fit import fit_law
@@ -43,7 +51,7 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, linearised: bool = Fals
                 rows.append(pd.DataFrame({**points, "fitted": fit.predict(data.sizes)}))
             drawn.set_title(panel.title)
             log_axes(drawn, x_title=X_TITLE, y_title="Target error - C" if linearised else Y_TITLE)
-            drawn.legend(fontsize=7)
+        add_legend(canvas, look)
     what = "Error above the fitted transfer gap" if linearised else "Target error"
     caption = f"{what} over pre-training images. Dots: published rows. Lines: D n^-alpha + C with D = {PUBLISHED_D}."
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
@@ -90,19 +98,22 @@ def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
     with drawing():
         canvas, (axes,) = new_panels(1, width=6.0, height=3.2)
         for model, (seen, unseen) in pairs.items():
-            _draw_extrapolated(axes, model, seen, unseen, look[model].colour)
+            _draw_extrapolated(axes, model, seen, unseen, look[model])
             for data, kind in ((seen, "fitted"), (unseen, "predicted")):
                 rows.append(pd.DataFrame({"model": model, "kind": kind, "n": data.sizes[:, 0], "error": data.errors}))
         mark_extrapolated(axes, 64_000, 1_280_000)
         log_axes(axes, x_title=X_TITLE, y_title=Y_TITLE)
-        axes.legend(fontsize=7)
-    caption = "Fitted to small sizes and continued. Solid: power law. Dashed: D n^-alpha + C with D = 0.48."
+        add_legend(canvas, look)
+    caption = (
+        "Fitted to small sizes (filled dots) and continued to larger ones (open dots). Solid: power law. Dashed: "
+        "D n^-alpha + C with D = 0.48."
+    )
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
 
 
-def _draw_extrapolated(axes: Axes, model: str, seen: Observations, unseen: Observations, colour: str) -> None:
+def _draw_extrapolated(axes: Axes, model: str, seen: Observations, unseen: Observations, style: Look) -> None:
     line = line_sizes(float(seen.sizes.min()), float(unseen.sizes.max()))
-    axes.plot(seen.sizes[:, 0], seen.errors, "o", color=colour, markersize=4, label=model)
-    axes.plot(unseen.sizes[:, 0], unseen.errors, "o", color=colour, markersize=4, markerfacecolor="none")
-    axes.plot(line, fit_law(seen.sizes, seen.errors, law="power").predict(line), color=colour, linewidth=1.1)
-    axes.plot(line, paper_fit(seen).predict(line), "--", color=colour, linewidth=1.1)
+    axes.plot(seen.sizes[:, 0], seen.errors, style.mark, color=style.colour, markersize=4)
+    axes.plot(unseen.sizes[:, 0], unseen.errors, style.mark, color=style.colour, markersize=4, markerfacecolor="none")
+    axes.plot(line, fit_law(seen.sizes, seen.errors, law="power").predict(line), color=style.colour, linewidth=1.1)
+    axes.plot(line, paper_fit(seen).predict(line), "--", color=style.colour, linewidth=1.1)
