@@ -19,11 +19,15 @@ def duration(seconds: float) -> str:
 
 
 def name_of(cell: PlannedCell) -> str:
-    """A cell in words: "fine-tune from fashion, 600 labels, seed 2"."""
+    """A cell in words: "fine-tune from fashion, 600 labels, seed 2", or "curvature of fine-tune from ..."."""
     labels = cell.labels
     parts = [str(labels.get("method") or cell.role)]
     if labels.get("source") is not None:
         parts[0] += f" from {labels['source']}"
+    if labels.get("pretrain_step") is not None:
+        parts[0] += f" after {labels['pretrain_step']} steps"
+    if labels.get("diagnostic") is not None:
+        parts[0] = f"{labels['diagnostic']} of {parts[0]}"
     if labels.get("n_target") is not None:
         parts.append(f"{labels['n_target']} labels")
     parts.append(f"seed {labels.get('seed')}")

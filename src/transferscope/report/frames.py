@@ -9,7 +9,7 @@ import pandas as pd
 from transferscope.report.metric import ACCURACY, SQUARED_ERROR, Metric
 from transferscope.store import Store, StoredCell, StudyRow
 
-LABELS = ["source", "method", "n_target", "n_source", "seed"]
+LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
 
@@ -19,9 +19,12 @@ class StudyFrames:
 
     Attributes:
         study: Its row: name, study file, facts.
-        cells: One row per cell: key, role, state, source ("" for none), method, n_target, n_source, seed, pretrained
-            (key of the pre-training it starts from, "" for none), seconds, peak_memory, trained_parameters,
-            examples_seen, failure_kind, failure_message, failure_details ("" unless failed).
+        cells: One row per cell: key, role ("checkpoint" for a method that starts from an earlier step of pre-training),
+            state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
+            pre-training), diagnostic (its table in the study file, "" for none), headline, sentence and limits (of a
+            finished diagnostic, else ""), pretrained (key of the pre-training it starts from, "" for none), seconds,
+            peak_memory, trained_parameters, examples_seen, failure_kind, failure_message, failure_details ("" unless
+            failed).
         records: One row per record: RECORD_COLUMNS (step is NaN for final values) and the columns role and LABELS of
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
@@ -141,6 +144,11 @@ _CELL_COLUMNS = (
     "n_target",
     "n_source",
     "seed",
+    "pretrain_step",
+    "diagnostic",
+    "headline",
+    "sentence",
+    "limits",
     "pretrained",
     "seconds",
     "peak_memory",
@@ -157,13 +165,16 @@ def _cell_row(stored: StoredCell, roles: Mapping[str, str], several: frozenset[s
     pretrained = [key for key in cell.needs if roles.get(key) == "pretrain"]
     return {
         "key": cell.key,
-        "role": cell.role,
+        "role": "checkpoint" if cell.role == "method" and "pretrain_step" in cell.labels else cell.role,
         "state": stored.state,
         "source": _source_name(cell.labels, several),
         "method": str(cell.labels.get("method") or ""),
         "n_target": int(cell.labels.get("n_target") or 0),
         "n_source": int(cell.labels.get("n_source") or 0),
         "seed": int(cell.labels.get("seed") or 0),
+        "pretrain_step": float(cell.labels.get("pretrain_step") or np.nan),
+        "diagnostic": str(cell.labels.get("diagnostic") or ""),
+        **{name: str(stored.notes.get(name) or "") for name in ("headline", "sentence", "limits")},
         "pretrained": pretrained[0] if pretrained else "",
         "seconds": cost.seconds if cost else np.nan,
         "peak_memory": cost.peak_memory if cost else np.nan,

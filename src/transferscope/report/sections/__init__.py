@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from transferscope.report.blocks import Section
 from transferscope.report.results import Summary
+from transferscope.report.sections.checkpoints import checkpoints_section
 from transferscope.report.sections.classes import classes_section
 from transferscope.report.sections.curves import curves_section
+from transferscope.report.sections.diagnostics import diagnostics_section
 from transferscope.report.sections.gaps import gaps_section
 from transferscope.report.sections.methods import methods_section
 from transferscope.report.sections.origins import origins_section
@@ -18,6 +20,8 @@ SECTIONS: tuple[Callable[[Summary], Section | None], ...] = (
     scores_section,
     differences_section,
     seeds_section,
+    checkpoints_section,
+    diagnostics_section,
     curves_section,
     classes_section,
     gaps_section,

@@ -30,7 +30,8 @@ def _files(failed: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def _missing(missing: pd.DataFrame) -> list[Block]:
     if missing.empty:
         return []
-    counts = missing.groupby(["role", "source", "method", "n_target", "state"], sort=False).size().reset_index(name="n")
+    kinds = ["role", "source", "method", "diagnostic", "n_target", "state"]
+    counts = missing.groupby(kinds, sort=False).size().reset_index(name="n")
     rows = tuple(
         (
             Cell(_what(row)),
@@ -40,7 +41,7 @@ def _missing(missing: pd.DataFrame) -> list[Block]:
         )
         for _, row in counts.head(_MOST_ROWS).iterrows()
     )
-    columns = (Column("Cell", numeric=False), Column("Labels"), Column("State", numeric=False), Column("Seeds"))
+    columns = (Column("Cell", numeric=False), Column("Labels"), Column("State", numeric=False), Column("Cells"))
     return [
         Text(f"{counted(len(missing), 'cell')} not done yet; run the study again and only these are done."),
         Table(columns, rows),
@@ -69,4 +70,5 @@ def _failure(row: pd.Series) -> list[Block]:
 
 
 def _what(row: pd.Series) -> str:
-    return capitalised(candidate_words(row["method"] or row["role"], row["source"] or None))
+    network = candidate_words(row["method"] or row["role"], row["source"] or None)
+    return capitalised(f"{row['diagnostic']} of {network}" if row["diagnostic"] else network)

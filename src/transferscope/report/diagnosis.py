@@ -1,0 +1,165 @@
+"""What the diagnostics of a study saw, method beside method, and how it goes with the transfer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from transferscope.numerics.intervals import MeanSummary, t_interval
+from transferscope.report.comparison import Comparison
+from transferscope.report.frames import StudyFrames
+from transferscope.report.results import Summary
+
+LEAST_NETWORKS = 4
+"""Networks of one seed below which a rank correlation says nothing."""
+
+_TITLES = {
+    "weight_deviation": "weight deviation from the start",
+    "hessian_eigenvalue/1": "largest Hessian eigenvalue",
+    "hessian_trace": "Hessian trace",
+    "hessian_flat_share": "share of flat directions",
+    "landscape_rise": "rise of the loss around the network",
+    "loss_barrier": "loss barrier",
+    "loss_variation_gradient_step": "loss variation along the gradient",
+    "gradient_ratio_spread": "spread of gradient ratios between layers (log10)",
+    "variance_ratio": "intra- to inter-class variance",
+    "feature_label_alignment": "cost of reading labels off the features",
+    "effective_rank": "effective rank of the features",
+    "cka": "CKA with the start",
+    "unexplained_share": "share of the target outside the features",
+    "negative_entropy": "negative entropy of the features",
+    "kernel_task_distance": "kernel distance of the tasks",
+    "ntk_label_alignment": "alignment of the tangent kernel with the labels",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The headline of one diagnostic for one method from one source.
+
+    Attributes:
+        comparison: The method and source.
+        by_seed: Final values of the headline; the index is the seed.
+        over_seeds: Their mean and interval.
+        against_scratch: Mean and interval of log(value / value from scratch) over the seeds of both; None for the
+            baseline, without one, and unless all values are positive.
+        sentence: What the value implies, for the first seed.
+    """
+
+    comparison: Comparison
+    by_seed: pd.Series
+    over_seeds: MeanSummary
+    against_scratch: MeanSummary | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One diagnostic of a study at one number of labels.
+
+    Attributes:
+        name: Its table in the study file.
+        headline: Name of the record that it is about.
+        part: The data it was measured on.
+        limits: What it cannot tell.
+        readings: One for each method and source that has a value.
+        correlation: Spearman's rank correlation of the headline with the risk on the target test set over the networks
+            of a seed, as a mean over seeds with its interval; None with fewer than 4 networks.
+    """
+
+    name: str
+    headline: str
+    part: str
+    limits: str
+    readings: tuple[Reading, ...]
+    correlation: MeanSummary | None
+
+    @property
+    def title(self) -> str:
+        """The headline in words, with the data where these are not the training examples."""
+        words = _TITLES.get(self.headline, self.headline.replace("_", " "))
+        return f"{words}, test examples" if self.part == "target_test" else words
+
+
+def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
+    """The diagnostics of a study at one number of labels, in the order of the study file."""
+    values = final_headlines(summary.frames)
+    values = values[values["n_target"] == n_target]
+    compared = [c for c in summary.comparisons if c.n_target == n_target]
+    found = [_diagnosis(summary, name, rows, compared) for name, rows in values.groupby("diagnostic", sort=False)]
+    return tuple(diagnosis for diagnosis in found if diagnosis.readings)
+
+
+def headlines(frames: StudyFrames) -> pd.DataFrame:
+    """Headline values of every diagnostic of the networks at the end of pre-training, along training and at its end.
+
+    Returns:
+        Columns diagnostic, headline, part, source, method, n_target, seed, step (NaN at the end), value (finite).
+    """
+    cells = frames.cells.loc[frames.cells["role"] == "diagnose", ["key", "headline"]]
+    rows = frames.records.merge(cells, on="key")
+    rows = rows[(rows["name"] == rows["headline"]) & rows["pretrain_step"].isna() & rows["value"].notna()]
+    return rows[["diagnostic", "headline", "part", "source", "method", "n_target", "seed", "step", "value"]]
+
+
+def final_headlines(frames: StudyFrames) -> pd.DataFrame:
+    """`headlines` of the trained networks: the last step alone."""
+    rows = headlines(frames)
+    at_end = rows[rows["step"].isna()]
+    only_start = rows[~rows["diagnostic"].isin(at_end["diagnostic"]) & (rows["step"] == 0)]
+    return pd.concat([at_end, only_start]) if len(only_start) else at_end
+
+
+def _diagnosis(summary: Summary, name: object, rows: pd.DataFrame, compared: Sequence[Comparison]) -> Diagnosis:
+    cells = summary.frames.cells
+    cells = cells[(cells["diagnostic"] == name) & (cells["limits"] != "") & cells["pretrain_step"].isna()]
+    baseline = next((c for c in compared if c.call == "baseline"), None)
+    scratch = None if baseline is None else _values(rows, baseline)
+    readings = [_reading(c, _values(rows, c), scratch, cells) for c in compared if len(_values(rows, c))]
+    return Diagnosis(
+        name=str(name),
+        headline=str(rows["headline"].iloc[0]),
+        part=str(rows["part"].iloc[0]),
+        limits=str(cells["limits"].iloc[0]),
+        readings=tuple(readings),
+        correlation=_correlation(summary, rows),
+    )
+
+
+def _values(rows: pd.DataFrame, c: Comparison) -> pd.Series:
+    own = rows[(rows["method"] == c.method) & (rows["source"] == (c.source or ""))]
+    return own.set_index("seed")["value"].sort_index()
+
+
+def _reading(c: Comparison, values: pd.Series, scratch: pd.Series | None, cells: pd.DataFrame) -> Reading:
+    own = cells[(cells["method"] == c.method) & (cells["source"] == (c.source or ""))]
+    own = own[own["n_target"] == c.n_target].sort_values("seed")
+    return Reading(
+        comparison=c,
+        by_seed=values,
+        over_seeds=t_interval(values.to_numpy(dtype=np.float64)),
+        against_scratch=None if scratch is None or c.call == "baseline" else _log_ratio(values, scratch),
+        sentence=str(own["sentence"].iloc[0]) if len(own) else "",
+    )
+
+
+def _log_ratio(values: pd.Series, scratch: pd.Series) -> MeanSummary | None:
+    pairs = pd.concat({"own": values, "scratch": scratch}, axis=1).dropna()
+    if pairs.empty or (pairs <= 0).any(axis=None):
+        return None
+    own, base = (pairs[name].to_numpy(dtype=np.float64) for name in ("own", "scratch"))
+    return t_interval(np.log(own / base))
+
+
+def _correlation(summary: Summary, rows: pd.DataFrame) -> MeanSummary | None:
+    runs = summary.runs.rename(columns={"value": "score"})
+    joined = rows.merge(runs, on=["source", "method", "n_target", "seed"])
+    sign = -1.0 if summary.frames.metric.higher_is_better else 1.0
+    found = [
+        float(stats.spearmanr(networks["value"], sign * networks["score"]).statistic)
+        for _, networks in joined.groupby("seed")
+        if len(networks) >= LEAST_NETWORKS and networks["value"].nunique() > 1 and networks["score"].nunique() > 1
+    ]
+    return t_interval(np.array(found)) if found else None
