@@ -44,14 +44,17 @@ class PaperFigure:
 def figure_1(errors: pd.DataFrame) -> PaperFigure:
     """Cross-task curves with the fitted law."""
     panels = task_panels(errors)
-    return PaperFigure((draw_panels(panels, name="figure-1"),), {"fits": panel_fits(panels)})
+    return PaperFigure((draw_panels(panels, name="figure-1", series="Pre-trained on"),), {"fits": panel_fits(panels)})
 
 
 def figure_4(errors: pd.DataFrame) -> PaperFigure:
     """Effect of model size."""
     panels = model_panels(errors)
     sizes = {str(model): float(rows["nparam"].iloc[0]) for model, rows in errors.groupby("model")}
-    drawings = (draw_panels(panels, name="figure-4-left"), draw_gap_over_models(panels, sizes, name="figure-4-right"))
+    drawings = (
+        draw_panels(panels, name="figure-4-left", series="Network"),
+        draw_gap_over_models(panels, sizes, name="figure-4-right"),
+    )
     return PaperFigure(drawings, {"fits": panel_fits(panels)})
 
 
@@ -64,7 +67,10 @@ def figure_5(errors: pd.DataFrame) -> PaperFigure:
 def figure_6(errors: pd.DataFrame) -> PaperFigure:
     """Effect of the complexity of synthetic images."""
     panels = rendering_panels(errors)
-    drawings = (draw_panels(panels, name="figure-6-left"), draw_panel_parameters(panels, name="figure-6-right"))
+    drawings = (
+        draw_panels(panels, name="figure-6-left", series="Rendering"),
+        draw_panel_parameters(panels, name="figure-6-right"),
+    )
     return PaperFigure(drawings, {"fits": panel_fits(panels)})
 
 
@@ -88,17 +94,17 @@ def figure_9(errors: pd.DataFrame) -> PaperFigure:
 
 def figure_10(errors: pd.DataFrame) -> PaperFigure:
     """Figure 1, linearised."""
-    return PaperFigure((draw_panels(task_panels(errors), name="figure-10", linearised=True),))
+    return PaperFigure((draw_panels(task_panels(errors), name="figure-10", series="Pre-trained on", linearised=True),))
 
 
 def figure_11(errors: pd.DataFrame) -> PaperFigure:
     """Figure 4, linearised."""
-    return PaperFigure((draw_panels(model_panels(errors), name="figure-11", linearised=True),))
+    return PaperFigure((draw_panels(model_panels(errors), name="figure-11", series="Network", linearised=True),))
 
 
 def figure_12(errors: pd.DataFrame) -> PaperFigure:
     """Figure 6, linearised."""
-    return PaperFigure((draw_panels(rendering_panels(errors), name="figure-12", linearised=True),))
+    return PaperFigure((draw_panels(rendering_panels(errors), name="figure-12", series="Rendering", linearised=True),))
 
 
 def figure_13(errors: pd.DataFrame) -> PaperFigure:
@@ -159,5 +165,5 @@ def write_paper_figure(table: Path, number: int, folder: Path) -> list[str]:
     for drawing in made.drawings:
         paths = save_figure(drawing.canvas, drawing.svg, folder, drawing.name)
         drawing.data.to_csv(folder / f"{drawing.name}.csv", index=False)
-        lines.append(f"{paths[0]}, {drawing.name}.pdf, {drawing.name}.csv")
+        lines.append(f"{paths[0]}, {drawing.name}.pdf, {drawing.name}.csv\n{drawing.caption}")
     return lines

@@ -74,7 +74,7 @@ class Panel:
 def task_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     """Figure 1: a panel for each fine-tuning task, a series for each pre-training task (ResNet-50, 1 % of the data)."""
     rows = _one_percent(errors)
-    rows = rows[(rows["model"] == "r50") & (rows["pdata"] == "bop")]
+    rows = rows[(rows["model"] == "r50") & (rows["pdata"] == "bop")].sort_values("ptask", kind="stable")
     return tuple(
         Panel(task, _series(rows[rows["ftask"] == task], "ptask")) for task in ("objdet", "semseg", "sinclass")
     )
@@ -83,7 +83,7 @@ def task_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
 def model_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     """Figure 4: mulclass to sinclass and objdet to objdet, a series for each depth of the network."""
     rows = _one_percent(errors)
-    rows = rows[rows["pdata"] == "bop"]
+    rows = rows[rows["pdata"] == "bop"].sort_values("nparam", kind="stable")
     pairs = (("mulclass", "sinclass"), ("objdet", "objdet"))
     return tuple(
         Panel(f"{ptask} to {ftask}", _series(rows[(rows["ptask"] == ptask) & (rows["ftask"] == ftask)], "model"))
@@ -95,6 +95,7 @@ def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     """Figure 6: objdet to objdet, a series for each rendering variant under the authors' name for it."""
     rows = _one_percent(errors)
     rows = rows[(rows["ptask"] == "objdet") & (rows["ftask"] == "objdet") & (rows["model"] == "r50")]
+    rows = rows.sort_values("pdata", kind="stable")
     return (Panel("objdet to objdet", _series(rows, "pdata")),)
 
 
@@ -131,7 +132,8 @@ def _one_percent(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def _series(rows: pd.DataFrame, column: str) -> dict[str, Observations]:
-    return {str(name): _over_n(part) for name, part in rows.groupby(column)}
+    """Curves by the values of a column, in the order of the rows."""
+    return {str(name): _over_n(part) for name, part in rows.groupby(column, sort=False)}
 
 
 def _over_n(rows: pd.DataFrame) -> Observations:

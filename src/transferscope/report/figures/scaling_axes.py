@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -20,7 +21,9 @@ def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[
     """A canvas with `count` panels, at most three in a row; call it within `drawing`."""
     columns = min(count, MOST_IN_A_ROW)
     rows = -(-count // columns)
-    canvas = new_figure(max(4.6, width * columns), height * rows + 0.4)
+    if count == 1:
+        width, height = max(width, 5.2), max(height, 3.1)
+    canvas = new_figure(width * columns, height * rows + 0.4)
     grid = canvas.subplots(rows, columns, squeeze=False)
     for spare in grid.flat[count:]:
         spare.set_visible(False)
@@ -30,23 +33,30 @@ def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[
 def log_axes(axes: Axes, *, x_title: str, y_title: str) -> None:
     """Both axes logarithmic; an error axis that spans less than a factor of 1.3 is linear, which looks the same."""
     axes.set(xscale="log", xlabel=x_title, ylabel=y_title)
-    axes.xaxis.set_major_formatter(FuncFormatter(_size))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    _log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(short_size))
     low, high = axes.get_ylim()
     if low > 0 and high < 1.3 * low:
         return
     axes.set_yscale("log")
-    if low > 0 and high < 8 * low:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0, 7.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    _log_ticks(axes.yaxis, axes.get_ylim(), FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _size(value: float, _: int | None = None) -> str:
+def _log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
+    """Labels that are enough on a short axis and not too many on a long one."""
+    span = ends[1] / ends[0]
+    if span < 8:
+        axis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)))
+    elif span < 150:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(write)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def short_size(value: float, _: int | None = None) -> str:
     """ "1k", "64k", "1.28M": a size in few signs (mathematical text is switched off in the report's style)."""
     for unit, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
-            return f"{value / unit:g}{sign}"
+            return f"{float(f'{value / unit:.3g}'):g}{sign}"
     return f"{value:g}"
 
 
@@ -60,14 +70,42 @@ def series_looks(names: Sequence[str]) -> dict[str, Look]:
     return looks(list(names), None)
 
 
-def add_legend(canvas: Canvas, look: Mapping[str, Look]) -> None:
-    """One legend above all panels, where it covers no point."""
+def dashes(look: Mapping[str, Look], name: str) -> str:
+    """The line style of a series: dashed where its colour was used before."""
+    before = list(look)[: list(look).index(name)]
+    return "--" if any(look[other].colour == look[name].colour for other in before) else "-"
+
+
+def add_legend(
+    canvas: Canvas, look: Mapping[str, Look], *, title: str = "", lines: Mapping[str, str] | None = None
+) -> None:
+    """One legend above all panels, where it covers no point.
+
+    Args:
+        canvas: The drawing.
+        look: Colour and mark of each series.
+        title: What the series are.
+        lines: Line styles by what they stand for, in grey, after the series.
+    """
     handles = [
-        Line2D([], [], color=one.colour, marker=one.mark, markersize=4, linewidth=1.1, label=name)
+        Line2D(
+            [], [], color=one.colour, marker=one.mark, markersize=4, linewidth=1.1, ls=dashes(look, name), label=name
+        )
         for name, one in look.items()
     ]
-    room = canvas.get_figwidth() / (0.75 + 0.075 * max(map(len, look)))
-    canvas.legend(handles=handles, loc="outside upper left", ncols=max(1, min(len(handles), int(room))), fontsize=8)
+    for name, style in (lines or {}).items():
+        handles.append(Line2D([], [], color=QUIET, linewidth=1.4, linestyle=style, label=name))
+    room = canvas.get_figwidth() / (0.75 + 0.075 * max(len(str(handle.get_label())) for handle in handles))
+    columns = max(1, min(len(handles), int(room)))
+    canvas.legend(
+        handles=handles,
+        loc="outside upper left",
+        ncols=columns,
+        fontsize=8,
+        title=title or None,
+        title_fontsize=8,
+        alignment="left",
+    )
 
 
 def mark_extrapolated(axes: Axes, start: float, end: float) -> None:

@@ -7,28 +7,18 @@ from jaxtyping import Float
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.scaling_axes import new_panels
 from transferscope.report.figures.style import drawing
-from transferscope.scaling.laws.power_floor import POWER_FLOOR
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.solve import Effort, Problem, solve
 
-ALPHAS, DS = np.linspace(0.02, 1.0, 36), np.linspace(0.02, 2.0, 36)
-GIVEN_BOTH = Effort(n_starts=1, max_steps=20, tolerance=1e-9)
+ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
 
 
 def landscape(data: Observations) -> Float[np.ndarray, "A D"]:
-    """Root mean square residual of the error with alpha and D held and C fitted, over ALPHAS and DS."""
-    alpha, D = (axis.ravel() for axis in np.meshgrid(ALPHAS, DS, indexing="ij"))
-    fixed = np.stack([alpha, D, np.full_like(D, np.nan)], axis=1)
-    y = np.repeat(data.errors[None], len(alpha), axis=0)
-    cost = np.concatenate(
-        [
-            solve(
-                Problem(POWER_FLOOR, data.sizes, y[rows], np.ones_like(y[rows]), "linear", fixed[rows]), GIVEN_BOTH
-            ).cost
-            for rows in np.array_split(np.arange(len(alpha)), len(ALPHAS))
-        ]
-    )
-    return np.sqrt(cost / len(data)).reshape(len(ALPHAS), len(DS))
+    """Root mean square residual of the error with alpha and D held and the best C >= 0, over ALPHAS and DS."""
+    power = data.sizes[:, 0] ** -ALPHAS[:, None]  # (A, m)
+    left = data.errors - DS[:, None] * power[:, None, :]  # (A, D, m): what C is to explain
+    C = np.maximum(left.mean(axis=2, keepdims=True), 0)
+    result: Float[np.ndarray, "A D"] = np.sqrt(np.square(left - C).mean(axis=2))
+    return result
 
 
 def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
@@ -39,9 +29,19 @@ def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
         for axes, (series, data) in zip(panels, curves.items(), strict=True):
             loss = landscape(data)
             axes.contourf(ALPHAS, DS, np.log10(loss.T), levels=14, cmap="viridis")
+            place = np.unravel_index(loss.argmin(), loss.shape)
+            best = (ALPHAS[place[0]], DS[place[1]])
+            axes.plot(*best, "x", color="white", markersize=6, markeredgewidth=1.6, clip_on=False)
             axes.set_title(series)
             axes.set(xlabel="alpha", ylabel="D")
             alpha, D = (axis.ravel() for axis in np.meshgrid(ALPHAS, DS, indexing="ij"))
-            rows.append(pd.DataFrame({"series": series, "alpha": alpha, "D": D, "rmse": loss.ravel()}))
-    caption = "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each."
+            rows.append(
+                pd.DataFrame(
+                    {"series": series, "alpha": alpha.round(5), "D": D.round(5), "rmse": loss.ravel().round(7)}
+                )
+            )
+    caption = (
+        "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each. Cross: the "
+        "smallest. Along the dark valley the data tell alpha and D apart by little."
+    )
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)

@@ -8,6 +8,7 @@ from transferscope.report.blocks import Figure
 from transferscope.report.figures.palette import Look
 from transferscope.report.figures.scaling_axes import (
     add_legend,
+    dashes,
     line_sizes,
     log_axes,
     mark_extrapolated,
@@ -16,45 +17,50 @@ from transferscope.report.figures.scaling_axes import (
 )
 from transferscope.report.figures.scaling_parameters import parameter_figure
 from transferscope.report.figures.style import drawing
-from transferscope.scaling.fit import fit_law
+from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.syn2real import PUBLISHED_D, Panel, extrapolation_series
+from transferscope.scaling.syn2real import FIGURE_5_LARGEST, PUBLISHED_D, PUBLISHED_RATES, Panel, extrapolation_series
 from transferscope.scaling.syn2real_results import panel_fits, paper_fit
 
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"
 
 
-def draw_panels(panels: tuple[Panel, ...], *, name: str, linearised: bool = False) -> Figure:
+def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised: bool = False) -> Figure:
     """Points and the law (1) with D = 0.48 (Figures 1, 4, 6), or error - C against n (Figures 10, 11, 12).
 
     Args:
         panels: Curves by panel.
         name: Name of the figure's files.
+        series: What the series are, the title of the legend.
         linearised: Whether the fitted transfer gap is subtracted, which makes the law a straight line; points below it
-            have no logarithm and are left out.
+            have no logarithm and are left out, and so are curves whose rate is at its bound.
     """
     rows = []
-    names = list(dict.fromkeys(series for panel in panels for series in panel.curves))
-    look = series_looks(names)
+    look = series_looks(list(dict.fromkeys(curve for panel in panels for curve in panel.curves)))
     with drawing():
         canvas, axes = new_panels(len(panels))
         for drawn, panel in zip(axes, panels, strict=True):
-            for series, data in panel.curves.items():
+            for curve, data in panel.curves.items():
                 fit = paper_fit(data)
-                gap = float(fit.theta[2]) if linearised else 0.0
-                line = line_sizes(float(data.sizes.min()), float(data.sizes.max()))
-                above = data.errors > gap
-                style = look[series]
-                drawn.plot(data.sizes[above, 0], data.errors[above] - gap, style.mark, color=style.colour, markersize=4)
-                drawn.plot(line, fit.predict(line) - gap, color=style.colour, linewidth=1.1, label=series)
-                points = {"panel": panel.title, "series": series, "n": data.sizes[:, 0], "error": data.errors}
+                if not (linearised and fit.theta[0] >= PUBLISHED_RATES[1]):
+                    _draw_law(drawn, data, fit, look[curve], dashes(look, curve), gap=fit.theta[2] * linearised)
+                points = {"panel": panel.title, "series": curve, "n": data.sizes[:, 0], "error": data.errors}
                 rows.append(pd.DataFrame({**points, "fitted": fit.predict(data.sizes)}))
-            drawn.set_title(panel.title)
+            drawn.set_title(panel.title if " to " in panel.title else f"fine-tuned on {panel.title}")
             log_axes(drawn, x_title=X_TITLE, y_title="Target error - C" if linearised else Y_TITLE)
-        add_legend(canvas, look)
+        add_legend(canvas, look, title=series)
     what = "Error above the fitted transfer gap" if linearised else "Target error"
     caption = f"{what} over pre-training images. Dots: published rows. Lines: D n^-alpha + C with D = {PUBLISHED_D}."
+    if linearised:
+        caption += " Left out: points below C, and curves whose rate is fitted at its bound."
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
+
+
+def _draw_law(axes: Axes, data: Observations, fit: LawFit, style: Look, dashed: str, *, gap: float) -> None:
+    line = line_sizes(float(data.sizes.min()), float(data.sizes.max()))
+    above = data.errors > gap
+    axes.plot(data.sizes[above, 0], data.errors[above] - gap, style.mark, color=style.colour, markersize=4)
+    axes.plot(line, fit.predict(line) - gap, dashed, color=style.colour, linewidth=1.1)
 
 
 def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
@@ -101,12 +107,12 @@ def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
             _draw_extrapolated(axes, model, seen, unseen, look[model])
             for data, kind in ((seen, "fitted"), (unseen, "predicted")):
                 rows.append(pd.DataFrame({"model": model, "kind": kind, "n": data.sizes[:, 0], "error": data.errors}))
-        mark_extrapolated(axes, 64_000, 1_280_000)
+        mark_extrapolated(axes, FIGURE_5_LARGEST, 1_280_000)
         log_axes(axes, x_title=X_TITLE, y_title=Y_TITLE)
-        add_legend(canvas, look)
+        add_legend(canvas, look, lines={"power law": "-", "D n^-alpha + C": "--"})
     caption = (
-        "Fitted to small sizes (filled dots) and continued to larger ones (open dots). Solid: power law. Dashed: "
-        "D n^-alpha + C with D = 0.48."
+        f"Fitted to sizes up to {FIGURE_5_LARGEST:,} (filled) and continued to larger ones (open, on grey). Solid: "
+        f"power law. Dashed: D n^-alpha + C with D = {PUBLISHED_D}."
     )
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
 

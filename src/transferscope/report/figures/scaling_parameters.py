@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import MaxNLocator
 
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.scaling_axes import new_panels
@@ -9,6 +10,7 @@ from transferscope.report.figures.style import drawing
 from transferscope.scaling.analysis import Analysis
 
 COLOUR = "#0072b2"
+NAMES = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
 
 
 def draw_parameters(analysis: Analysis) -> Figure | None:
@@ -49,6 +51,7 @@ def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
                 part["median"], range(len(curves)), xerr=np.maximum(arms, 0), fmt="o", color=COLOUR, markersize=4
             )
             axes.set_yticks(range(len(curves)), curves if axes is panels[0] else [""] * len(curves))
-            axes.set_xlabel(parameter)
+            axes.set_xlabel(NAMES.get(parameter, parameter))
+            axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.invert_yaxis()
     return Figure(name=name, canvas=canvas, data=frame, caption=caption)
