@@ -17,6 +17,11 @@ def n_parameters(network: Network) -> int:
     [
         ("linear", (1, 28, 28), 7850),
         ("lenet", (1, 28, 28), 431_080),  # Caffe's LeNet
+        (
+            "conv4",
+            (3, 32, 32),
+            3 * 9 * 32 + 3 * 32 * 9 * 32 + 4 * 2 * 32 + 128 * 10 + 10,
+        ),  # no biases before batch norm
         ("resnet20", IMAGE, 269_722),  # He et al. 2016, table 6: 0.27M, 0.46M, 0.85M
         ("resnet32", IMAGE, 464_154),
         ("resnet56", IMAGE, 853_018),
@@ -64,7 +69,9 @@ def test_lenet_equals_convolution_relu_pooling_written_out() -> None:
     torch.testing.assert_close(network.features(inputs), x)
 
 
-@pytest.mark.parametrize(("name", "depth"), [("linear", 0), ("mlp", 2), ("lenet", 3), ("resnet20", 1 + 9)])
+@pytest.mark.parametrize(
+    ("name", "depth"), [("linear", 0), ("mlp", 2), ("lenet", 3), ("conv4", 4), ("resnet20", 1 + 9)]
+)
 def test_blocks_can_be_counted_from_the_input_up(name: str, depth: int) -> None:
     assert len(build_network(name, IMAGE, 2, seed=0).blocks()) == depth
 
@@ -91,7 +98,7 @@ def test_an_unknown_network_is_answered_with_the_nearest() -> None:
         build_network("linet", (1, 28, 28), 10, seed=0)
     assert str(caught.value) == (
         "unknown network 'linet': did you mean 'lenet' or 'linear'? "
-        "known are lenet, linear, mlp, resnet20, resnet32, resnet56"
+        "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56"
     )
 
 

@@ -112,7 +112,6 @@ def test_payloads_hold_the_recipes() -> None:
         {"name": "other"},
         {"engine": {"workers": 7, "threads": 3, "device": "cpu"}},
         {"store": "elsewhere.sqlite"},
-        {"diagnostics": {"names": ["x"]}},
         {"target": {"data": "npz:usps.npz"}},  # the fingerprint is the same: another path to the same content
     ],
 )
@@ -238,3 +237,42 @@ def test_weights_that_do_not_fit_the_network_are_refused_before_anything_runs(tm
     whole["sources"]["net"] = {"network": str(file)}
     with pytest.raises(NetworkError):
         plan_study(parse_spec(whole))
+
+
+def test_diagnostics_add_cells_and_leave_the_others_as_they_were() -> None:
+    before, after = plan(), plan(diagnostics={"weights": {"every": 100}, "kernel-distance": {}})
+    looks = [cell for cell in after if cell.role == "diagnose"]
+    assert keys(after) - {look.key for look in looks} == keys(before)
+    by_key = {cell.key: cell for cell in after}
+    for look in looks:
+        fit = by_key[look.needs[-1]]
+        assert look.needs == (*fit.needs, fit.key)
+        assert look.labels == {**fit.labels, "diagnostic": look.labels["diagnostic"]}
+    seen = [(look.labels["diagnostic"], look.labels["method"]) for look in looks if look.labels["seed"] == 0]
+    two_sizes = {("weights", "scratch"): 2, ("weights", "fine-tune"): 2, ("weights", "merlin"): 2}
+    assert Counter(seen) == {**two_sizes, ("kernel-distance", "fine-tune"): 2, ("kernel-distance", "merlin"): 2}
+
+
+def test_settings_of_a_diagnostic_change_its_cells_alone() -> None:
+    before = keys(plan(diagnostics={"curvature": {"k": 3}, "weights": {}}))
+    changed = plan(diagnostics={"curvature": {"k": 4}, "weights": {}})
+    assert {cell.labels["diagnostic"] for cell in changed if cell.key not in before} == {"curvature"}
+
+
+def test_the_same_diagnostic_twice_is_refused() -> None:
+    with pytest.raises(SettingsError) as same:
+        plan(diagnostics={"weights": {}, "again": {"diagnostic": "weights"}})
+    assert str(same.value) == "[diagnostics.weights] and [diagnostics.again] are the same; drop one"
+
+
+def test_checkpoints_are_transferred_from_beside_the_last_step() -> None:
+    pretraining = {"epochs": None, "steps": 1000, "checkpoints": [300, 100]}
+    cells = plan(pretraining=pretraining)
+    steps = [cell.labels.get("pretrain_step") for cell in cells if cell.labels["method"] == "fine-tune"]
+    assert Counter(steps) == {None: 4, 100: 4, 300: 4}
+    assert len(keys(cells)) == len(cells)
+    assert {cell.labels.get("pretrain_step") for cell in cells if cell.labels["method"] in ("scratch", "merlin")} == {
+        None
+    }
+    recipe = PretrainRecipe.from_payload(cells[0].payload)
+    assert recipe.checkpoints == (100, 300)

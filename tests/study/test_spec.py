@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from study.specs import TABLES, spec, tables
+from transferscope.diagnostics import Curvature, Weights
 from transferscope.errors import MissingDataError, SettingsError
 from transferscope.methods import FineTune, Merlin, Scratch
 from transferscope.models import NetworkSettings
+from transferscope.study.diagnostic_settings import DiagnosticSettings, WhenAndWhere
 from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
 from transferscope.study.spec import parse_spec, read_spec
 from transferscope.training import TrainingSettings
@@ -80,7 +82,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         (
             {"network": {"name": "lenets"}},
             "[network] unknown network 'lenets': did you mean 'lenet'? "
-            "known are lenet, linear, mlp, resnet20, resnet32, resnet56",
+            "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56",
         ),
         ({"training": {"steps": 1.5}}, "[training] steps = 1.5 is of the wrong type; expected a whole number"),
         ({"training": {"lr": "0.1"}}, '[training] lr = "0.1" is of the wrong type; expected a number'),
@@ -186,3 +188,41 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError) as error:
         read_spec(tmp_path / "no.toml")
     assert str(error.value) == f"there is no study file {tmp_path / 'no.toml'}; give the path of a TOML file"
+
+
+def test_diagnostics_are_a_list_of_names_or_a_table_each() -> None:
+    assert spec(diagnostics=["weights"]).diagnostics == {"weights": DiagnosticSettings(Weights(), WhenAndWhere())}
+    tables_of = {"sharpness": {"diagnostic": "curvature", "k": 3, "at": ["start", "end"], "every": 50, "examples": 90}}
+    look = WhenAndWhere(("start", "end"), 50, 90)
+    assert spec(diagnostics=tables_of).diagnostics == {"sharpness": DiagnosticSettings(Curvature(k=3), look)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"diagnostics": ["weight"]},
+            "the study: [diagnostics.weight] unknown diagnostic 'weight': did you mean 'weights'?",
+        ),
+        ({"diagnostics": 3}, "the study: diagnostics is neither a list of names, as in"),
+        ({"diagnostics": {"curvature": 3}}, "the study: [diagnostics.curvature] is 3; write a line"),
+        ({"diagnostics": {"curvature": {"kk": 3}}}, "the study: [diagnostics.curvature] unknown key 'kk'"),
+        ({"diagnostics": {"weights": {"every": 0}}}, "the study: [diagnostics.weights] every = 0 and examples = 600;"),
+        ({"diagnostics": {"weights": {"at": []}}}, "the study: [diagnostics.weights] at = []; expected"),
+        ({"diagnostics": {"weights": {"at": ["middle"]}}}, "the study: [diagnostics.weights] at = "),
+        (
+            {"pretraining": {"checkpoints": [5]}},
+            "the study: [pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too",
+        ),
+        (
+            {"pretraining": {"epochs": None, "steps": 9, "checkpoints": [9]}},
+            "the study: [pretraining] checkpoints holds 9 and pre-training ends after 9 steps, which is always "
+            "transferred from; give earlier steps",
+        ),
+        ({"pretraining": {"checkpoints": [5, 5]}}, "the study: [pretraining] checkpoints = [5, 5] holds a checkpoint"),
+    ],
+)
+def test_wrong_diagnostics_and_checkpoints_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        spec(**changes)
+    assert str(refused.value).startswith(message)

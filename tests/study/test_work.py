@@ -100,5 +100,5 @@ def test_a_network_file_as_source(tmp_path: Path) -> None:
 
 def test_an_unknown_role_is_refused(tmp_path: Path) -> None:
     cell = PlannedCell("key", "theory", {}, {})
-    with pytest.raises(ValueError, match=r"^a cell has the role 'theory'; expected one of pretrain, method$"):
+    with pytest.raises(ValueError, match=r"^a cell has the role 'theory'; expected one of pretrain, method, diagnose$"):
         work(cell, WorkContext(tmp_path))

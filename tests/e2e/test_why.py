@@ -1,0 +1,119 @@
+"""A small study with diagnostics and checkpoints, from its file to the page; numbers counted again from the store."""
+
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from study.test_work import tables
+from transferscope.report import build_report
+from transferscope.report.build import ReportFiles
+from transferscope.report.checkpoints import checkpoint_series
+from transferscope.report.diagnosis import diagnoses_of
+from transferscope.report.results import Summary, summarise
+from transferscope.store import Store
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec
+
+STEPS = (5, 20)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    folder = tmp_path_factory.mktemp("why")
+    study = tables(
+        folder,
+        seeds=3,
+        store=str(folder / "small.sqlite"),
+        pretraining={"steps": 60, "lr": 0.1, "checkpoints": list(STEPS)},
+        methods={"scratch": {}, "linear-probe": {}, "fine-tune": {}, "joint": {}},
+        diagnostics={"weights": {"every": 5}, "class-separation": {"part": "target_test"}, "kernel-distance": {}},
+        engine={"workers": 0},
+    )
+    opened = Store.open(folder / "small.sqlite")
+    run_study(parse_spec(study), opened)
+    return opened
+
+
+@pytest.fixture(scope="module")
+def summary(store: Store) -> Summary:
+    return summarise(store, "small")
+
+
+@pytest.fixture(scope="module")
+def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
+    return build_report(store, "small", tmp_path_factory.mktemp("report") / "report.html")
+
+
+def numbers(store: Store, role: str, name: str, part: str) -> pd.DataFrame:
+    """Final values straight from the store, with the labels of their cells."""
+    records = pd.DataFrame(store.records("small").columns())
+    cells = {cell.cell.key: cell.cell for cell in store.cells("small") if cell.cell.role == role}
+    own = records[records["key"].isin(list(cells)) & (records["name"] == name) & (records["part"] == part)]
+    own = own[own["step"].isna()]
+    labels = pd.DataFrame([dict(cells[key].labels) for key in own["key"]])
+    return labels.assign(value=own["value"].to_numpy())
+
+
+def test_ratios_to_scratch_are_those_of_the_same_seeds(store: Store, summary: Summary) -> None:
+    found = {diagnosis.name: diagnosis for diagnosis in diagnoses_of(summary, 12)}
+    values = numbers(store, "diagnose", "weight_deviation", "target_train")
+    values = values[values["pretrain_step"].isna()]
+    by_method = {m: rows.set_index("seed")["value"].sort_index() for m, rows in values.groupby("method")}
+    for reading in found["weights"].readings:
+        method = reading.comparison.method
+        assert reading.by_seed.tolist() == by_method[method].tolist()
+        if method == "scratch":
+            assert reading.against_scratch is None
+            continue
+        ratios = np.log(by_method[method] / by_method["scratch"])
+        assert reading.against_scratch is not None
+        assert reading.against_scratch.mean == pytest.approx(ratios.mean())
+        low, high = stats.t.interval(0.95, 2, loc=ratios.mean(), scale=stats.sem(ratios))
+        assert reading.against_scratch.interval is not None
+        assert (reading.against_scratch.interval.low, reading.against_scratch.interval.high) == pytest.approx(
+            (low, high)
+        )
+
+
+def test_rank_correlations_are_those_of_scipy_seed_by_seed(store: Store, summary: Summary) -> None:
+    found = {diagnosis.name: diagnosis for diagnosis in diagnoses_of(summary, 12)}
+    ratio = numbers(store, "diagnose", "variance_ratio", "target_test")
+    ratio = ratio[ratio["pretrain_step"].isna()]
+    accuracy = numbers(store, "method", "accuracy", "target_test")
+    accuracy = accuracy[accuracy["pretrain_step"].isna()]
+    joined = ratio.merge(accuracy, on=["method", "seed"], suffixes=("", "_of_fit"))
+    each = [stats.spearmanr(rows["value"], 1 - rows["value_of_fit"]).statistic for _, rows in joined.groupby("seed")]
+    correlation = found["class-separation"].correlation
+    assert correlation is not None
+    assert correlation.mean == pytest.approx(np.mean(each))
+    assert found["kernel-distance"].correlation is None  # three networks a seed: training from scratch has no source
+
+
+def test_checkpoints_stay_out_of_the_comparison_and_have_their_own(store: Store, summary: Summary) -> None:
+    assert {c.method for c in summary.comparisons} == {"scratch", "linear-probe", "fine-tune", "joint"}
+    assert all(len(c.seeds) == 3 for c in summary.comparisons)
+    accuracy = numbers(store, "method", "accuracy", "target_test").fillna({"pretrain_step": 60})
+    for series in checkpoint_series(summary):
+        own = accuracy[accuracy["method"] == series.method]
+        means = own.groupby("pretrain_step")["value"].mean()
+        assert series.table["step"].tolist() == [*STEPS, 60]
+        assert series.table["mean"].tolist() == pytest.approx(means.tolist())
+        assert means[series.best] == means.max()
+        if series.lead is not None:
+            assert series.lead.mean == pytest.approx(means[series.best] - means[60])
+    assert {series.method for series in checkpoint_series(summary)} == {"linear-probe", "fine-tune"}
+
+
+def test_the_page_says_why(report: ReportFiles) -> None:
+    page = report.html.read_text(encoding="utf-8")
+    for words in ("<h2>Why</h2>", "<h2>How long to pre-train</h2>", "Weight deviation from the start", "cannot tell"):
+        assert words in page
+    names = {path.name for path in report.files}
+    assert {"diagnostics.csv", "diagnostics-training.svg", "checkpoints.pdf"} <= names
+
+
+def test_the_table_behind_the_figure_holds_every_network(report: ReportFiles) -> None:
+    table = pd.read_csv(next(path for path in report.files if path.name == "diagnostics.csv"))
+    assert table.groupby("diagnostic").size().to_dict() == {"weights": 12, "class-separation": 12, "kernel-distance": 9}

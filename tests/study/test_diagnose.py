@@ -1,0 +1,133 @@
+"""Diagnostics as cells of a study: what they measure, on which networks, and what they do without files."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from study.test_work import tables
+from transferscope.records import Estimate
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.context import WorkContext
+from transferscope.study.plan import plan_study
+from transferscope.study.spec import parse_spec
+from transferscope.study.work import work
+
+LOOKS = {
+    "weights": {"every": 4},
+    "class-separation": {"part": "target_test", "at": ["start", "end"]},
+    "kernel-distance": {},
+}
+METHODS = {"scratch": {}, "fine-tune": {}, "linear-probe": {}, "merlin": {"target_batch": 8}}
+
+Done = dict[tuple[str, str], tuple[PlannedCell, Outcome]]
+
+
+def run(study: Mapping[str, Any], folder: Path) -> Done:
+    context = WorkContext(folder, device="cpu")
+    cells = plan_study(parse_spec(study)).cells
+    return {
+        (str(cell.labels["method"]), str(cell.labels.get("diagnostic", ""))): (cell, work(cell, context))
+        for cell in cells
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("study")
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> Done:
+    return run(tables(folder, methods=METHODS, diagnostics=LOOKS), folder)
+
+
+def value(outcome: Outcome, name: str, step: int | None = None) -> float:
+    found: list[Estimate] = [r.estimate for r in outcome.records if (r.name, r.step) == (name, step)]
+    assert len(found) == 1
+    return found[0].value
+
+
+def test_weight_deviation_is_the_distance_between_the_files_that_are_kept(done: Done, folder: Path) -> None:
+    for method in METHODS:
+        key = done[method, ""][0].key
+        start, end = load_file(folder / f"{key}.step0.safetensors"), load_file(folder / f"{key}.safetensors")
+        distances = [float((end[name] - start[name]).double().norm()) for name in start if name.endswith("weight")]
+        measured = value(done[method, "weights"][1], "weight_deviation")
+        assert measured == pytest.approx(sum(distances) / np.sqrt(12), rel=1e-5)  # 12 target labels
+
+
+def test_steps_are_those_asked_for_and_the_end_has_none(done: Done) -> None:
+    def steps(method: str, diagnostic: str) -> list[int | None]:
+        return list(dict.fromkeys(record.step for record in done[method, diagnostic][1].records))
+
+    assert steps("scratch", "weights") == [0, 4, 8, None]  # 10 steps of training
+    assert steps("scratch", "class-separation") == [0, None]
+    assert steps("linear-probe", "weights") == [0, None]  # a probe takes no steps
+    assert value(done["scratch", "weights"][1], "weight_deviation", 0) == 0.0
+    assert value(done["scratch", "weights"][1], "weight_deviation", 4) > 0.0
+
+
+def test_the_start_is_the_pretrained_backbone(done: Done, folder: Path) -> None:
+    pretrained = load_file(folder / f"{done['pretrain', ''][0].key}.safetensors")
+    for method in ("fine-tune", "linear-probe"):
+        start = load_file(folder / f"{done[method, ''][0].key}.step0.safetensors")
+        backbone = {name: tensor for name, tensor in start.items() if name.startswith("features.")}
+        assert backbone
+        assert all(torch.equal(tensor, pretrained[name]) for name, tensor in backbone.items())
+
+
+def test_a_diagnostic_says_what_it_saw(done: Done) -> None:
+    notes = done["fine-tune", "class-separation"][1].notes
+    assert notes["headline"] == "variance_ratio"
+    assert notes["sentence"].startswith("Examples scatter within their class")
+    assert notes["limits"]
+
+
+def test_what_compares_two_tasks_is_not_asked_of_training_from_scratch(done: Done) -> None:
+    assert ("scratch", "kernel-distance") not in done
+    assert ("fine-tune", "kernel-distance") in done
+
+
+def test_keeping_networks_changes_no_result(done: Done, tmp_path: Path) -> None:
+    plain = run(tables(tmp_path, methods=METHODS), tmp_path)
+    for method in METHODS:
+        assert plain[method, ""][1].records == done[method, ""][1].records
+    assert not list(tmp_path.glob("*.step*"))
+
+
+def test_a_diagnostic_asked_for_later_trains_the_same_networks_again(done: Done, tmp_path: Path) -> None:
+    study = tables(tmp_path, methods=METHODS)
+    run(study, tmp_path)  # keeps no networks but the pretrained one
+    context = WorkContext(tmp_path, device="cpu")
+    for cell in plan_study(parse_spec({**study, "diagnostics": LOOKS})).cells:
+        if cell.role == "diagnose":
+            later = work(cell, context)
+            first = done[str(cell.labels["method"]), str(cell.labels["diagnostic"])][1]
+            assert repr(later.records) == repr(first.records)  # NaN is not equal to itself
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_other_networks_are_kept_only_where_they_are_missing(done: Done, folder: Path) -> None:
+    cell, outcome = done["scratch", "weights"]
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")}
+    again = work(cell, WorkContext(folder, device="cpu"))
+    assert repr(again.records) == repr(outcome.records)
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")} == before
+
+
+def test_methods_start_from_the_checkpoints_of_pretraining(tmp_path: Path) -> None:
+    study = tables(tmp_path, methods={"linear-probe": {}}, pretraining={"steps": 60, "lr": 0.1, "checkpoints": [20]})
+    context = WorkContext(tmp_path, device="cpu")
+    cells = plan_study(parse_spec(study)).cells
+    outcomes = {cell.labels.get("pretrain_step", cell.role): (cell, work(cell, context)) for cell in cells}
+    assert set(outcomes) == {"pretrain", "method", 20}
+    early = replace(outcomes["method"][0], labels={**outcomes["method"][0].labels})
+    file = tmp_path / f"{early.needs[0]}.step20.safetensors"
+    file.replace(tmp_path / f"{early.needs[0]}.safetensors")  # the early network in the place of the last
+    assert work(early, context).records == outcomes[20][1].records
