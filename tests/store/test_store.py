@@ -1,9 +1,11 @@
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sqlalchemy import create_engine, text
 
 from store.rows_for_tests import CREATED, cell, outcome, study
 from transferscope.errors import StoreError, UnknownNameError
@@ -13,10 +15,29 @@ from transferscope.store import Outcome, Owner, Store, StudyCounts, StudyRow
 ME = Owner.current()
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "s.sqlite") as opened:
+POSTGRESQL = os.environ.get("TRANSFERSCOPE_TEST_POSTGRESQL")
+"""URL of a PostgreSQL database that the tests may empty, as in "postgresql+psycopg://user@host/scratch"."""
+
+
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("postgresql", marks=pytest.mark.skipif(not POSTGRESQL, reason="needs a PostgreSQL database")),
+    ]
+)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    url = tmp_path / "s.sqlite" if request.param == "sqlite" else _emptied(str(POSTGRESQL))
+    with Store.open(url) as opened:
         yield opened
+
+
+def _emptied(url: str) -> str:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("drop schema public cascade"))
+        connection.execute(text("create schema public"))
+    engine.dispose()
+    return url
 
 
 def claimed(store: Store, name: str = "s") -> str | None:
@@ -191,10 +212,10 @@ def test_standings_tell_state_and_seconds(store: Store) -> None:
     }
 
 
-def test_a_copied_store_file_reads_the_same(store: Store, tmp_path: Path) -> None:
-    store.plan(study(), [cell("a")])
-    store.finish("a", outcome(0.25))
-    store.close()
+def test_a_copied_store_file_reads_the_same(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        store.plan(study(), [cell("a")])
+        store.finish("a", outcome(0.25))
     copy = tmp_path / "copy.sqlite"
     copy.write_bytes((tmp_path / "s.sqlite").read_bytes())
     with Store.open(copy, create=False) as copied:

@@ -156,7 +156,6 @@ def surroundings() -> dict[str, Any]:
     return {
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
         "machine": {
-            "host": platform.node(),
             "system": platform.platform(),
             "processor": platform.processor() or platform.machine(),
             "cores": psutil.cpu_count(logical=False) or 1,
