@@ -112,7 +112,7 @@ def _by_place(
     found: dict[tuple[str, int], _Seeds] = {}
     for stored in cells:
         labels, key = stored.cell.labels, stored.cell.key
-        if stored.cell.role != "method" or key not in errors:
+        if stored.cell.role != "method" or key not in errors or labels.get("pretrain_step") is not None:
             continue
         if MethodRecipe.from_payload(stored.cell.payload).method.name != kind:
             continue

@@ -27,6 +27,7 @@ from transferscope.study.pair_estimates import (
 from transferscope.study.squared_errors import best_trained, squared_errors
 from transferscope.study.target_examples import LEAST_EXAMPLES, TargetExamples, look_at
 from transferscope.theory.effective_dimension import effective_dimension
+from transferscope.theory.parameters import at_least
 from transferscope.theory.placement import Placement, Ranged, critical_share, expected_transferability
 
 
@@ -45,7 +46,9 @@ class PlacedSource:
     placements: tuple[Placement, ...]
 
 
-def place_study(store: Store, study: str, *, examples: int = 2000) -> tuple[PlacedSource, ...]:
+def place_study(
+    store: Store, study: str, *, examples: int = 2000, input_dimension: float | None = None
+) -> tuple[PlacedSource, ...]:
     """Put every source of a finished study on the linear-transfer diagram.
 
     What lies outside the pretrained features, the noise and the dimensions are estimated from labelled target examples
@@ -56,6 +59,7 @@ def place_study(store: Store, study: str, *, examples: int = 2000) -> tuple[Plac
         store: The store of the study, with its folder of networks.
         study: Name of the study.
         examples: Target examples to estimate from, at least `LEAST_EXAMPLES`; all if there are fewer.
+        input_dimension: d, at least 1; None to estimate it from the inputs.
 
     Returns:
         One for each source and number of source examples, in the order of the study.
@@ -64,8 +68,10 @@ def place_study(store: Store, study: str, *, examples: int = 2000) -> tuple[Plac
         UnknownNameError: There is no such study.
         StoreError: The study is not finished.
         DataError: It has no pretrained networks, a network file is gone, or the data say too little.
-        SettingsError: `examples` is too small.
+        SettingsError: `examples` or `input_dimension` is too small.
     """
+    if input_dimension is not None:
+        at_least("input_dimension", input_dimension, 1)
     if examples < LEAST_EXAMPLES:
         raise SettingsError(f"examples = {examples}; expected at least {LEAST_EXAMPLES} to estimate from")
     cells = _finished_cells(store, study)
@@ -74,10 +80,10 @@ def place_study(store: Store, study: str, *, examples: int = 2000) -> tuple[Plac
     looked_at = look_at(target, at_most=examples)
     errors = squared_errors(store, study)
     noise = _least(unexplainable(looked_at.flat_inputs, looked_at.codes), best_trained(cells, errors))
-    input_dimension = _dimension(looked_at.flat_inputs, "the inputs")
+    directions = _directions(looked_at, input_dimension)
     placed = []
     for group in _groups(starts):
-        pair = _estimate(group, looked_at, noise, input_dimension)
+        pair = _estimate(group, looked_at, noise, directions)
         measured = measured_transfer(cells, errors, source=group[0].source, n_source=group[0].n_source)
         points = tuple(_place(group[0], pair, one, target.train.kind) for one in measured)
         placed.append(PlacedSource(_group_name(group[0], starts), pair, points))
@@ -111,12 +117,12 @@ def _finished_cells(store: Store, study: str) -> list[StoredCell]:
 
 
 def _starts(store: Store, study: str, cells: Sequence[StoredCell]) -> list[_Start]:
-    """The distinct networks that methods of the study start from, in the order of its plan."""
+    """The distinct networks that methods of the study start from, pretrained to the end, in the order of its plan."""
     context = WorkContext(store.files)
     found: dict[tuple[Path, int], _Start] = {}
     for stored in cells:
         cell = stored.cell
-        if cell.role != "method":
+        if cell.role != "method" or cell.labels.get("pretrain_step") is not None:
             continue
         recipe = MethodRecipe.from_payload(cell.payload)
         if recipe.method.start != "pretrained" or recipe.source is None:
@@ -177,6 +183,10 @@ def _features(start: _Start, looked_at: TargetExamples) -> np.ndarray:
     load_weights(network, start.file, heads="ignore")
     features: np.ndarray = features_of(network, looked_at.examples).numpy()
     return features
+
+
+def _directions(looked_at: TargetExamples, given: float | None) -> Estimate:
+    return _dimension(looked_at.flat_inputs, "the inputs") if given is None else Estimate(given, 0.0, 0)
 
 
 def _dimension(vectors: np.ndarray, what: str) -> Estimate:

@@ -1,0 +1,55 @@
+"""The work behind `transferscope theory place STUDY`: a study's pairs on the linear-transfer diagram."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from transferscope.cli.places import open_existing, studies_in
+from transferscope.errors import StoreError
+from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
+from transferscope.study.place import PlacedSource, place_study
+from transferscope.theory.figures.placement import PlacedPanel, draw_placements, panel_of, placement_rows
+from transferscope.theory.placement_words import in_words, limits
+
+_PANEL_INCHES = (3.8, 3.4)
+_BAR_INCHES = 0.8
+
+
+def place(address: str, out: Path, *, examples: int, directions: float | None) -> str:
+    """Place the pairs of a study and write figure and table.
+
+    Args:
+        address: A study file, or the path or URL of a store with one study.
+        out: Folder for SVG, PDF and CSV; made if it does not exist.
+        examples: Target examples to estimate from.
+        directions: d, if it is not to be estimated from the inputs.
+
+    Returns:
+        What to tell the reader.
+    """
+    with open_existing(address) as store:
+        names = studies_in(store, address)
+        if len(names) != 1:
+            raise StoreError(f"{address} holds {len(names)} studies; give the study file of the one to place")
+        placed = place_study(store, names[0], examples=examples, input_dimension=directions)
+    out.mkdir(parents=True, exist_ok=True)
+    sentences = [in_words(placement) for source in placed for placement in source.placements]
+    kinds = {placement.kind for source in placed for placement in source.placements}
+    return "\n\n".join([*sentences, limits(kinds), _write(placed, out, f"{names[0]}-placement")])
+
+
+def _write(placed: tuple[PlacedSource, ...], out: Path, name: str) -> str:
+    panels = [_panel(source) for source in placed]
+    width, height = _PANEL_INCHES
+    with drawing():
+        canvas = new_figure(width * len(panels) + _BAR_INCHES, height)
+        draw_placements(canvas, panels)
+        svg, pdf = save_figure(canvas, to_svg(canvas), out, name)
+    table = out / f"{name}.csv"
+    pd.DataFrame([asdict(row) for row in placement_rows(panels)]).to_csv(table, index=False)
+    return f"{svg}, {pdf.name}, {table.name}"
+
+
+def _panel(source: PlacedSource) -> PlacedPanel:
+    return panel_of(source.name, source.pair.best, source.placements)
