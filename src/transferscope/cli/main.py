@@ -9,11 +9,20 @@ from typing import Annotated
 
 import typer
 
-from transferscope.cli import compare, data, demo, report, run, scaling, status, theory
+from transferscope.cli import compare, data, demo, diagnose, report, run, scaling, status, theory
 from transferscope.cli.lists import one_option_per_value
 from transferscope.errors import TransferscopeError
 
-LIST_OPTIONS = ("--labels", "--methods", "--fetch", "--by")
+LIST_OPTIONS = (
+    "--labels",
+    "--methods",
+    "--fetch",
+    "--by",
+    "--transforms",
+    "--source-transforms",
+    "--widths",
+    "--diagnostics",
+)
 """Options that take several values, as in --labels 100 600."""
 
 app = typer.Typer(
@@ -31,6 +40,7 @@ app.command()(data.data)
 app.command()(demo.demo)
 app.command()(theory.theory)
 app.command()(scaling.scaling)
+app.command()(diagnose.diagnose)
 
 
 def _show_version(wanted: bool | None) -> None:

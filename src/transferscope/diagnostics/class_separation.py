@@ -51,6 +51,7 @@ class ClassSeparation:
     name: ClassVar[str] = "class-separation"
     headline: ClassVar[str] = "variance_ratio"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "On training data a large network separates anything, so read it on test data; it does not see whether a "
         "linear head could separate classes that overlap in distance."

@@ -59,6 +59,7 @@ class Curvature:
     name: ClassVar[str] = "curvature"
     headline: ClassVar[str] = "hessian_eigenvalue/1"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare networks of "
         "one architecture trained alike; flatness alone does not imply generalisation."

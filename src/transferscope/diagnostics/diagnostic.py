@@ -55,12 +55,14 @@ class Diagnostic(Protocol):
         name: What it is called in study files and on the command line.
         headline: Name of the record that its sentence is about.
         needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
+        needs_start: Whether it compares two networks, and so refuses a subject without another network or a start.
         limits: One sentence that says what it cannot tell.
     """
 
     name: ClassVar[str]
     headline: ClassVar[str]
     needs_source: ClassVar[bool]
+    needs_start: ClassVar[bool]
     limits: ClassVar[str]
 
     def measure(self, subject: Subject) -> Findings:

@@ -80,6 +80,7 @@ class FeatureGap:
     name: ClassVar[str] = "feature-gap"
     headline: ClassVar[str] = "unexplained_share"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "With few examples it mixes what the features cannot express with what a head cannot learn from so little; "
         "label noise counts as outside."

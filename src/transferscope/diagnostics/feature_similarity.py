@@ -93,6 +93,7 @@ class FeatureSimilarity:
     name: ClassVar[str] = "feature-similarity"
     headline: ClassVar[str] = "cka"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = True
     limits: ClassVar[str] = (
         "CKA is ruled by the directions of largest variance and can stay near 1 while a small direction that the task "
         "needs is lost."

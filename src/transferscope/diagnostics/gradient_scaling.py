@@ -75,6 +75,7 @@ class GradientScaling:
     name: ClassVar[str] = "gradient-scaling"
     headline: ClassVar[str] = "gradient_ratio_spread"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "Normalisation layers and skip connections between two layers count towards the ratio of those layers, and "
         "examples that are fitted perfectly have next to no gradient to scale."

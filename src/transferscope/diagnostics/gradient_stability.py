@@ -58,6 +58,7 @@ class GradientStability:
     name: ClassVar[str] = "gradient-stability"
     headline: ClassVar[str] = "loss_variation_gradient_step"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "It looks along one direction at one point of training, and compares networks only at the same loss and step."
     )

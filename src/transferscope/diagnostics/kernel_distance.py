@@ -33,6 +33,7 @@ class KernelDistance:
     name: ClassVar[str] = "kernel-distance"
     headline: ClassVar[str] = "kernel_task_distance"
     needs_source: ClassVar[bool] = True
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "It is about infinitely wide two-layer networks on raw inputs, so it knows nothing of the network at hand, and "
         "pairs source and target classes by their index."

@@ -52,6 +52,7 @@ class Landscape:
     name: ClassVar[str] = "landscape"
     headline: ClassVar[str] = "landscape_rise"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that the "
         "eigenvalues show."

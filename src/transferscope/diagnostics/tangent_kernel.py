@@ -114,6 +114,7 @@ class TangentKernel:
     name: ClassVar[str] = "tangent-kernel"
     headline: ClassVar[str] = "ntk_label_alignment"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
     limits: ClassVar[str] = (
         "It describes training with small steps around the present weights, and the average over outputs hides classes "
         "that behave differently."

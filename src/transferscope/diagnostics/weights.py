@@ -64,6 +64,7 @@ class Weights:
     name: ClassVar[str] = "weights"
     headline: ClassVar[str] = "weight_deviation"
     needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = True
     limits: ClassVar[str] = (
         "The distance depends on learning rate, weight decay and training time as well as on the tasks, so it compares "
         "runs of one recipe; unit permutations can make two equal functions look distant."

@@ -4,8 +4,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import torch
-
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.diagnostics import Examples, Findings, Subject, explain
 from transferscope.diagnostics.diagnostic import Diagnostic
@@ -16,7 +14,8 @@ from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.fitting import fit_method, fresh_network, number, task_of
-from transferscope.training import choose_device, pixel_scale, to_tensors
+from transferscope.study.shown import shown_examples
+from transferscope.training import choose_device
 
 
 def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -87,15 +86,13 @@ class _Scene:
 
     def _examples(self, target: Dataset) -> Examples:
         chosen = target.train if self.look.part == "target_train" else target.test
-        return self._as_examples(chosen, target)
+        return self._shown(chosen, target)
 
     def _source(self, source: Dataset) -> Examples:
-        return self._as_examples(source.train, source)
+        return self._shown(source.train, source)
 
-    def _as_examples(self, chosen: LabelledSet, scaled_by: Dataset) -> Examples:
-        shown = to_tensors(chosen, pixel_scale(scaled_by.train), self.device).spread(self.look.examples)
-        ready = shown.batch(torch.arange(len(shown), device=self.device))
-        return Examples(ready.inputs, ready.labels)
+    def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
+        return shown_examples(chosen, scaled_by=data.train, at_most=self.look.examples, device=self.device)
 
 
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:

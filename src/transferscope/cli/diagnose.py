@@ -1,0 +1,97 @@
+"""`transferscope diagnose`: why did it transfer? What the diagnostics say about a trained network, or about many."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transferscope.errors import SettingsError
+
+
+def diagnose(
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Trained weights: safetensors, or a state dict of torch.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The weights that training started from.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Data to measure on, as in usps or npz:PATH.")
+    ] = None,
+    transforms: Annotated[list[str] | None, typer.Option(help="Transformations of the data, as in resize:28.")] = None,
+    source: Annotated[str | None, typer.Option(metavar="SPEC", help="The source data, to compare two tasks.")] = None,
+    source_transforms: Annotated[
+        list[str] | None, typer.Option(help="Transformations of the source data. [those of the data]")
+    ] = None,
+    network: Annotated[str, typer.Option(help="The architecture of the weights.")] = "lenet",
+    widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
+    diagnostics: Annotated[
+        list[str] | None, typer.Option(help="Diagnostics by name. [all that apply and take under 2 minutes]")
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="DIAGNOSTIC.NAME=VALUE", help="Change a setting, as in --set curvature.k=5."),
+    ] = None,
+    examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600,
+    part: Annotated[str, typer.Option(help="target_train or target_test.")] = "target_train",
+    labels: Annotated[
+        int | None, typer.Option("--n-labels", min=1, help="Labels it was trained on, drawn as in a study. [all]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0,
+    head: Annotated[str, typer.Option(help="Submodule whose input is the features.")] = "head",
+    feature_map: Annotated[
+        bool, typer.Option("--feature-map", help="With --out: a t-SNE map of the examples by their features.")
+    ] = False,
+    weight_map: Annotated[
+        str | None, typer.Option("--map", metavar="STUDY.toml", help="A t-SNE map of the networks of a finished study.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for CSV, npz, SVG and PDF. [--map: diagnosis]")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Say what a trained network looks like, beside where it started, and what that implies for the transfer.
+
+    Without --diagnostics it measures what applies and is quick; --against and --source make more apply.
+    """
+    if weight_map is not None:
+        if checkpoint is not None or data is not None:
+            raise SettingsError(
+                "--map takes the networks and the data from the study, and --checkpoint or --data was given too; "
+                "leave them out"
+            )
+        from transferscope.cli.diagnose_map import draw_map
+
+        typer.echo(draw_map(weight_map, out or Path("diagnosis"), seed=seed, quiet=quiet))
+        return
+    if checkpoint is None or data is None:
+        raise SettingsError(
+            "diagnose needs a network and data; give them as in `transferscope diagnose --checkpoint net.safetensors "
+            "--data usps`, or a finished study as in `transferscope diagnose --map usps.toml`"
+        )
+    if feature_map and out is None:
+        raise SettingsError("--feature-map draws a figure and there is no folder for it; give one with --out")
+    if part not in ("target_train", "target_test"):
+        raise SettingsError(f"--part {part} is unknown; expected target_train or target_test")
+
+    from transferscope.cli.diagnose_answer import Wanted, answer
+    from transferscope.models import NetworkSettings
+    from transferscope.study.diagnose_file import FileQuestion
+    from transferscope.study.settings import DataSettings
+
+    own = tuple(transforms or ())
+    question = FileQuestion(
+        checkpoint=checkpoint,
+        data=DataSettings(data, own),
+        network=NetworkSettings(network, None if widths is None else tuple(widths)),
+        against=against,
+        source=None
+        if source is None
+        else DataSettings(source, own if source_transforms is None else tuple(source_transforms)),
+        labels=labels,
+        seed=seed,
+        examples=examples,
+        part=part,  # type: ignore[arg-type]
+        head=head,
+        device=device,
+    )
+    answer(question, Wanted(tuple(diagnostics or ()), tuple(change or ()), feature_map), out=out, quiet=quiet)

@@ -1,0 +1,264 @@
+"""What diagnostics look at, from files: a trained network, where it started, and data."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from transferscope.data.load import load
+from transferscope.data.splits import few_shot
+from transferscope.data.task import Dataset
+from transferscope.diagnostics import Diagnostic, Examples, Findings, Landscape, Subject
+from transferscope.diagnostics.features import submodule
+from transferscope.diagnostics.grid import Progress
+from transferscope.errors import DataError, NetworkError, SettingsError
+from transferscope.models import BACKBONES, Network, NetworkSettings, build_network, load_weights
+from transferscope.models.weights import load_trained
+from transferscope.records import Record
+from transferscope.study.settings import DataSettings
+from transferscope.study.shown import shown_examples
+from transferscope.training import choose_device, measure, stream_seed
+
+
+@dataclass(frozen=True, slots=True)
+class FileQuestion:
+    """Which files to look at, and how.
+
+    Attributes:
+        checkpoint: Weights of the trained network: a safetensors file, or a state dict written by `torch.save`.
+        data: The data to measure on.
+        network: The architecture that the weights belong to.
+        against: Weights that the training started from; None for none. A file with another head gives its backbone.
+        source: Source data, for what compares two tasks; None for none.
+        labels: Training examples that the network was trained on, at least 1: the subset that a study draws by
+            `seed`; None for all.
+        seed: Seed of that subset, as in a study; at least 0.
+        examples: Examples to measure on, at least 1, at even distances.
+        part: Which of the data they are taken from.
+        head: Name of the submodule whose input is "the features".
+        device: "auto", "cpu", "cuda" or "mps".
+
+    Raises:
+        SettingsError: A number is out of range.
+    """
+
+    checkpoint: Path
+    data: DataSettings
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    against: Path | None = None
+    source: DataSettings | None = None
+    labels: int | None = None
+    seed: int = 0
+    examples: int = 600
+    part: Literal["target_train", "target_test"] = "target_train"
+    head: str = "head"
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.examples < 1 or (self.labels is not None and self.labels < 1) or self.seed < 0:
+            raise SettingsError(
+                f"examples = {self.examples}, labels = {self.labels} and seed = {self.seed}; expected at least 1 "
+                "example and label, and a seed of at least 0"
+            )
+
+
+@dataclass(frozen=True)
+class FileSubject:
+    """What the files hold, ready to be measured.
+
+    Attributes:
+        subject: For the diagnostics.
+        performance: Loss and accuracy (or their like for regression) of the network on the examples.
+        backbone_only: Whether the start came with another head, so that only backbones can be compared: the start
+            then has the head of the network.
+        classes: Names of the classes; None for regression.
+    """
+
+    subject: Subject
+    performance: tuple[Record, ...]
+    backbone_only: bool
+    classes: tuple[str, ...] | None
+
+    def check(self, diagnostic: Diagnostic) -> None:
+        """Whether a diagnostic can look at this.
+
+        Raises:
+            NetworkError: It needs the whole network at the start, and there is only a backbone.
+            SettingsError: It compares with a start or with source data, and there are none.
+        """
+        if diagnostic.needs_start and self.subject.start is None:
+            raise SettingsError(f"{diagnostic.name} compares a network with where it started; give it with --against")
+        if diagnostic.needs_source and self.subject.source is None:
+            raise SettingsError(f"{diagnostic.name} compares two tasks; give the source data with --source")
+        at_start = isinstance(diagnostic, Landscape) and diagnostic.centre == "start"
+        if self.backbone_only and (at_start or diagnostic.name == "interpolation"):
+            raise NetworkError(
+                f"{diagnostic.name} needs the loss of the start and its head is another one; give the network as its "
+                "training began, under the new head"
+            )
+
+    def measure(
+        self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
+    ) -> Findings:
+        """Measure a diagnostic.
+
+        Args:
+            diagnostic: What to measure.
+            file: Where a landscape keeps what is done (.npz), to go on from after an interruption.
+            progress: Called now and then with what is done and what there is to do, by those that can say.
+
+        Returns:
+            The findings, without what is about heads where only backbones are compared.
+        """
+        if isinstance(diagnostic, Landscape):
+            losses = diagnostic.losses(self.subject, file=file, progress=progress)
+            return diagnostic.findings(losses, self.subject)
+        found = diagnostic.measure(self.subject)
+        if not self.backbone_only:
+            return found
+        return replace(found, records=tuple(r for r in found.records if not self._about_heads(r.name)))
+
+    def _about_heads(self, name: str) -> bool:
+        return name == "ntk_change" or name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
+
+
+def subject_of(question: FileQuestion) -> FileSubject:
+    """Read the files of a question.
+
+    Args:
+        question: Which files, and how to look.
+
+    Returns:
+        What there is to look at.
+
+    Raises:
+        DataError: A file is missing or is not what it should be, the data do not go with the network, or there is no
+            loss to measure.
+        NetworkError: Weights do not belong to the architecture, or are not finite.
+        UnknownNameError: An unknown data set, transformation or submodule.
+        SettingsError: A setting is out of range, or the machine has no such device.
+    """
+    device = choose_device(question.device)
+    data = _data(question)
+    network = _trained(question, data, device)
+    submodule(network, question.head)
+    start = None if question.against is None else _start(network, question.against)
+    chosen = data.train if question.part == "target_train" else data.test
+    subject = Subject(
+        network,
+        shown_examples(chosen, scaled_by=data.train, at_most=question.examples, device=device),
+        start=None if start is None else start.network,
+        source=_source(question, data, device),
+        head=question.head,
+        n_train=len(data.train),
+        part=question.part,
+    )
+    performance = _performance(subject, question.checkpoint)
+    return FileSubject(subject, performance, start is not None and start.backbone_only, data.train.classes)
+
+
+@dataclass(frozen=True)
+class _Start:
+    network: Network
+    backbone_only: bool
+
+
+def _data(question: FileQuestion) -> Dataset:
+    data = _load(question.data)
+    if question.labels is None:
+        return data
+    subset = few_shot(data.train, question.labels, seed=stream_seed(question.seed, "subset"))
+    return replace(data, train=subset)
+
+
+def _load(data: DataSettings) -> Dataset:
+    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+
+
+def _source(question: FileQuestion, target: Dataset, device: torch.device) -> Examples | None:
+    if question.source is None:
+        return None
+    source = _load(question.source)
+    if source.train.input_shape != target.train.input_shape:
+        raise DataError(
+            f"source inputs have shape {source.train.input_shape} and target inputs {target.train.input_shape}; bring "
+            "both to one shape with transformations such as resize:28"
+        )
+    return shown_examples(source.train, scaled_by=source.train, at_most=question.examples, device=device)
+
+
+def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Network:
+    path, shape = question.checkpoint, data.train.input_shape
+    frame = build_network(question.network, shape, data.train.n_outputs, seed=0).to(device)
+    try:
+        network = load_trained(frame, path)
+    except NetworkError as error:
+        widths = question.network.widths or BACKBONES[question.network.name].widths
+        raise NetworkError(
+            f"{error}. It was read as {question.network.name} of widths {widths} for inputs of shape {shape}; choose "
+            "these as in its training"
+        ) from error
+    _check_finite(network, path)
+    if _head_width(network) != data.train.n_outputs:
+        kind = "regression targets" if data.train.classes is None else "classes"
+        raise DataError(
+            f"the head of {path} has {_head_width(network)} outputs and {data.name} has {data.train.n_outputs} {kind}; "
+            "give the data that the head was trained on"
+        )
+    return network
+
+
+def _start(network: Network, path: Path) -> _Start:
+    """The network of a file; its backbone under the head of `network` where the heads differ."""
+    try:
+        start = load_trained(network, path)
+    except NetworkError:
+        start = None  # no linear head, or another architecture; the backbone tells them apart
+    if start is None or _head_width(start) != _head_width(network):
+        start = network.copy()
+        report = load_weights(start, path, heads="ignore")
+        if report.missing or report.unexpected:
+            odd = ", ".join([*report.missing, *report.unexpected][:5])
+            raise NetworkError(f"{path} is not of this architecture: only one of the two has {odd}")
+        _check_finite(start, path)
+        return _Start(start, backbone_only=True)
+    _check_finite(start, path)
+    return _Start(start, backbone_only=False)
+
+
+def _head_width(network: Network) -> int:
+    weight: Tensor = network.head.get_parameter("weight")
+    return len(weight)
+
+
+def _check_finite(network: Network, path: Path) -> None:
+    wrong = [name for name, tensor in network.state_dict().items() if not torch.isfinite(tensor).all()]
+    if wrong:
+        raise NetworkError(
+            f"{path} holds NaN or infinity in {wrong[0]}"
+            f"{f' and {len(wrong) - 1} more' if len(wrong) > 1 else ''}; its training diverged, so give an earlier "
+            "network"
+        )
+
+
+def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
+    outputs = _outputs(subject)
+    records = measure(outputs, subject.examples.labels, part=subject.part).records
+    if any(record.estimate.status == "non_finite" for record in records):
+        raise NetworkError(
+            f"the loss of {path} on {subject.part} is not finite; check that the data are scaled as in its training"
+        )
+    return records
+
+
+def _outputs(subject: Subject) -> Tensor:
+    was_training = subject.network.training
+    subject.network.eval()
+    try:
+        with torch.no_grad():
+            return torch.cat([subject.network(batch.inputs) for batch in subject.examples.batches(512)])
+    finally:
+        subject.network.train(was_training)

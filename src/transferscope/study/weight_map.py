@@ -1,0 +1,165 @@
+"""A map of the trained networks of a finished study, by the distances between their weights."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import nn
+
+from transferscope.data.load import load
+from transferscope.diagnostics import tsne_of_distances, weight_distances
+from transferscope.errors import DataError, NetworkError, StoreError
+from transferscope.models import Network, build_network
+from transferscope.models.weights import load_trained
+from transferscope.store import PlannedCell, Store, StoredCell
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import WorkContext
+
+MOST_NETWORKS = 200
+"""Networks on a map, snapshots included, above which snapshots are left out; the last ones are always there."""
+
+LEAST_NETWORKS = 4
+"""Networks below which there is nothing to lay out."""
+
+_PERPLEXITY = 5.0  # of the paper's kind of map: a handful of networks are neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class MappedNetwork:
+    """A network on the map.
+
+    Attributes:
+        key: Key of the cell that trained it.
+        source: What its pre-training learnt from; "" for nothing.
+        method: How it was trained.
+        n_target: Number of target labels.
+        seed: Seed of the cell.
+        step: Training step; None for the end.
+        file: Its weights.
+    """
+
+    key: str
+    source: str
+    method: str
+    n_target: int | str | float | None
+    seed: int | str | float | None
+    step: int | None
+    file: Path
+
+
+@dataclass(frozen=True)
+class WeightMap:
+    """Networks in the plane.
+
+    Attributes:
+        networks: Those of one cell together, in the order of their training; the end last.
+        distances: Euclidean distances between all their weights, shape (M, M).
+        positions: The t-SNE map of these distances, shape (M, 2).
+        perplexity: Of the map.
+    """
+
+    networks: tuple[MappedNetwork, ...]
+    distances: Float[np.ndarray, "M M"]
+    positions: Float[np.ndarray, "M 2"]
+    perplexity: float
+
+
+def map_study(
+    store: Store, study: str, *, seed: int = 0, on_network: Callable[[int, int], None] = lambda done, total: None
+) -> WeightMap:
+    """Lay out the networks that the methods of a study trained, from start to end where snapshots exist.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", section A and Fig. 4. Networks after
+    fewer steps of pre-training are left out.
+
+    Args:
+        store: The store of the study, with its folder of networks.
+        study: Name of the study.
+        seed: Seed of the layout.
+        on_network: Called with the numbers of networks read and to read.
+
+    Returns:
+        The map.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: None of its method cells is done.
+        DataError: It kept fewer than 4 networks.
+        NetworkError: A network does not fit the architecture of the study, or is not finite.
+    """
+    fits = [cell for cell in store.cells(study) if _is_fit(cell)]
+    if not fits:
+        raise StoreError(
+            f"no method of {study} is done; run it with `transferscope run` before its networks are mapped"
+        )
+    listed = _listed([cell.cell for cell in fits], WorkContext(store.files))
+    if len(listed) < LEAST_NETWORKS:
+        raise DataError(
+            f"{study} kept {len(listed)} networks in {store.files} and a map needs {LEAST_NETWORKS}; networks are kept "
+            "for diagnostics, so add [diagnostics.weights] with every = 100 to its file and run it again"
+        )
+    frame = _frame(fits[0].cell)
+    networks = []
+    for i, entry in enumerate(listed):
+        networks.append(_read(frame, entry))
+        on_network(i + 1, len(listed))
+    distances = weight_distances(networks)
+    perplexity = min(_PERPLEXITY, (len(listed) - 1) / 3)
+    return WeightMap(
+        tuple(listed), distances, tsne_of_distances(distances, perplexity=perplexity, seed=seed), perplexity
+    )
+
+
+def _is_fit(stored: StoredCell) -> bool:
+    cell = stored.cell
+    return cell.role == "method" and stored.state == "done" and cell.labels.get("pretrain_step") is None
+
+
+def _listed(cells: Sequence[PlannedCell], context: WorkContext) -> list[MappedNetwork]:
+    """The networks of the cells that are there, with as many snapshots as there is room for."""
+    ends = [cell for cell in cells if context.network(cell.key).is_file()]
+    snapshots = {cell.key: context.snapshots(cell.key) for cell in ends}
+    room = MOST_NETWORKS // max(1, len(ends)) - 1
+    listed: list[MappedNetwork] = []
+    for cell in ends:
+        chosen = _evenly(snapshots[cell.key], room)
+        listed += [_entry(cell, step, file) for step, file in chosen.items()]
+        listed.append(_entry(cell, None, context.network(cell.key)))
+    return listed
+
+
+def _evenly(snapshots: Mapping[int, Path], most: int) -> dict[int, Path]:
+    """At most so many snapshots, the first one among them."""
+    if most < 1 or not snapshots:
+        return {}
+    steps = list(snapshots)
+    index = np.unique(np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(int))
+    return {steps[i]: snapshots[steps[i]] for i in index}
+
+
+def _entry(cell: PlannedCell, step: int | None, file: Path) -> MappedNetwork:
+    labels = cell.labels
+    source = "" if labels["source"] is None else str(labels["source"])
+    return MappedNetwork(cell.key, source, str(labels["method"]), labels["n_target"], labels["seed"], step, file)
+
+
+def _frame(cell: PlannedCell) -> Network:
+    recipe = MethodRecipe.from_payload(cell.payload)
+    data = load(recipe.target.data, transforms=recipe.target.transforms, limit=recipe.target.limit)
+    return build_network(recipe.network, data.train.input_shape, data.train.n_outputs, seed=0)
+
+
+def _read(frame: Network, entry: MappedNetwork) -> Network:
+    """A network, with a bias of zero at a head without one: the same function, with the parameters of the others."""
+    network = load_trained(frame, entry.file)
+    if not all(torch.isfinite(parameter).all() for parameter in network.parameters()):
+        raise NetworkError(f"{entry.file} holds NaN or infinity; its training diverged, so remove that file")
+    if "bias" in dict(network.head.named_parameters()):
+        return network
+    weight = network.head.get_parameter("weight").detach()
+    head = nn.Linear(weight.shape[1], weight.shape[0])
+    head.load_state_dict({"weight": weight, "bias": torch.zeros(len(weight))})
+    return network.with_head(head)
