@@ -125,7 +125,7 @@ def test_a_placement_in_words() -> None:
     assert in_words(placement()) == (
         "From glyphs (1000 examples) with 50 labels: 30 % (25 to 35) of the target function lies outside the "
         "pretrained features; the noise is 0.2 (0.1 to 0.3) of its spread; 50 labels are 2 (1.9 to 2.1) for "
-        "each of the 25 (24 to 26) directions of the inputs, and the features have 4 (3 to 5). The linear- "
+        "each of the 25 (24 to 26) directions of the inputs, and the features have 4 (3 to 5). The linear-"
         "transfer model expects a transferability of −0.2 (−0.3 to −0.1), negative. It turns negative where "
         "more than 10 % (5 to 15) lies outside: the pair is above the boundary by 20 points. Measured "
         "(linear-probe against scratch, 3 seeds): +0.1 (+0.05 to +0.15), 0.3 above the model (0.2 to 0.4): "
