@@ -64,6 +64,38 @@ def test_a_budget_goes_where_it_helps() -> None:
     )
 
 
+def test_the_next_run_is_feasible() -> None:
+    limit = 1.5 * SIZES[-1]
+    run = advise(SIZES, STEEP, target_error=0.08, largest_size=limit).next_run
+    assert run is not None
+    assert run.pretrain_size == limit
+
+
+def test_a_curve_that_rises_again_is_pointed_out() -> None:
+    text = advise(SIZES, [0.5, 0.4, 0.3, 0.28, 0.33, 0.41, 0.5], target_error=0.1).text
+    assert "The error rises again after n = 8,000 (from 0.28 to 0.5), which the law behind the probabilities" in text
+    rising = advise(SIZES[:5], [0.2, 0.3, 0.35, 0.4, 0.45], target_error=0.1).text
+    assert "The error rises from the start (from 0.2 to 0.45)" in rising
+    assert "Nothing measured suggests that more of this data reaches the target error 0.1." in rising
+    assert "transfer gap" not in rising
+
+
+def test_few_sizes_are_warned_about() -> None:
+    warning = "With 3 sizes these numbers are rough and their intervals too narrow: measure at least 5 sizes"
+    assert warning in advise(SIZES[:3], STEEP[:3], target_error=0.1).text
+    assert "these numbers are rough" not in advise(SIZES[:5], STEEP[:5], target_error=0.1).text
+
+
+def test_an_error_of_zero_reaches_any_target() -> None:
+    advice = advise(SIZES[:4], [0.3, 0.2, 0.0, 0.0], target_error=0.1)
+    assert advice.decision is not None
+    assert advice.decision.scenario == "reached"
+    assert advice.forecast.sizes[0] == 2 * SIZES[3]
+    with pytest.raises(DataError) as nothing:
+        advise(SIZES[:3], [0.0, 0.0, 0.0], target_error=0.1)
+    assert str(nothing.value) == "every measured error is 0, so there is nothing left to predict"
+
+
 def test_wrong_questions_are_sentences() -> None:
     with pytest.raises(DataError) as few:
         advise([1000], [0.5])

@@ -66,6 +66,71 @@ def test_a_table_over_both_sizes_names_the_next_pair(tmp_path: Path) -> None:
     assert "of the gain of knowing the error surface exactly, at a cost of " in split
 
 
+BAD_TABLES = {
+    "three": ("1000,0.3\n2000,0.25\n4000,0.22", "Too few points: power+floor needs 4 different sizes and there are 3."),
+    "equal n": ("1000,0.3\n1000,0.31\n1000,0.3", "No advice: advice was asked with 1 different pre-training size(s)"),
+    "zero": ("1000,0.3\n2000,0.2\n4000,0", "note: left out 1 observation(s) with error 0, which has no logarithm"),
+    "above one": ("1000,3.3\n2000,2.9\n4000,2.7\n8000,2.6\n16000,2.5", "if the errors are in percent, give the target"),
+    "missing": ("1000,0.3\n2000,\n4000,0.2\n8000,nan", "note: left out 2 rows with a size or error that is missing"),
+    "negative": ("1000,0.3\n2000,-0.2\n4000,0.2\n8000,0.1", "note: left out 1 row with a negative size or error"),
+    "rising": ("1000,0.4\n2000,0.2\n4000,0.3\n8000,0.4\n16000,0.5", "The error rises again after n = 2,000"),
+    "one row": ("1000,0.3", "No advice: advice was asked with 1 different pre-training size(s)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_gets_a_sentence_and_a_page(name: str, tmp_path: Path) -> None:
+    rows, sentence = BAD_TABLES[name]
+    table, out = tmp_path / "bad.csv", tmp_path / "page.html"
+    table.write_text(f"n,error\n{rows}\n")
+    assert sentence in run(str(table), "--target-error", "0.1", "--out", str(out))
+    assert "<h1>bad</h1>" in out.read_text()
+
+
+def test_what_is_left_out_names_its_curve(tmp_path: Path) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text("g,n,error\na,1000,0.5\na,2000,0.4\na,4000,\nb,1000,0.5\nb,2000,0.4\nb,4000,0.3\n")
+    printed = run(str(table), "--by", "g", "--out", str(tmp_path / "page.html"))
+    assert "note: a: left out 1 row with a size or error that is missing or not finite" in printed
+    assert "note: b: power+floor needs 4 different sizes and there are 3" in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n,error\n1k,0.3\n", "column n holds '1k' in row 1; expected plain numbers, such as 64000"),
+        (
+            "n;error\n1000;0,3\n",
+            "{} has one column, 'n;error'; separate columns with commas, and write decimals with a point",
+        ),
+        ("n,error\n", "{} has no rows; expected one for each measured error"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_a_sentence(text: str, message: str, tmp_path: Path) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text(text)
+    with pytest.raises(DataError) as caught:
+        run(str(table))
+    assert str(caught.value) == message.format(table)
+
+
+def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path: Path) -> None:
+    options = ("--pretrain-size", "images", "--by", "task", "--out", str(tmp_path / "page.html"), "--budget")
+    with pytest.raises(SettingsError) as without:
+        run(str(table), *options, "300")
+    assert str(without.value) == (
+        "a budget of 300 was given without costs; add what a pre-training example, a label or a run costs "
+        "(--cost-pretrain, --cost-label, --cost-run)"
+    )
+    with pytest.raises(SettingsError) as poor:
+        run(str(table), *options, "3", "--cost-pretrain", "10")
+    assert str(poor.value) == (
+        "the budget 3 does not pay for a run on one pre-training example, which costs 10; give a larger one"
+    )
+    printed = run(str(table), *options, "1280000", "--cost-pretrain", "10", "--target-error", "0.93")
+    assert "not within n = 128,000 (probability" in printed
+
+
 def test_a_wrong_figure_is_a_sentence(table: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         run(str(table), "--figure", "3")

@@ -47,8 +47,8 @@ def test_what_the_data_do_not_determine_has_no_number() -> None:
     assert fit.profiles["alpha"].high == pytest.approx(0.555, abs=0.01)
     assert fit.profiles["C"].high == pytest.approx(0.9375, abs=0.001)
     assert identifiability(fit)[0] == (
-        f"alpha (pre-training rate) is not determined by these points: all the data say is at most "
-        f"{fit.profiles['alpha'].high:.4g} (95 %)."
+        f"alpha (pre-training rate) is not determined by these points (95 % set: at most "
+        f"{fit.profiles['alpha'].high:.4g})."
     )
 
 

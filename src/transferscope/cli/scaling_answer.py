@@ -51,8 +51,8 @@ def _is_table(place: str) -> bool:
 
 
 def _print(analysis: Analysis) -> None:
-    typer.echo(verdict(analysis))
-    typer.echo("")
+    said = [verdict(analysis)]
+    typer.echo(said[0] + "\n")
     rows = [CURVE_HEADINGS, *(curve_row(curve) for curve in analysis.curves)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(CURVE_HEADINGS))]
     for row in rows:
@@ -61,10 +61,11 @@ def _print(analysis: Analysis) -> None:
         typer.echo("\n" + "\n".join(surface_in_words(one)))
     if analysis.gains:
         typer.echo("\n" + "\n".join(gain_in_words(gain) for gain in analysis.gains))
-    if len(analysis.curves) == 1:
-        typer.echo("\n" + "\n".join(identifiability(analysis.curves[0].fit)))
+    if len(analysis.curves) == 1 and (said := [*said, *identifiability(analysis.curves[0].fit)])[1:]:
+        typer.echo("\n" + "\n".join(said[1:]))
     for note in analysis.notes:
-        typer.echo(f"note: {note}")
+        if not any(note in sentence for sentence in said):
+            typer.echo(f"note: {note}")
 
 
 def _report(analysis: Analysis, out: Path, name: str) -> None:

@@ -1,7 +1,7 @@
 """A table of errors at sizes, as people keep it: columns in, curves out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +67,11 @@ def read_table(path: Path) -> pd.DataFrame:
         frame = pd.read_csv(path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise CorruptDataError(f"{path} cannot be read as a CSV table: {error}") from None
+    if len(frame.columns) == 1 and any(sign in str(frame.columns[0]) for sign in ";\t|"):
+        raise CorruptDataError(
+            f"{path} has one column, {str(frame.columns[0])!r}; separate columns with commas, and write decimals with "
+            "a point"
+        )
     if frame.empty:
         raise CorruptDataError(f"{path} has no rows; expected one for each measured error")
     return frame
@@ -97,7 +102,9 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     lost = []
     for name, rows in parts.items():
         try:
-            found[name] = _observed(rows, columns)
+            observed = _observed(rows, columns)
+            named = tuple(f"{name}: {note}" for note in observed.notes) if len(parts) > 1 else observed.notes
+            found[name] = replace(observed, notes=named)
         except DataError as error:
             lost.append(f"left out {name}: {error}")
     if not found:
@@ -117,7 +124,7 @@ def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observatio
             rows = data.sizes[:, 1] == s
             stderr = None if data.stderr is None else data.stderr[rows]
             label = f"s = {s:,.0f}" if name == EVERYTHING else f"{name}, s = {s:,.0f}"
-            result[label] = Observations(data.sizes[rows, :1], data.errors[rows], stderr, data.notes)
+            result[label] = Observations(data.sizes[rows, :1], data.errors[rows], stderr)
     return result
 
 

@@ -36,8 +36,7 @@ def identifiability(fit: LawFit) -> tuple[str, ...]:
         estimate, profile = fit.estimates[parameter.name], fit.profiles.get(parameter.name)
         if estimate.status == "not_identified" and profile is not None:
             sentences.append(
-                f"{parameter.name} ({parameter.meaning}) is not determined by these points: all the data say is "
-                f"{profile} (95 %)."
+                f"{parameter.name} ({parameter.meaning}) is not determined by these points (95 % set: {profile})."
             )
         elif estimate.status == "at_bound" and profile is not None:
             sentences.append(
@@ -63,7 +62,8 @@ def curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
     predicted, low, high = (float(values[1]) for values in (forecast.predicted, forecast.low, forecast.high))
     interval = f"{number(low)} to {number(high)}" if math.isfinite(low) else "none"
     scenario = curve.advice.decision.scenario if curve.advice.decision is not None else ""
-    status = f"scenario {scenario}" if scenario in ("a", "b", "c", "d") else scenario or curve.fit.status
+    own = STATUS_WORDS.get(curve.fit.status, curve.fit.status)
+    status = f"scenario {scenario}" if scenario in ("a", "b", "c", "d") else scenario or own
     return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, number(predicted), interval, status)
 
 

@@ -15,7 +15,7 @@ from transferscope.scaling.advice.words import paragraph
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import usable
 from transferscope.scaling.laws.power_floor import POWER_FLOOR
-from transferscope.scaling.observations import Observations, observe
+from transferscope.scaling.observations import observe
 from transferscope.scaling.posterior import PowerPosterior, power_posterior
 
 
@@ -65,26 +65,30 @@ def advise(
         The advice.
 
     Raises:
-        DataError: Fewer than two different sizes above 0 are left.
+        DataError: Fewer than two different sizes above 0 are left, or every error is 0.
         SettingsError: The target or the limit is out of range.
     """
     _check(target_error, largest_size)
-    data = usable(observe(sizes, errors, stderr=stderr), POWER_FLOOR, "log")
+    measured = observe(sizes, errors, stderr=stderr)
+    shown = measured.take(measured.sizes[:, 0] > 0)
+    data = usable(measured, POWER_FLOOR, "log")
+    if len(shown) and not (shown.errors > 0).any():
+        raise DataError("every measured error is 0, so there is nothing left to predict")
     if data.n_distinct < 2:
         raise DataError(
             f"advice was asked with {data.n_distinct} different pre-training size(s) above 0; measure at least 2, "
             "better 5, such as 1000, 2000, 4000, 8000 and 16000"
         )
     allowed = power_posterior(data) if posterior is None else posterior
-    largest = float(data.sizes.max())
+    largest = float(shown.sizes.max())
     forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD))
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
     if target_error is None:
-        return Advice(paragraph(None, forecast, None, data), None, forecast, None, allowed, notes)
+        return Advice(paragraph(None, forecast, None, shown), None, forecast, None, allowed, notes)
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
-    decision = decide(allowed, target_error=target_error, least_error=float(data.errors.min()), largest_size=limit)
-    run = _next(allowed, decision, data, costs)
-    return Advice(paragraph(decision, forecast, run, data), decision, forecast, run, allowed, notes)
+    decision = decide(allowed, target_error=target_error, least_error=float(shown.errors.min()), largest_size=limit)
+    run = _next(allowed, decision, largest, costs)
+    return Advice(paragraph(decision, forecast, run, shown), decision, forecast, run, allowed, notes)
 
 
 def _check(target_error: float | None, largest_size: float | None) -> None:
@@ -94,9 +98,10 @@ def _check(target_error: float | None, largest_size: float | None) -> None:
         raise SettingsError(f"largest_size = {largest_size} is out of range; expected a number of examples above 0")
 
 
-def _next(posterior: PowerPosterior, decision: Decision, data: Observations, costs: Costs | None) -> NextRun:
-    sizes = np.array([data.sizes.max() * step for step in STEPS_AHEAD])
-    sizes = sizes[sizes <= decision.largest_size] if (sizes <= decision.largest_size).any() else sizes[:1]
+def _next(posterior: PowerPosterior, decision: Decision, largest: float, costs: Costs | None) -> NextRun:
+    sizes = largest * np.array(STEPS_AHEAD)
+    feasible = sizes[sizes <= decision.largest_size]
+    sizes = feasible if len(feasible) else np.array([max(decision.largest_size, largest)])
     turns_on = _turns_on(posterior, decision)
     gains = information(posterior.predict(sizes), turns_on, posterior.weights, noise=max(posterior.noise, 1e-6))
     spent = None if costs is None else np.array([costs.of(size) for size in sizes])

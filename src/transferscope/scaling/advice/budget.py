@@ -1,5 +1,6 @@
 """The best split of a budget between pre-training and labelled examples."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ from transferscope.errors import SettingsError
 from transferscope.scaling.surface import Surface
 
 SHARES = 400
+BUDGETS = 120
+"""Budgets that are tried; the least error falls with the budget, since every law falls with both sizes."""
 LARGEST_FACTOR = 1000.0
 """A target is looked for up to this multiple of the cost of the largest measured run."""
 
@@ -112,11 +115,9 @@ def cheapest_split(surface: Surface, costs: Costs, target_error: float) -> Split
     data = next(iter(surface.fits.values())).observations
     floor = costs.of(*_smallest(surface))
     ceiling = LARGEST_FACTOR * costs.of(*(float(top) for top in data.sizes.max(axis=0)))
-    for budget in np.geomspace(floor * 1.0001, ceiling, 120):
-        plan = best_split(surface, costs, float(budget))
-        if plan.error <= target_error:
-            return plan
-    return None
+    budgets = np.geomspace(floor * 1.0001, ceiling, BUDGETS)
+    place = bisect_left(budgets, True, key=lambda budget: best_split(surface, costs, budget).error <= target_error)
+    return None if place == len(budgets) else best_split(surface, costs, float(budgets[place]))
 
 
 def _smallest(surface: Surface) -> tuple[float, float]:

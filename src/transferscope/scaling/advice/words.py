@@ -8,6 +8,12 @@ from transferscope.scaling.advice.surface_run import SurfaceRun
 from transferscope.scaling.extrapolation import Extrapolation
 from transferscope.scaling.observations import Observations
 
+ENOUGH = 5
+"""With fewer sizes a paragraph warns: the posterior was measured to be too narrow there (docs/scaling.md)."""
+
+RISE = 1.1
+"""The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one."""
+
 APART = 0.5
 """Two probabilities of the same event this far apart are pointed out."""
 
@@ -27,14 +33,9 @@ def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun |
     Returns:
         A few sentences.
     """
-    sentences = [_measured(data), _ahead(forecast)]
+    sentences = [_measured(data), *_rising(data), _ahead(forecast)]
     if decision is not None:
-        sentences.append(_verdict(decision))
-        if decision.scenario not in ("reached", "c"):
-            sentences.append(_needed(decision.size_needed))
-        sentences.append(
-            f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}."
-        )
+        sentences += _decided(decision, data)
     if run is not None and decision is not None and decision.scenario != "reached":
         sentences.append(_measure(run))
     return " ".join(sentences)
@@ -67,6 +68,36 @@ def surface_run_in_words(found: SurfaceRun) -> tuple[str, ...]:
         reached,
         _measure_both(found, f"remove {_percent(found.run.information)} of the variance of {about}", about),
     )
+
+
+def _decided(decision: Decision, data: Observations) -> list[str]:
+    if decision.scenario != "reached" and decision.rate.low == decision.rate.high:  # no falling law fits
+        wanted = number(decision.target_error)
+        return [f"Nothing measured suggests that more of this data reaches the target error {wanted}."]
+    sentences = [_verdict(decision)]
+    if decision.scenario not in ("reached", "c"):
+        sentences.append(_needed(decision.size_needed))
+    sentences.append(f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}.")
+    if data.n_distinct < ENOUGH:
+        sentences.append(
+            f"With {data.n_distinct} sizes these numbers are rough and their intervals too narrow: measure at least "
+            f"{ENOUGH} sizes before you decide."
+        )
+    return sentences
+
+
+def _rising(data: Observations) -> list[str]:
+    """A warning when the error rises again, or from the start."""
+    sizes = np.unique(data.sizes[:, 0])
+    errors = np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
+    least = int(errors.argmin())
+    if len(sizes) - least < 3 or errors[-1] < RISE * errors[least]:
+        return []
+    after = "from the start" if least == 0 else f"again after n = {number(float(sizes[least]))}"
+    ends = f"from {number(float(errors[least]))} to {number(float(errors[-1]))}"
+    return [
+        f"The error rises {after} ({ends}), which the law behind the probabilities cannot do: look at those runs first."
+    ]
 
 
 def in_words(interval: Interval) -> str:
