@@ -71,7 +71,7 @@ def _ratio_words(reading: Reading) -> str:
     ratio = reading.against_scratch
     assert ratio is not None
     c = reading.comparison
-    return f"{candidate_words(c.method, c.source)} (× {math.exp(ratio.mean):.2g})"
+    return f"{candidate_words(c.method, c.source)} (×{math.exp(ratio.mean):.2g})"
 
 
 def _goes_with_risk(correlation: MeanSummary | None) -> str:
