@@ -62,8 +62,6 @@ def test_a_table_over_both_sizes_names_the_next_pair(tmp_path: Path) -> None:
     priced = run(str(table), *options, "--cost-pretrain", "0.01", "--cost-label", "1", "--cost-run", "10")
     assert "The cheapest way to the target: n = " in priced
     assert ", at a cost of " in priced
-    split = run(str(table), *options, "--cost-pretrain", "0.01", "--cost-label", "1", "--budget", "3000")
-    assert "of the gain of knowing the error surface exactly, at a cost of " in split
 
 
 BAD_TABLES = {

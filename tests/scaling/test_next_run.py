@@ -129,6 +129,8 @@ def test_a_budget_is_not_spent_on_a_dearer_run(surface: Surface) -> None:
     assert found is not None
     assert found.run.cost is not None
     assert found.run.cost <= budget
+    (sentence,) = surface_run_in_words(found)
+    assert "of the gain of knowing the error surface exactly, at a cost of " in sentence
     assert found.target_error is None
 
 

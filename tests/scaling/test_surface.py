@@ -3,8 +3,11 @@ import pytest
 
 from scaling.examples import GRID
 from transferscope.errors import DataError
+from transferscope.scaling import next_surface_run
+from transferscope.scaling.analysis import SurfaceAnalysis
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.surface import fit_surface
+from transferscope.scaling.words import surface_in_words
 
 
 def test_the_law_that_made_the_data_wins() -> None:
@@ -33,6 +36,25 @@ def test_standard_errors_are_weights() -> None:
     stderr = np.where(wrong, 10.0, 0.001) * errors
     surface = fit_surface(GRID[:, 0], GRID[:, 1], np.where(wrong, 2 * errors, errors), stderr=stderr)
     assert surface.fits["product"].theta == pytest.approx([0.2, 0.3, 5.0], rel=1e-3)
+
+
+def test_a_table_too_small_to_hold_any_out_is_judged_by_its_fit() -> None:
+    n, s = np.array([1.0, 2, 4, 8, 1, 4, 8]) * 1000, np.array([100, 100, 100, 100, 200, 200, 200])
+    surface = fit_surface(n, s, [0.3, 0.25, 0.22, 0.2, 1.28, 0.3, 0.15])
+    scores = surface.scores
+    without = [name for name, score in scores.items() if not np.isfinite(score.leave_s_out)]
+    assert without
+    assert surface.interpolating not in without or len(without) == len(scores)
+    assert "nan" not in " ".join(surface_in_words(SurfaceAnalysis("all rows", surface, None, None, None)))
+
+
+def test_an_error_of_zero_counts_as_measured() -> None:
+    errors = law_named("product").value(GRID, np.array([[0.2, 0.3, 5.0]]))[0]
+    errors[-1] = 0
+    surface = fit_surface(GRID[:, 0], GRID[:, 1], errors)
+    assert surface.least_error == 0
+    assert surface.largest == tuple(GRID.max(axis=0))
+    assert next_surface_run(surface, target_error=1e-3) is None
 
 
 def test_too_small_a_table_is_a_sentence() -> None:

@@ -105,7 +105,7 @@ class Analysis:
     Attributes:
         question: What was asked.
         curves: Each curve over n.
-        lead: Name of the curve that the verdict is about: the first; over (n, s), that of the largest s.
+        lead: Name of the curve that the verdict is about: the first; over (n, s), that of the largest s with advice.
         together: The curves under a common prior; None when there is only one.
         common: The common-D procedure of the Syn2Real paper; None when there are fewer than three curves.
         gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
@@ -153,7 +153,7 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
     return Analysis(
         question=question,
         curves=analysed,
-        lead=_lead(groups, over_both),
+        lead=_lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else []),
         together=together,
         common=_common(curves),
         gains=_gains(together, _baselines(groups, over_both)),
@@ -232,9 +232,10 @@ def _in_n_and_s(curve: CurveAnalysis) -> CurveAnalysis:
     return replace(curve, advice=replace(curve.advice, next_run=None, text=text))
 
 
-def _lead(groups: Mapping[str, Observations], over_both: bool) -> str:
-    first = next(iter(groups))
-    return list(by_finetune_size({first: groups[first]}))[-1] if over_both else first
+def _lead(curves: tuple[CurveAnalysis, ...], first_group: list[str]) -> str:
+    """The curve of the largest s in the first group that has advice; without one, the first that has any."""
+    advised = [curve.name for curve in curves if curve.advice is not None]
+    return next((name for name in (*reversed(first_group), *advised) if name in advised), curves[0].name)
 
 
 def _together(curves: Mapping[str, Observations]) -> HierarchicalFit | None:

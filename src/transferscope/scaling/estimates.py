@@ -88,6 +88,8 @@ def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, "
         return errors
     singular = np.linalg.svd(jacobian / lengths, full_matrices=False)
     inverse = np.where(1e-12 * singular.S[0] < singular.S, 1 / singular.S, np.inf)
-    spread = np.sqrt(((singular.Vh * inverse[:, None]) ** 2).sum(axis=0)) / lengths
+    with np.errstate(invalid="ignore"):  # a direction of no information times no share in it
+        parts = np.where(singular.Vh == 0, 0.0, singular.Vh * inverse[:, None])
+    spread = np.sqrt((parts**2).sum(axis=0)) / lengths
     errors[free] = np.sqrt(solution.cost[0] / degrees) * spread
     return errors

@@ -50,6 +50,7 @@ class Surface:
         weights: Weights for predictions beyond the range, proportional to 1 / score^2; they sum to 1.
         separate: A power law with a floor for each fine-tuning size on its own, in the order of `fine_tune_sizes`.
         fine_tune_sizes: The different s.
+        observations: All points, those at n = 0 and with error 0 too.
         notes: Sentences on the data.
     """
 
@@ -58,28 +59,29 @@ class Surface:
     weights: Mapping[str, float]
     separate: GroupSolution
     fine_tune_sizes: Float[np.ndarray, " S"]
+    observations: Observations
     notes: tuple[str, ...]
 
     @property
     def largest(self) -> tuple[float, float]:
         """The largest measured n and the largest measured s."""
-        n, s = next(iter(self.fits.values())).observations.sizes.max(axis=0)
+        n, s = self.observations.sizes.max(axis=0)
         return float(n), float(s)
 
     @property
     def least_error(self) -> float:
         """The smallest measured error."""
-        return float(next(iter(self.fits.values())).observations.errors.min())
+        return float(self.observations.errors.min())
 
     @property
     def interpolating(self) -> str:
-        """The law to read within the measured range: best with one fine-tuning size left out."""
-        return min(self.scores, key=lambda name: self.scores[name].leave_s_out)
+        """The law to read within the measured range: best with one fine-tuning size left out (or in sample)."""
+        return min(self.scores, key=lambda name: _finite_first(self.scores[name].leave_s_out, self.scores[name]))
 
     @property
     def extrapolating(self) -> str:
-        """The law to read beyond it: best beyond the range of both sizes."""
-        return min(self.scores, key=lambda name: self.scores[name].extrapolation)
+        """The law to read beyond it: best beyond the range of both sizes (or in sample)."""
+        return min(self.scores, key=lambda name: _finite_first(self.scores[name].extrapolation, self.scores[name]))
 
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
         """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
@@ -129,7 +131,12 @@ def fit_surface(
     }
     fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
     scores = {name: held_out_score(fit.law, data, loss) for name, fit in fits.items()}
-    return Surface(fits, scores, _weights(scores), *_separate(data, loss), data.notes)
+    return Surface(fits, scores, _weights(scores), *_separate(data, loss), data, data.notes)
+
+
+def _finite_first(score: float, of: HeldOutScore) -> tuple[float, float]:
+    """A key that sorts laws without a held-out score behind those with one, by their fit."""
+    return (score if np.isfinite(score) else np.inf, of.in_sample)
 
 
 def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:

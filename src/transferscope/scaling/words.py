@@ -68,9 +68,9 @@ def curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
 
 
 def verdict(analysis: Analysis) -> str:
-    """The advice on the leading curve (or the first that has any), with the next run over (n, s); or why not."""
-    for curve in sorted(analysis.curves, key=lambda curve: curve.name != analysis.lead):
-        if curve.advice is not None:
+    """The advice on the leading curve, with the next run over (n, s); or why there is none."""
+    for curve in analysis.curves:
+        if curve.name == analysis.lead and curve.advice is not None:
             lead = f"{curve.name}: " if len(analysis.curves) > 1 else ""
             return " ".join([lead + curve.advice.text, *_over_both(analysis, curve.advice.decision)])
     return f"No advice: {analysis.curves[0].message}."
@@ -98,15 +98,17 @@ def surface_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
     """What the surface over (n, s) says, in sentences."""
     surface = one.surface
     inside, beyond = surface.interpolating, surface.extrapolating
-    scores = surface.scores
-    sentences = [
-        f"{one.name}: within the measured sizes read the law {inside} (held-out error "
-        f"{scores[inside].leave_s_out:.3g} in log error); beyond them {beyond} ({scores[beyond].extrapolation:.3g})."
-    ]
+    scores = (_held_out(surface.scores[inside].leave_s_out), _held_out(surface.scores[beyond].extrapolation))
+    laws = f"within the measured sizes read the law {inside} ({scores[0]}); beyond them {beyond} ({scores[1]})"
+    sentences = [f"{one.name}: {laws}."]
     plans = [("The best use of the budget", one.split), ("The cheapest way to the target", one.cheapest)]
     chosen = [_plan(lead, split) for lead, split in plans if split is not None]
     wanted = [] if one.next_run is None else surface_run_in_words(one.next_run)
     return (*sentences, *_worth(one), *chosen, *wanted)
+
+
+def _held_out(score: float) -> str:
+    return f"held-out log error {score:.3g}" if math.isfinite(score) else "by its fit: too few points to hold any out"
 
 
 def _worth(one: SurfaceAnalysis) -> list[str]:
