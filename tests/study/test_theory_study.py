@@ -7,6 +7,7 @@ from transferscope.study.engine import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.theory_study import WORK, plan_figure, simulated_points
 from transferscope.theory.figures.linear_transfer import RidgeFigure
+from transferscope.theory.figures.quadratic import QuadraticFigure
 
 HERE = EngineSettings(workers=0)
 
@@ -33,3 +34,18 @@ def test_points_that_are_done_are_not_done_again(tmp_path: Path) -> None:
         assert store.counts("theory-001-figure-2").done == 0
         store.plan(plan_figure(figure).study, plan_figure(figure).cells)
         assert store.counts("theory-001-figure-2").planned == 0
+
+
+def test_panels_that_look_at_the_same_networks_simulate_them_once(tmp_path: Path) -> None:
+    figure = QuadraticFigure(d=6, steps=20, seeds=2)
+    plan = plan_figure(figure)
+    assert 2 * len(plan.cells) == len(figure.points())
+    with Store.open(tmp_path / "store.sqlite") as store:
+        run_plan(plan, store, engine=HERE, work=WORK)
+        simulated = simulated_points(figure, store)
+    assert repr([item.point for item in simulated]) == repr(list(figure.points()))  # NaN is not itself
+    first = figure.points()[0]
+    both = figure.simulate_panels(first)
+    assert both["target"] != both["objective"]
+    same = [item for item in simulated if (item.point.series, item.point.x) == (first.series, first.x)]
+    assert {item.point.panel: item.estimate for item in same} == both

@@ -15,14 +15,14 @@ from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, Stud
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings
 from transferscope.study.planned import StudyPlan
-from transferscope.theory.figures import FIGURES, Point, Simulated, TheoryFigure, settings_of
+from transferscope.theory.figures import FIGURES, Point, SharingFigure, Simulated, TheoryFigure, settings_of
 
 WORK = "transferscope.study.theory_study:work"
 """What does the cells of a figure."""
 
 
 def plan_figure(figure: TheoryFigure) -> StudyPlan:
-    """The cells of a figure, of role "theory", in the order of its points.
+    """The cells of a figure, of role "theory", in the order of its points; points of one simulation share a cell.
 
     Args:
         figure: The figure with its settings.
@@ -37,22 +37,28 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
         facts=surroundings(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return StudyPlan(study, tuple(_planned(figure, point, settings) for point in figure.points()), {})
+    cells = {cell.key: cell for cell in (_planned(figure, lead, settings) for _, lead in _with_leads(figure))}
+    return StudyPlan(study, tuple(cells.values()), {})
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Simulate the point of a cell; see `study.context.Work`.
 
-    The outcome holds two records, "simulated" and "expected" (what theory says; undefined where it says nothing).
+    The outcome holds the records "simulated" (for a figure that shares simulations, "simulated/PANEL" for each panel)
+    and "expected" (what theory says of the point; undefined where it says nothing).
     """
     torch.set_num_threads(context.threads)
     payload = cell.payload
     figure = replace(FIGURES[payload["figure"]], **payload["settings"])  # type: ignore[type-var]
     point = Point(**payload["point"])
     started = time.perf_counter()
-    estimate = figure.simulate(point)
-    records = (Record("simulated", estimate, part=""), Record("expected", _exact(point.expected), part=""))
-    return Outcome(records, Cost(seconds=time.perf_counter() - started))
+    if isinstance(figure, SharingFigure):
+        found = figure.simulate_panels(point)
+        records = [Record(_name(figure, panel), estimate, part="") for panel, estimate in found.items()]
+    else:
+        records = [Record(_name(figure, point.panel), figure.simulate(point), part="")]
+    records.append(Record("expected", _exact(point.expected), part=""))
+    return Outcome(tuple(records), Cost(seconds=time.perf_counter() - started))
 
 
 def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...]:
@@ -66,10 +72,25 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
         Points with their estimates, in the order of the figure's points.
     """
     columns = store.records(f"theory-{figure.name}")
-    found = {columns.key[i]: _estimate(columns, i) for i in range(len(columns)) if columns.name[i] == "simulated"}
+    found = {(columns.key[i], columns.name[i]): _estimate(columns, i) for i in range(len(columns))}
     settings = settings_of(figure)
-    keyed = ((_key(figure, point, settings), point) for point in figure.points())
-    return tuple(Simulated(point, found[key]) for key, point in keyed if key in found)
+    pairs = _with_leads(figure)
+    placed = ((point, (_key(figure, lead, settings), _name(figure, point.panel))) for point, lead in pairs)
+    return tuple(Simulated(point, found[place]) for point, place in placed if place in found)
+
+
+def _with_leads(figure: TheoryFigure) -> list[tuple[Point, Point]]:
+    """Each point with the one whose simulation gives it: itself, or the first that shares it."""
+    points = figure.points()
+    if not isinstance(figure, SharingFigure):
+        return [(point, point) for point in points]
+    first: dict[tuple[str, float, float | None], Point] = {}
+    return [(point, first.setdefault((point.series, point.x, point.y), point)) for point in points]
+
+
+def _name(figure: TheoryFigure, panel: str) -> str:
+    """Name of the record that holds the estimate of a point."""
+    return f"simulated/{panel}" if isinstance(figure, SharingFigure) else "simulated"
 
 
 def _planned(figure: TheoryFigure, point: Point, settings: dict[str, float]) -> PlannedCell:

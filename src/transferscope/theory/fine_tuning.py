@@ -102,8 +102,8 @@ def fine_tuning_finite(
 ) -> FineTuning:
     """Fine-tuning at finite n and d: `fine_tuning` with the exact variance sigma^2 n/(d-n-1) of the pseudo-inverse.
 
-    Exact for L = 1; for deeper networks the root of the mean stands for the mean of the root (within two standard
-    errors of simulations at d = 100 and above).
+    Exact for L = 1; for deeper networks the root of the mean stands for the mean of the root: some per cent off at
+    small n and large L, see `fine_tuning_average` for the mean itself.
 
     Args:
         theta: Angle between the teachers in radians, in [0, pi].
@@ -174,7 +174,7 @@ def fine_tuned_weights(
     inside = np.linalg.lstsq(inputs, inputs @ source, rcond=None)[0]
     outside = source - inside
     share = np.asarray(np.sum(outside**2) / s**2)
-    kappa = float(_kappa(np.asarray(np.sum(fitted**2)), share, s, at_least("depth", depth, 1)))
+    kappa = float(kept_share(np.asarray(np.sum(fitted**2)), share, s, at_least("depth", depth, 1)))
     return FineTunedWeights(np.asarray(fitted + kappa * outside), kappa)
 
 
@@ -200,7 +200,7 @@ def _fine_tuning(
     s, tau = above("source_norm", source_norm, 0), at_least("target_norm", target_norm, 0)
     c, left = np.cos(angle(theta)), np.maximum(1 - gamma, 0)
     scratch = tau**2 * left + variance
-    kappa = _kappa(tau**2 * (1 - left) + variance, left, s, at_least("depth", depth, 1))
+    kappa = kept_share(tau**2 * (1 - left) + variance, left, s, at_least("depth", depth, 1))
     with np.errstate(invalid="ignore"):
         transferability = np.where(left > 0, left * kappa * s * (2 * tau * c - kappa * s), 0.0)
         risk = np.where(np.isinf(scratch), np.inf, scratch - transferability)
@@ -208,8 +208,18 @@ def _fine_tuning(
     return FineTuning(np.broadcast_to(kappa, shape), np.asarray(risk), np.asarray(transferability))
 
 
-def _kappa(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> Array:
-    """kappa = (r/s)^((L-1)/L) from A = `fitted` and ||P_perp theta_S||^2/s^2 = `share`."""
+def kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> Array:
+    """kappa = (r/s)^((L-1)/L), the root of the theorem.
+
+    Args:
+        fitted: A, at least 0.
+        share: ||P_perp theta_S||^2/s^2, in [0, 1].
+        s: Norm of the source, above 0.
+        depth: L, at least 1; may be infinite.
+
+    Returns:
+        Kappa, broadcast.
+    """
     finite = np.where(np.isinf(depth), 2.0, depth)
     t = balanced_root(*np.broadcast_arrays(fitted, share * s ** (2 / finite), finite))
     with np.errstate(divide="ignore", invalid="ignore"):

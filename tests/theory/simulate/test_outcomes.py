@@ -5,7 +5,7 @@ import pytest
 
 from transferscope.errors import DataError
 from transferscope.records import Estimate
-from transferscope.theory.simulate.outcomes import Outcomes, mean_estimate
+from transferscope.theory.simulate.outcomes import Outcomes, mean_estimate, mean_of_all
 
 
 def outcomes(risk: list[float], status: list[str]) -> Outcomes:
@@ -45,3 +45,11 @@ def test_without_any_usable_run_there_is_no_mean() -> None:
 def test_groups_must_come_out_even() -> None:
     with pytest.raises(DataError, match=r"^3 outcomes were to be grouped by 2 seeds; give a divisor of their number$"):
         outcomes([1.0, 2.0, 3.0], ["ok"] * 3).means(2)
+
+
+def test_runs_that_were_cut_off_count_where_cutting_off_is_the_rule() -> None:
+    status = np.array(["converged", "max_steps", "max_steps"])
+    assert mean_of_all(np.array([1.0, 2.0, 3.0]), status) == Estimate(2.0, 1 / math.sqrt(3), 3, "max_steps")
+    lost = mean_of_all(np.array([1.0, np.nan, 3.0]), np.array(["converged", "non_finite", "converged"]))
+    assert (lost.value, lost.n, lost.status) == (2.0, 2, "non_finite")
+    assert mean_of_all(np.array([1.0, 3.0]), np.array(["converged"] * 2)).status == "converged"

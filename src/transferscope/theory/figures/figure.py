@@ -156,6 +156,18 @@ class TheoryFigure(Protocol):
         ...
 
 
+@runtime_checkable
+class SharingFigure(TheoryFigure, Protocol):
+    """A figure of which one simulation gives a point of several panels: those alike in series, x and y.
+
+    The seed of the simulation is that of the first of these points.
+    """
+
+    def simulate_panels(self, point: Point) -> Mapping[str, Estimate]:
+        """Simulate once: the estimate for each panel by name."""
+        ...
+
+
 @dataclass(frozen=True)
 class Conclusion:
     """What can be said of a figure only after its points are there.

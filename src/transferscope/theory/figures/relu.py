@@ -10,7 +10,7 @@ from transferscope.data.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope.records import Estimate
 from transferscope.theory.figures.figure import Conclusion, Curve, Panel, Point, Simulated, Theory
 from transferscope.theory.relu import feature_split, fit_power_law, negative_transfer_size
-from transferscope.theory.simulate.outcomes import mean_estimate
+from transferscope.theory.simulate.outcomes import mean_of_all
 from transferscope.theory.simulate.relu_student import (
     pretrain,
     random_students,
@@ -85,7 +85,7 @@ class ReluFigure:
             students = refit_heads(pretrain([pair.source for pair in pairs], start), samples)
         outcomes = risks(students, [pair.target for pair in pairs])
         norms = np.array([pair.target.squared_norm() for pair in pairs])
-        return mean_estimate(outcomes.risk / norms, outcomes.status)
+        return mean_of_all(outcomes.risk / norms, outcomes.status)
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """The power law of the risk from scratch, and the boundary that it gives with the closed form."""

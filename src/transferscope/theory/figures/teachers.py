@@ -9,6 +9,7 @@ import numpy as np
 
 from transferscope.data.problems import LinearTransfer, teachers_apart, teachers_at_angle, two_level
 from transferscope.records import Estimate
+from transferscope.theory.figures.averages import ON_LINES, fine_tuned_average
 from transferscope.theory.figures.figure import Curve, Panel, Point, Theory
 from transferscope.theory.figures.linear_transfer import target_batch
 from transferscope.theory.fine_tuning import fine_tuning_finite
@@ -121,14 +122,17 @@ class DepthFigure:
     def theory(self) -> Theory:
         """Risk against the multiple for every depth."""
         alpha = np.linspace(0.2, 4, 77)
-        curves = tuple(Curve("risk", _layers(depth), alpha, self._risk(alpha, depth)) for depth in (*DEPTHS, math.inf))
+        curves = tuple(
+            Curve("risk", _layers(depth), alpha, np.array([self._risk(x, depth, ON_LINES) for x in alpha]))
+            for depth in (*DEPTHS, math.inf)
+        )
         title = f"target = α source + noise of norm {self.noise:g}; n = {self._n}, d = {self.d}"
         return Theory((Panel("risk", title, "scale α", "risk after fine-tuning"),), curves)
 
     def points(self) -> tuple[Point, ...]:
         """Four multiples for each depth."""
         return tuple(
-            Point("risk", _layers(depth), alpha, float(self._risk(alpha, depth)), {"depth": depth})
+            Point("risk", _layers(depth), alpha, self._risk(alpha, depth), {"depth": depth})
             for depth in DEPTHS
             for alpha in (0.5, 1.0, 2.0, 3.5)
         )
@@ -144,10 +148,10 @@ class DepthFigure:
     def _n(self) -> int:
         return round(self.d / 10)
 
-    def _risk(self, alpha: float | np.ndarray, depth: float) -> np.ndarray:
+    def _risk(self, alpha: float, depth: float, draws: int = 20_000) -> float:
         """The noise is orthogonal to the source, as it is in high dimension."""
-        theta, norm = np.arctan2(self.noise, alpha), np.hypot(self.noise, alpha)
-        return fine_tuning_finite(theta, self._n, self.d, sigma=0.0, target_norm=norm, depth=depth).risk
+        theta, norm = math.atan2(self.noise, alpha), math.hypot(self.noise, alpha)
+        return fine_tuned_average(theta, self._n, self.d, target_norm=norm, depth=depth, draws=draws).risk.value
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,8 @@ class ScaleFigure:
         """Risk against the factor, for either teacher."""
         factors = np.linspace(0.25, 4, 76)
         curves = tuple(
-            Curve("risk", series, factors, self._risk(series, factors)) for series in ("target scaled", "source scaled")
+            Curve("risk", series, factors, np.array([self._risk(series, factor, ON_LINES) for factor in factors]))
+            for series in _SCALED
         )
         title = f"{self.depth} layers, n = {self._n}, d = {self.d}"
         return Theory((Panel("risk", title, "scaling factor", "risk after fine-tuning"),), curves)
@@ -184,8 +189,8 @@ class ScaleFigure:
     def points(self) -> tuple[Point, ...]:
         """Four factors for either teacher."""
         return tuple(
-            Point("risk", series, factor, float(self._risk(series, factor)))
-            for series in ("target scaled", "source scaled")
+            Point("risk", series, factor, self._risk(series, factor))
+            for series in _SCALED
             for factor in (0.5, 1.0, 2.0, 3.5)
         )
 
@@ -203,9 +208,10 @@ class ScaleFigure:
     def _theta(self) -> float:
         return 2 * math.asin(self.apart / 2)
 
-    def _risk(self, series: str, factor: float | np.ndarray) -> np.ndarray:
+    def _risk(self, series: str, factor: float, draws: int = 20_000) -> float:
         norms = {_SCALED[series]: factor}
-        return fine_tuning_finite(self._theta, self._n, self.d, sigma=0.0, depth=self.depth, **norms).risk
+        found = fine_tuned_average(self._theta, self._n, self.d, depth=self.depth, draws=draws, **norms)
+        return found.risk.value
 
 
 _SCALED = {"target scaled": "target_norm", "source scaled": "source_norm"}
@@ -241,7 +247,7 @@ class FrozenFigure:
     def points(self) -> tuple[Point, ...]:
         """Five sizes for each way."""
         return tuple(
-            Point("risk", series, float(n), float(self._risk(series, np.asarray(float(n)))))
+            Point("risk", series, float(n), self._expected(series, n))
             for series in _WAYS
             for n in (round(share * self.d) for share in (0.06, 0.2, 0.4, 0.6, 0.8))
         )
@@ -255,6 +261,11 @@ class FrozenFigure:
         n_frozen = 1 if point.series == "frozen" else 0
         start = perfectly_pretrained(batch, depth=2)
         return train_all(batch, start, n_frozen=n_frozen).means(self.seeds)[0]
+
+    def _expected(self, series: str, n: int) -> float:
+        if series == "fine-tuned":
+            return fine_tuned_average(self.theta, n, self.d).risk.value
+        return float(self._risk(series, np.asarray(float(n))))
 
     def _risk(self, series: str, n: np.ndarray) -> np.ndarray:
         if series == "frozen":

@@ -1,6 +1,6 @@
 """What a batch of simulations gives back, and its means with standard errors."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -73,3 +73,21 @@ def mean_estimate(values: Float[np.ndarray, "S"], status: StatusArray) -> Estima
         return Estimate(float("nan"), None, 0, overall)
     stderr = float(values[usable].std(ddof=1) / np.sqrt(n)) if n > 1 else None
     return Estimate(float(values[usable].mean()), stderr, n, overall)
+
+
+def mean_of_all(values: Float[np.ndarray, "S"], status: StatusArray) -> Estimate:
+    """Mean over every run that has a value, those that ran out of steps included, with the status of `mean_estimate`.
+
+    For models whose training is cut off as a rule, where the survivors alone would be a biased sample.
+
+    Args:
+        values: One number per seed; not finite where there is none.
+        status: How each came about.
+
+    Returns:
+        The mean; "max_steps" when any run was cut off, "non_finite" when any has no value.
+    """
+    there = np.isfinite(values)
+    everything = mean_estimate(values[there], np.full(int(there.sum()), "converged"))
+    overall = "non_finite" if not there.all() else mean_estimate(values, status).status
+    return replace(everything, status=overall)
