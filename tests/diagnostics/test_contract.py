@@ -11,6 +11,7 @@ from torch import nn
 
 from diagnostics.subjects import cnn_subject, mlp_subject
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Findings, Subject, explain
+from transferscope.errors import NetworkError
 
 SMALL: dict[str, dict[str, object]] = {
     "curvature": {"k": 3},
@@ -133,3 +134,15 @@ def test_the_documentation_says_what_it_cannot_tell(name: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text()
     assert f"| `{name}` |" in page
     assert DIAGNOSTICS[name].limits in page
+
+
+@every_diagnostic
+def test_what_compares_two_networks_says_so(name: str) -> None:
+    subject = replace(cnn_subject(), start=None, other=None)
+    diagnostic = _diagnostic(name)
+    if not diagnostic.needs_start:
+        assert diagnostic.measure(subject).records
+        return
+    with pytest.raises(NetworkError) as refused:
+        diagnostic.measure(subject)
+    assert str(refused.value) == f"{name} compares a network with where it started; give the subject a start"

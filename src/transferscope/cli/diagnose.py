@@ -54,14 +54,7 @@ def diagnose(
     Without --diagnostics it measures what applies and is quick; --against and --source make more apply.
     """
     if weight_map is not None:
-        if checkpoint is not None or data is not None:
-            raise SettingsError(
-                "--map takes the networks and the data from the study, and --checkpoint or --data was given too; "
-                "leave them out"
-            )
-        from transferscope.cli.diagnose_map import draw_map
-
-        typer.echo(draw_map(weight_map, out or Path("diagnosis"), seed=seed, quiet=quiet))
+        _map(weight_map, checkpoint, data, out or Path("diagnosis"), seed=seed, quiet=quiet)
         return
     if checkpoint is None or data is None:
         raise SettingsError(
@@ -72,26 +65,36 @@ def diagnose(
         raise SettingsError("--feature-map draws a figure and there is no folder for it; give one with --out")
     if part not in ("target_train", "target_test"):
         raise SettingsError(f"--part {part} is unknown; expected target_train or target_test")
-
+    # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.cli.diagnose_answer import Wanted, answer
     from transferscope.models import NetworkSettings
     from transferscope.study.diagnose_file import FileQuestion
     from transferscope.study.settings import DataSettings
 
     own = tuple(transforms or ())
+    others = own if source_transforms is None else tuple(source_transforms)
     question = FileQuestion(
         checkpoint=checkpoint,
         data=DataSettings(data, own),
         network=NetworkSettings(network, None if widths is None else tuple(widths)),
         against=against,
-        source=None
-        if source is None
-        else DataSettings(source, own if source_transforms is None else tuple(source_transforms)),
+        source=None if source is None else DataSettings(source, others),
         labels=labels,
         seed=seed,
         examples=examples,
-        part=part,  # type: ignore[arg-type]
+        part="target_test" if part == "target_test" else "target_train",
         head=head,
         device=device,
     )
     answer(question, Wanted(tuple(diagnostics or ()), tuple(change or ()), feature_map), out=out, quiet=quiet)
+
+
+def _map(study: str, checkpoint: Path | None, data: str | None, out: Path, *, seed: int, quiet: bool) -> None:
+    if checkpoint is not None or data is not None:
+        raise SettingsError(
+            "--map takes the networks and the data from the study, and --checkpoint or --data was given too; leave "
+            "them out"
+        )
+    from transferscope.cli.diagnose_map import draw_map
+
+    typer.echo(draw_map(study, out, seed=seed, quiet=quiet))

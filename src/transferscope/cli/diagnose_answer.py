@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 
 import typer
@@ -11,7 +12,7 @@ from transferscope.cli.diagnose_progress import measuring
 from transferscope.cli.words import duration
 from transferscope.diagnostics import explain
 from transferscope.errors import TransferscopeError
-from transferscope.records import Estimate, Record
+from transferscope.records import Estimate
 from transferscope.study.diagnose_file import FileQuestion, FileSubject, subject_of
 from transferscope.study.diagnostic_choice import Choice, choose, make_diagnostics, read_changes
 
@@ -31,6 +32,11 @@ class Wanted:
     diagnostics: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     feature_map: bool = False
+
+    @property
+    def names(self) -> set[str]:
+        """The diagnostics that were asked for by name, or by one of their settings."""
+        return {*self.diagnostics, *(change.partition(".")[0] for change in self.changes)}
 
 
 def answer(question: FileQuestion, wanted: Wanted, *, out: Path | None, quiet: bool) -> None:
@@ -77,7 +83,7 @@ def _measure(
             findings = looked_at.measure(diagnostic, file=file, progress=progress)
         except TransferscopeError as error:
             typer.echo(f"{diagnostic.name} cannot be measured: {error}\n")
-            refused = refused or (error if diagnostic.name in wanted.diagnostics else None)
+            refused = refused or (error if diagnostic.name in wanted.names else None)
             continue
         measured.append(Measured(diagnostic, findings))
         typer.echo(f"{_said(measured[-1])}\n")
@@ -94,10 +100,14 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
         f"{question.checkpoint}: {question.network.name} with {size:,} parameters",
         f"on {len(subject.examples):,} examples of {question.data.data} ({subject.part}): {values}",
     ]
+    if subject.source is not None and question.source is not None:
+        lines.append(f"source: {len(subject.source):,} examples of {question.source.data}")
+    if subject.start is not None and not looked_at.backbone_only:
+        lines.append(f"start: {question.against}")
     if looked_at.backbone_only:
         lines.append(
-            f"{question.against} has another head, so only the backbones are compared: nothing is said about how far "
-            "the head moved, and the start is looked at under the head of the checkpoint."
+            f"start: {question.against} has another head, so only the backbones are compared: nothing is said about "
+            "how far the head moved, and the start is looked at under the head of the checkpoint."
         )
     return "\n".join(lines)
 
@@ -110,6 +120,10 @@ def _costs(choices: Sequence[Choice]) -> str:
         if choice.cost is not None:
             words += f"{_short(choice.cost.seconds):>12}  {_bytes(choice.cost.memory):>9}"
         lines.append(f"{words}  left out: {choice.left_out}" if choice.left_out else words)
+    chosen = [choice.cost for choice in choices if choice.cost is not None and not choice.left_out]
+    total = sum(cost.seconds for cost in chosen)
+    if len(chosen) > 1:
+        lines.append(f"  {'in all':{width}}  {_short(total):>12}  {_bytes(max(cost.memory for cost in chosen)):>9}")
     return "\n".join(lines)
 
 
@@ -119,19 +133,15 @@ def _said(measured: Measured) -> str:
     return "\n".join(
         (
             f"{diagnostic.name}: {headline.name} = {in_digits(headline.estimate)}",
-            f"  {explain(diagnostic, _whole(records))}",
+            f"  {explain(diagnostic, records)}",
             f"  What it cannot tell: {diagnostic.limits}",
         )
     )
 
 
-def _whole(records: Sequence[Record]) -> list[Record]:
-    return list(records)
-
-
 def in_digits(estimate: Estimate) -> str:
     """An estimate in words: "0.0312 ± 0.0021", or why there is none."""
-    if estimate.value != estimate.value:
+    if isnan(estimate.value):
         return f"none ({estimate.status})"
     words = f"{estimate.value:.4g}"
     if estimate.stderr:

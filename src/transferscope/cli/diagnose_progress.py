@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from transferscope.cli.words import duration
 from transferscope.diagnostics.grid import Progress as Report
@@ -30,7 +30,7 @@ def measuring(choices: Sequence[Choice], *, quiet: bool) -> Iterator[tuple[Choic
             yield choice, None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
         task = bar.add_task("", total=sum(map(_seconds, choices)))
         done = 0.0
         for choice in choices:
@@ -39,9 +39,9 @@ def measuring(choices: Sequence[Choice], *, quiet: bool) -> Iterator[tuple[Choic
             done += _seconds(choice)
 
 
-def _reporting(bar: Progress, task: "object", done: float, seconds: float) -> Report:
+def _reporting(bar: Progress, task: TaskID, done: float, seconds: float) -> Report:
     def report(values: int, of: int) -> None:
-        bar.update(task, completed=done + seconds * values / max(1, of))  # type: ignore[arg-type]
+        bar.update(task, completed=done + seconds * values / max(1, of))
 
     return report
 

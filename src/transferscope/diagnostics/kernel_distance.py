@@ -11,7 +11,7 @@ from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError, SettingsError
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Record
+from transferscope.records import Estimate, Record
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class KernelDistance:
     def measure(self, subject: Subject) -> Findings:
         """Records "kernel_task_distance" (relative to ||y_Q||), "kernel_gradient_change" (relative to ||y_Q||^2).
 
-        And "kernel_deviation" and "kernel_deviation_scratch", the bounds on ||W(Q) - W(P)||_F and ||W(Q) - W(0)||_F.
+        Both are "undefined" when y_Q is zero: a single class, or duplicates whose labels cancel. And "kernel_deviation"
+        and "kernel_deviation_scratch", the bounds on ||W(Q) - W(P)||_F and ||W(Q) - W(0)||_F.
         """
         transfer = self.transfer(subject)
-        size = float(np.linalg.norm(transfer.target.labels)) or 1.0
-        distance, change = transfer.task_distance, transfer.gradient_change
+        size = float(np.linalg.norm(transfer.target.labels))
         named = {
-            "kernel_task_distance": replace(distance, value=distance.value / size),
-            "kernel_gradient_change": replace(change, value=change.value / size**2),
+            "kernel_task_distance": _relative(transfer.task_distance, size),
+            "kernel_gradient_change": _relative(transfer.gradient_change, size**2),
             "kernel_deviation": transfer.deviation_transfer,
             "kernel_deviation_scratch": transfer.deviation_scratch,
         }
@@ -100,6 +100,12 @@ class KernelDistance:
             f"it knows nothing), so in this model pre-training {verdict}; fine-tuning moves the weights by at most "
             f"{values['kernel_deviation']:.3g}, training from scratch by {values['kernel_deviation_scratch']:.3g}."
         )
+
+
+def _relative(estimate: Estimate, size: float) -> Estimate:
+    if size == 0:
+        return replace(estimate, value=float("nan"), stderr=None, status="undefined")
+    return replace(estimate, value=estimate.value / size)
 
 
 def _inputs(examples: Examples) -> Float[np.ndarray, "N D"]:

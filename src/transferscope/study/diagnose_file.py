@@ -202,13 +202,19 @@ def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Net
             "these as in its training"
         ) from error
     _check_finite(network, path)
-    if _head_width(network) != data.train.n_outputs:
-        kind = "regression targets" if data.train.classes is None else "classes"
+    _check_head(network, data, path)
+    return network
+
+
+def _check_head(network: Network, data: Dataset, path: Path) -> None:
+    n_outputs = data.train.n_outputs
+    if _head_width(network) != n_outputs:
+        kind = "regression target" if data.train.classes is None else "class"
+        plural = "" if n_outputs == 1 else "es" if kind == "class" else "s"
         raise DataError(
-            f"the head of {path} has {_head_width(network)} outputs and {data.name} has {data.train.n_outputs} {kind}; "
+            f"the head of {path} has {_head_width(network)} outputs and {data.name} has {n_outputs} {kind}{plural}; "
             "give the data that the head was trained on"
         )
-    return network
 
 
 def _start(network: Network, path: Path) -> _Start:

@@ -1,0 +1,297 @@
+"""`transferscope diagnose` as a reader meets it: what it says and writes, and its answers to mistakes."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from cli.diagnosed_files import ARCHITECTURE, write_data, write_network
+from transferscope.cli.main import main
+from transferscope.diagnostics import DIAGNOSTICS
+
+NEEDS = {"weights", "interpolation", "feature-similarity", "kernel-distance"}
+
+
+class Files:
+    """Files to diagnose, and the command."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self.net = write_network(folder / "net.safetensors")
+        self.data = write_data(folder / "data.npz")
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+
+    def call(self, *options: object, **changes: object) -> tuple[int, str, str]:
+        """Exit code and what was said on both streams; `changes` replace the network or the data."""
+        given = {"checkpoint": self.net, "data": self.data} | changes
+        words = [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
+        arguments = ["transferscope", "diagnose", *words, *ARCHITECTURE, "--device", "cpu", *options]
+        self._monkeypatch.setattr("sys.argv", [str(argument) for argument in arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        said = self._capsys.readouterr()
+        return stopped.value.code if isinstance(stopped.value.code, int) else 0, said.out, said.err
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Files:
+    return Files(tmp_path, monkeypatch, capsys)
+
+
+def test_without_a_start_and_a_source_all_others_are_measured_and_written(files: Files) -> None:
+    out = files.folder / "out"
+    code, said, _ = files.call("--out", out, "--feature-map")
+    assert code == 0
+    assert f"{files.net}: mlp with 37 parameters\non 60 examples of {files.data} (target_train): accuracy " in said
+    assert "left out: weights compares a network with where it started; give it with --against" in said
+    assert "left out: kernel-distance compares two tasks; give the source data with --source" in said
+    records = pd.read_csv(out / "records.csv")
+    assert set(records["diagnostic"]) == DIAGNOSTICS.keys() - NEEDS
+    assert (records.groupby("diagnostic")["headline"].sum() == 1).all()
+    for name in ("landscape", "curvature-density", "gradient-stability", "gradient-scaling", "feature-map"):
+        assert (out / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
+        assert (out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    with np.load(out / "landscape.npz") as arrays:
+        assert arrays["landscape_loss"].shape == (15, 15)
+    assert not list(out.glob("*unfinished*"))
+    for name in DIAGNOSTICS.keys() - NEEDS:
+        assert f"What it cannot tell: {DIAGNOSTICS[name].limits}" in said
+
+
+def test_a_start_and_a_source_make_everything_apply(files: Files) -> None:
+    start = write_network(files.folder / "start.pt", seed=1)
+    code, said, _ = files.call("--against", start, "--source", write_data(files.folder / "source.npz", seed=1))
+    assert code == 0
+    assert "left out" not in said
+    trained, before = load_file(files.net), torch.load(start, weights_only=True)
+    moved = sum(float((trained[n] - before[n]).double().norm()) for n in before if n.endswith("weight"))
+    assert f"weights: weight_deviation = {moved / np.sqrt(60):.4g}\n" in said
+
+
+def test_a_start_with_another_head_is_compared_by_its_backbone(files: Files) -> None:
+    start, out = write_network(files.folder / "start.safetensors", outputs=7, seed=1), files.folder / "out"
+    code, said, _ = files.call("--against", start, "--out", out)
+    assert code == 0
+    assert (
+        f"start: {start} has another head, so only the backbones are compared: nothing is said about how far the head "
+        "moved, and the start is looked at under the head of the checkpoint.\n"
+    ) in said
+    assert "left out: interpolation needs the loss of the start and its head is another one" in said
+    trained, before = load_file(files.net), load_file(start)
+    moved = sum(
+        float((trained[n] - before[n]).double().norm()) for n in before if n.startswith("fea") and n.endswith("weight")
+    )
+    records = pd.read_csv(out / "records.csv").set_index("name")
+    assert records.loc["weight_deviation", "value"] == pytest.approx(moved / np.sqrt(60), rel=1e-6)
+    assert not [name for name in records.index if name.endswith("/head") and name.startswith("weight_deviation")]
+    assert "ntk_change" not in records.index
+
+
+def test_named_diagnostics_have_their_own_settings_and_those_that_are_set(files: Files) -> None:
+    out = files.folder / "out"
+    names = ("--diagnostics", "curvature", "landscape")
+    changes = ("--set", "curvature.k=2", "--set", "landscape.dimensions=1", "--set", "landscape.resolution=9")
+    assert files.call(*names, *changes, "--out", out)[0] == 0
+    records = pd.read_csv(out / "records.csv")
+    assert list(records["name"][records["diagnostic"] == "curvature"]) == [
+        "hessian_eigenvalue/1",
+        "hessian_eigenvalue/2",
+    ]
+    with np.load(out / "landscape.npz") as arrays:
+        assert arrays["landscape_loss"].shape == (9,)
+
+
+def test_what_was_measured_is_written_before_a_refusal_ends_the_run(files: Files) -> None:
+    out = files.folder / "out"
+    code, said, wrong = files.call(
+        "--diagnostics", "curvature", "class-separation", "--set", "curvature.k=38", "--out", out
+    )
+    message = "38 eigenvalues were asked for and there are 37 parameters; ask for fewer"
+    assert code == 2
+    assert f"curvature cannot be measured: {message}\n" in said
+    assert wrong.endswith(f"transferscope: {message}\n")
+    assert set(pd.read_csv(out / "records.csv")["diagnostic"]) == {"class-separation"}
+
+
+WRONG: dict[str, tuple[tuple[str, ...], str]] = {
+    "an unknown diagnostic": (
+        ("--diagnostics", "weight"),
+        "unknown diagnostic 'weight': did you mean 'weights'? known are ",
+    ),
+    "a setting of an unknown diagnostic": (
+        ("--set", "curvatur.k=5"),
+        "unknown diagnostic 'curvatur': did you mean 'curvature' or 'curvature-trace' or 'curvature-density'? known",
+    ),
+    "an unknown setting": (
+        ("--set", "landscape.radus=1"),
+        "--set: [landscape] unknown key 'radus': did you mean 'radius'? known are batch_size, biases, ",
+    ),
+    "a setting of the wrong type": (
+        ("--set", "curvature.k=many"),
+        '--set: [curvature] k = "many" is of the wrong type; expected a whole number\n',
+    ),
+    "a setting out of range": (
+        ("--set", "landscape.radius=-1.0"),
+        "--set: [landscape] resolution = 15, radius = -1.0, n_examples = 300, batch_size = 100; expected at least 2 ",
+    ),
+    "a setting that is none": (
+        ("--set", "k=5"),
+        "--set k=5 cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5\n",
+    ),
+    "a setting of what is not measured": (
+        ("--diagnostics", "curvature", "--set", "landscape.radius=1.0"),
+        "--set changes landscape, which is not measured; add it to --diagnostics or leave it out\n",
+    ),
+    "no start for what needs one": (
+        ("--diagnostics", "weights"),
+        "weights compares a network with where it started; give it with --against\n",
+    ),
+    "no source for what needs one": (
+        ("--diagnostics", "kernel-distance"),
+        "kernel-distance compares two tasks; give the source data with --source\n",
+    ),
+    "an unknown submodule": (
+        ("--head", "haed"),
+        "unknown submodule of the network 'haed': did you mean 'head'? known are features, features.flatten",
+    ),
+    "an unknown block": (
+        ("--diagnostics", "curvature", "--set", 'curvature.blocks=["hed"]'),
+        "unknown block of the network 'hed': did you mean 'head'? known are ",
+    ),
+    "an unknown network": (
+        ("--network", "mpl"),
+        "unknown network 'mpl': did you mean 'mlp'? known are ",
+    ),
+    "an unknown part": (("--part", "test"), "--part test is unknown; expected target_train or target_test\n"),
+    "an unknown device": (("--device", "quantum"), "device 'quantum' is unknown; expected auto, cpu, cuda or mps\n"),
+    "more labels than there are": (
+        ("--n-labels", "61"),
+        "61 labelled examples were asked for; there are 60: ask for 1 to 60\n",
+    ),
+    "a map of features without a folder": (
+        ("--feature-map",),
+        "--feature-map draws a figure and there is no folder for it; give one with --out\n",
+    ),
+    "a map of a study and a checkpoint": (
+        ("--map", "study.toml"),
+        "--map takes the networks and the data from the study, and --checkpoint or --data was given too; leave them "
+        "out\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_option_is_answered_in_a_sentence(wrong: str, files: Files) -> None:
+    options, expected = WRONG[wrong]
+    code, _, said = files.call(*options)
+    assert code == 2
+    assert said.startswith(f"transferscope: {expected}")
+    assert said.count("\n") == 1
+
+
+def test_files_that_cannot_be_used_are_answered_in_a_sentence(files: Files) -> None:
+    folder = files.folder
+    text = folder / "text.safetensors"
+    text.write_text("no weights")
+    cut = folder / "cut.pt"
+    cut.write_bytes(write_network(folder / "whole.pt").read_bytes()[:200])
+    whole_module = folder / "module.pt"
+    torch.save(torch.nn.Linear(2, 2), whole_module)
+    unreadable = "cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written by "
+    sentences = {
+        folder / "absent.pt": "there is no file of weights {}; expected a safetensors file or a state dict\n",
+        text: f"{{}} {unreadable}torch.save\n",
+        cut: f"{{}} {unreadable}torch.save\n",
+        whole_module: f"{{}} {unreadable}torch.save\n",
+        write_network(folder / "wide.pt", width=6): (
+            "{} does not fit the network: features.hidden1.0.weight (5, 6) instead of (5, 4); build the network with "
+            'the file\'s widths and outputs, or leave the head out (heads = "ignore") if only that differs. It was '
+            "read as mlp of widths (5,) for inputs of shape (4,); choose these as in its training\n"
+        ),
+        write_network(folder / "seven.pt", outputs=7): (
+            "the head of {} has 7 outputs and data has 2 classes; give the data that the head was trained on\n"
+        ),
+        write_network(folder / "nan.pt", spoil=np.nan): (
+            "{} holds NaN or infinity in features.hidden1.0.weight and 3 more; its training diverged, so give an "
+            "earlier network\n"
+        ),
+        write_network(folder / "huge.pt", spoil=1e30): (
+            "the loss of {} on target_train is not finite; check that the data are scaled as in its training\n"
+        ),
+    }
+    for path, sentence in sentences.items():
+        code, _, said = files.call(checkpoint=path)
+        assert (code, said) == (2, f"transferscope: {sentence.format(path)}")
+
+
+def test_a_start_of_another_architecture_is_refused(files: Files) -> None:
+    start = write_network(files.folder / "start.pt", width=6)
+    code, _, said = files.call("--against", start)
+    assert code == 2
+    assert said.startswith(f"transferscope: {start} does not fit the network: features.hidden1.0.weight (5, 6) instead")
+
+
+def test_a_single_class_has_no_use_for_a_head_of_two(files: Files) -> None:
+    code, _, said = files.call(data=write_data(files.folder / "single.npz", classes=1))
+    expected = (
+        f"the head of {files.net} has 2 outputs and single has 1 class; give the data that the head was trained on"
+    )
+    assert (code, said) == (2, f"transferscope: {expected}\n")
+
+
+def test_a_single_class_is_answered_with_statuses(files: Files) -> None:
+    net = write_network(files.folder / "one.pt", outputs=1)
+    code, said, _ = files.call(checkpoint=net, data=write_data(files.folder / "single.npz", classes=1))
+    assert code == 0
+    assert "class-separation: variance_ratio = none (undefined)\n" in said
+    assert "  variance_ratio does not exist here (undefined), so it says nothing about this transfer.\n" in said
+
+
+@pytest.mark.parametrize(
+    ("labels", "said_of_it"),
+    [
+        (np.random.default_rng(0).integers(0, 2, 60), "(not_identified)"),  # some labels conflict
+        (np.arange(60) // 30, "= none (undefined)"),  # each input has both labels: they cancel
+    ],
+)
+def test_duplicated_inputs_make_the_kernel_matrix_singular_and_are_said(
+    labels: np.ndarray, said_of_it: str, files: Files
+) -> None:
+    inputs = np.tile(np.random.default_rng(0).normal(size=(30, 4)), (2, 1))
+    path = files.folder / "twice.npz"
+    np.savez(path, x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
+    twice = f"npz:{path}"
+    code, said, _ = files.call("--source", twice, "--diagnostics", "kernel-distance", data=twice)
+    line = next(line for line in said.splitlines() if line.startswith("kernel-distance: kernel_task_distance"))
+    assert code == 0
+    assert line.endswith(said_of_it)
+
+
+def test_a_gradient_of_zero_is_said(files: Files) -> None:
+    out = files.folder / "out"
+    sure = write_network(files.folder / "sure.pt")
+    state = torch.load(sure, weights_only=True)
+    state["head.weight"].zero_()
+    state["head.bias"] = torch.tensor([0.0, 200.0])  # class 1 whatever comes: its probability is 1 in float32
+    torch.save(state, sure)
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(9, 4)), np.array([1, 1, 1, 1, 1, 1, 1, 1, 0])
+    np.savez(files.folder / "ones.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    options = ("--diagnostics", "gradient-stability", "--examples", "1", "--out", out)
+    code, _, _ = files.call(*options, checkpoint=sure, data=f"npz:{files.folder}/ones.npz")
+    assert code == 0
+    records = pd.read_csv(out / "records.csv").set_index("name")
+    assert records.loc["gradient_norm", "value"] == 0
+    assert records.loc["loss_variation_fixed_step", "status"] == "undefined"
+
+
+def test_nothing_given_says_what_is_needed(files: Files) -> None:
+    code, _, said = files.call(checkpoint=None, data=None)
+    expected = (
+        "diagnose needs a network and data; give them as in `transferscope diagnose --checkpoint net.safetensors "
+        "--data usps`, or a finished study as in `transferscope diagnose --map usps.toml`"
+    )
+    assert (code, said) == (2, f"transferscope: {expected}\n")
