@@ -10,7 +10,8 @@ from studies.theory.profiles import Profile
 
 from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.records import Estimate
-from transferscope.theory.fine_tuning import fine_tuned_weights, fine_tuning_finite, printed_transferability
+from transferscope.theory.fine_tuning import fine_tuned_weights, printed_transferability
+from transferscope.theory.fine_tuning_average import fine_tuning_average
 from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.linear_transfer import linear_transfer_risk
 from transferscope.theory.ridge import ridge_risk
@@ -104,7 +105,7 @@ def fine_tuned(profile: Profile, depth: int, source_norm: float, sigma: float) -
         Cell(
             teachers_at_angle(profile.d, theta=theta, **shape),
             n,
-            float(fine_tuning_finite(theta, n, profile.d, depth=depth, **shape).risk),
+            fine_tuning_average(theta, n, profile.d, depth=depth, **shape).risk.value,
         )
         for n, theta in itertools.product(_ratios(profile, both_sides=False), _angles(profile))
     ]
@@ -156,7 +157,7 @@ def decide(n_seeds: int) -> Decision:
     tuned = fine_tuning(batch, perfectly_pretrained(batch, depth=3), settings=SETTINGS)
     scratch_runs = from_scratch(batch, depth=3, settings=SCRATCH)
     gain = Outcomes(scratch_runs.risk - tuned.risk, tuned.status, tuned.steps).means(n_seeds)[0]
-    corrected = float(fine_tuning_finite(theta, n, d, sigma=1.0, depth=3).transferability)
+    corrected = fine_tuning_average(theta, n, d, sigma=1.0, depth=3).transferability.value
     return Decision(gain, corrected, float(printed_transferability(theta, n / d)))
 
 

@@ -141,7 +141,7 @@ def test_what_cannot_be_said_is_said() -> None:
     near = in_words(placement(expected=infinite, critical_share=infinite, chance_negative=0.9, gap=nothing))
     assert "no finite expectation here, because the number of labels is near k (negative with probability 90 %)" in near
     agreeing = in_words(placement(expected=ranged(0.1, -0.1, 0.3), gap=ranged(0.01, -0.2, 0.2), chance_negative=0.2))
-    assert "of either sign, negative with probability 20 %" in agreeing
+    assert "of either sign (negative with probability 20 %)" in agreeing
     assert agreeing.endswith("they agree within what is known of both.")
     assert "cross-entropy" in limits({"classification"})
     assert "cross-entropy" not in limits({"regression"})

@@ -59,9 +59,7 @@ def _expectation(placement: Placement) -> str:
             f"(negative with probability {_chance(placement.chance_negative)})."
         )
     sign = expected.sign()
-    certainty = (
-        "" if sign else f", negative with probability {_chance(placement.chance_negative)} as well as it is known"
-    )
+    certainty = "" if sign else f" (negative with probability {_chance(placement.chance_negative)})"
     return f"The linear-transfer model expects a transferability of {_signed(expected)}, {_SIGNS[sign]}{certainty}."
 
 

@@ -15,6 +15,7 @@ from transferscope.theory.placement import Pair, Placement, Ranged, expected_tra
 _MAP = "RdBu"
 _INK = "#1b1f23"
 _GRID = 161
+_LEAST_TOP = 0.3
 _LIMIT = 0.5
 _KEY_LETTERS = 70
 _BAR = "transferability (variance of labels)"
@@ -132,7 +133,10 @@ def placement_rows(panels: Sequence[PlacedPanel]) -> list[PlacementRow]:
 
 def _ranges(panel: PlacedPanel) -> tuple[np.ndarray, np.ndarray]:
     gammas = [placement.examples_per_dimension.value for placement in panel.placements]
-    return np.geomspace(min([*gammas, 0.5]) / 2, max([*gammas, 2.0]) * 2, _GRID), np.linspace(0, 1, _GRID)
+    shares = [one.outside_share for one in panel.placements]
+    highest = max(share.value if share.interval is None else share.interval.high for share in shares)
+    top = min(max(_LEAST_TOP, 1.5 * highest), 1.0)
+    return np.geomspace(min([*gammas, 0.5]) / 2, max([*gammas, 2.0]) * 3, _GRID), np.linspace(0, top, _GRID)
 
 
 def _values(pair: Pair, gamma: np.ndarray, share: np.ndarray) -> np.ndarray:
@@ -178,5 +182,4 @@ def _label(axes: Axes, panel: PlacedPanel) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_xlabel("labels per direction of the inputs, n/d")
     axes.set_ylabel("share outside the pretrained features")
-    axes.set_ylim(0, 1)
     axes.grid(visible=False)

@@ -1,0 +1,137 @@
+"""The diagram of two-layer ReLU networks (001 section 4): linear transfer by ablated share and sample size.
+
+    python -m studies.theory.relu --profile quick
+
+The closed form is the risk with endless target data, ||P_perp f*||^2. A least-squares head on n examples is worse by a
+term of order 1/n, which is taken out with a second, disjoint sample of twice the size: 2 R(2n) - R(n) differs from the
+limit by O(1/n^2), so its mean over samples is held against the closed form in standard errors. The features are the
+source's own neurons (the limit of pre-training), and for a few points those of students that were trained.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transferscope.data.problems import AblatedTeachers, ReluNetwork, ablate, relu_teacher
+from transferscope.records import Estimate
+from transferscope.theory.relu import feature_split
+from transferscope.theory.simulate.agreement import agreement, z_score
+from transferscope.theory.simulate.descent import DescentSettings
+from transferscope.theory.simulate.outcomes import mean_estimate
+from transferscope.theory.simulate.relu_student import Students, pretrain, random_students, refit_heads, risks
+from transferscope.theory.simulate.seeds import generator
+
+TRAINED = DescentSettings(tolerance=0.02, max_steps=8000, stability=0.5, movement=0.02, check_every=50)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Size of the sweep: inputs, target neurons, shares, sample sizes, teachers for each, samples for each teacher."""
+
+    d: int
+    n_teacher: int
+    shares: tuple[float, ...]
+    sizes: tuple[int, ...]
+    n_teachers: int
+    n_samples: int
+
+
+PROFILES = {
+    "toy": Profile(4, 6, (0.3, 0.7), (200,), 1, 5),
+    "quick": Profile(10, 20, (0.1, 0.3, 0.5, 0.7, 0.9), (400, 800, 1600), 2, 60),
+    "full": Profile(30, 60, tuple(np.linspace(0.1, 0.9, 9).tolist()), (1000, 2000, 4000), 4, 100),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point: a pair of teachers and a sample size, with the risk in units of ||f*||^2."""
+
+    share: float
+    n: int
+    limit: float
+    plain: Estimate
+    extrapolated: Estimate
+
+
+def cells(profile: Profile) -> Iterator[Cell]:
+    """The diagram, one point after the other."""
+    for i, share in enumerate(profile.shares):
+        for j in range(profile.n_teachers):
+            pair = _pair(profile, share, 1000 * i + j)
+            for k, n in enumerate(profile.sizes):
+                yield _cell(pair, share, n, profile.n_samples, seed=100_000 * (1 + i) + 10_000 * j + 1000 * k)
+
+
+def _cell(pair: AblatedTeachers, share: float, n: int, n_samples: int, *, seed: int) -> Cell:
+    total = pair.target.squared_norm()
+    limit = feature_split(pair.source.neurons, pair.target).outside.value / total
+    small = _risks(pair, [pair.source] * n_samples, n, seed) / total
+    large = _risks(pair, [pair.source] * n_samples, 2 * n, seed + n_samples) / total
+    ok = np.full(n_samples, "ok")
+    return Cell(share, n, limit, mean_estimate(small, ok), mean_estimate(2 * large - small, ok))
+
+
+def _risks(pair: AblatedTeachers, networks: Sequence[ReluNetwork], n: int, seed: int) -> np.ndarray:
+    students = Students(tuple(networks), np.full(len(networks), "ok"), np.zeros(len(networks), dtype=np.int64))
+    samples = [pair.sample(n, generator(seed + i)) for i in range(len(networks))]
+    return risks(refit_heads(students, samples, rcond=1e-8), [pair.target] * len(networks)).risk
+
+
+def _pair(profile: Profile, share: float, seed: int) -> AblatedTeachers:
+    numbers = generator(seed)
+    return ablate(relu_teacher(profile.d, profile.n_teacher, numbers), share, numbers)
+
+
+def trained_rows(profile: Profile) -> Iterator[str]:
+    """Students trained on the population of the source instead of its own neurons."""
+    for share in profile.shares[:: max(1, len(profile.shares) // 3)]:
+        pair = _pair(profile, share, 7)
+        width = 4 * profile.n_teacher
+        students = pretrain([pair.source] * 3, random_students(range(3), profile.d, width=width), TRAINED)
+        split = [feature_split(network.neurons, pair.target) for network in students.networks]
+        own = feature_split(pair.source.neurons, pair.target)
+        total = own.total.value
+        n = profile.sizes[-1]
+        risk = _risks(pair, students.networks, n, 90_000) / total
+        spans = ", ".join(f"{one.outside.value / total:.3f}" for one in split)
+        shown = ", ".join(f"{value:.3f}" for value in risk)
+        status = ", ".join(sorted(set(students.status.tolist())))
+        yield f"| {share:g} | {own.outside.value / total:.3f} | {spans} | {shown} | {status} |"
+
+
+def page(profile: Profile) -> Iterator[str]:
+    """The lines of the page."""
+    found = []
+    yield "| share | n | closed form | risk at n | extrapolated | z |"
+    yield "|---|---|---|---|---|---|"
+    for cell in cells(profile):
+        found.append(cell)
+        z = z_score(cell.extrapolated, cell.limit)
+        yield (
+            f"| {cell.share:g} | {cell.n} | {cell.limit:.4f} | {cell.plain.value:.4f} "
+            f"| {cell.extrapolated.value:.4f} ({cell.extrapolated.stderr or 0:.4f}) | {z:.2f} |"
+        )
+    yield ""
+    yield agreement([cell.extrapolated for cell in found], [cell.limit for cell in found]).sentence
+    yield "\nTrained students, three for each share, features of width 4 m*:\n"
+    yield "| share | source's own neurons | span of the students | risk at the largest n | status |"
+    yield "|---|---|---|---|---|"
+    yield from trained_rows(profile)
+
+
+def main() -> None:
+    """Print the page of one profile."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--profile", choices=PROFILES, default="toy")
+    started = time.perf_counter()
+    for line in page(PROFILES[parser.parse_args().profile]):
+        print(line, flush=True)
+    print(f"\n{time.perf_counter() - started:.0f} s.")
+
+
+if __name__ == "__main__":
+    main()
