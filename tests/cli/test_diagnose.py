@@ -73,13 +73,13 @@ def test_a_start_and_a_source_make_everything_apply(files: Files) -> None:
 
 def test_a_start_with_another_head_is_compared_by_its_backbone(files: Files) -> None:
     start, out = write_network(files.folder / "start.safetensors", outputs=7, seed=1), files.folder / "out"
-    code, said, _ = files.call("--against", start, "--out", out)
+    names = ("--diagnostics", "weights", "tangent-kernel", "feature-similarity")
+    code, said, _ = files.call("--against", start, "--out", out, *names)
     assert code == 0
     assert (
         f"start: {start} has another head, so only the backbones are compared: nothing is said about how far the head "
         "moved, and the start is looked at under the head of the checkpoint.\n"
     ) in said
-    assert "left out: interpolation needs the loss of the start and its head is another one" in said
     trained, before = load_file(files.net), load_file(start)
     moved = sum(
         float((trained[n] - before[n]).double().norm()) for n in before if n.startswith("fea") and n.endswith("weight")
@@ -88,6 +88,15 @@ def test_a_start_with_another_head_is_compared_by_its_backbone(files: Files) -> 
     assert records.loc["weight_deviation", "value"] == pytest.approx(moved / np.sqrt(60), rel=1e-6)
     assert not [name for name in records.index if name.endswith("/head") and name.startswith("weight_deviation")]
     assert "ntk_change" not in records.index
+
+
+def test_a_start_with_another_head_has_no_loss_to_compare(files: Files) -> None:
+    start = write_network(files.folder / "start.safetensors", outputs=7, seed=1)
+    expected = (
+        "interpolation needs the loss of the start and its head is another one; give the network as its training "
+        "began, under the new head\n"
+    )
+    assert files.call("--against", start, "--diagnostics", "interpolation")[2] == f"transferscope: {expected}"
 
 
 def test_named_diagnostics_have_their_own_settings_and_those_that_are_set(files: Files) -> None:

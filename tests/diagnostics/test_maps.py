@@ -45,3 +45,10 @@ def test_perplexity_must_be_below_the_number_of_points() -> None:
     message = "perplexity = 30.0 for 24 points; expected a number above 0 and below 24"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         tsne_of_features(_two_groups())
+
+
+def test_distances_are_left_as_they_were() -> None:
+    distances = np.abs(np.subtract.outer(np.arange(8.0), np.arange(8.0)))
+    before = distances.copy()
+    tsne_of_distances(distances, perplexity=2.0)
+    np.testing.assert_array_equal(distances, before)

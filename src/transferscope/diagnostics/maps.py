@@ -63,7 +63,7 @@ def tsne_of_distances(
     """
     _check_perplexity(perplexity, len(distances))
     tsne = TSNE(perplexity=perplexity, metric="precomputed", init="random", random_state=seed, method="exact")
-    positions: np.ndarray = tsne.fit_transform(distances)
+    positions: np.ndarray = tsne.fit_transform(distances.copy())  # it squares them in place
     return positions
 
 
