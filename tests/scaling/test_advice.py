@@ -80,6 +80,27 @@ def test_a_curve_that_rises_again_is_pointed_out() -> None:
     assert "transfer gap" not in rising
 
 
+def test_a_repeated_measurement_that_rises_within_its_noise_is_not_pointed_out() -> None:
+    errors = np.array([0.5, 0.4, 0.30, 0.32, 0.34])
+    assert "rises" in advise(SIZES[:5], errors, stderr=np.full(5, 0.002)).text
+    assert "rises" not in advise(SIZES[:5], errors, stderr=np.full(5, 0.02)).text
+
+
+def test_pretraining_that_does_not_help_is_the_first_thing_to_say() -> None:
+    sizes, errors = np.append(0.0, SIZES), np.append(0.05, STEEP)
+    advice = advise(sizes, errors, target_error=0.01)
+    found = "Without pre-training (n = 0) the error is 0.05, no higher than with it at any size"
+    sentence = f"{found}: so far this pre-training does not help."
+    assert advice.headline == sentence
+    assert sentence in advice.text
+    helps = advise(sizes, np.append(0.5, STEEP), target_error=0.01)
+    assert "Without pre-training (n = 0) the error is 0.5." in helps.text
+    assert helps.headline.startswith("The target error 0.01 is not reachable with this data")
+    reached = advise(sizes, errors, target_error=0.06).decision
+    assert reached is not None
+    assert reached.scenario == "reached"
+
+
 def test_few_sizes_are_warned_about() -> None:
     warning = "With 3 sizes these numbers are rough and their intervals too narrow: measure at least 5 sizes"
     assert warning in advise(SIZES[:3], STEEP[:3], target_error=0.1).text

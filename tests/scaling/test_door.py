@@ -1,5 +1,6 @@
 """The command: on a table, on the authors' table, and on the store of a study."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -146,22 +147,25 @@ def test_figure_5_prints_published_numbers_beside_ours(tmp_path: Path) -> None:
 
 
 def stored_study(path: Path, sizes: list[int]) -> None:
-    cells = [
-        PlannedCell(
-            f"{n}-{seed}",
-            "method",
-            {"source": "synthetic", "method": "fine-tune", "n_source": n, "n_target": 600, "seed": seed},
-            {},
-        )
-        for n in sizes
-        for seed in (0, 1)
-    ]
+    """Errors of fine-tuning from every size, and from an earlier step of it; 0 is training from scratch."""
+    cells = []
+    for n, seed in itertools.product(sizes, (0, 1)):
+        start: dict[str, str | int | float | None] = {"source": "synthetic", "method": "fine-tune"}
+        labels = (start if n else {"source": None, "method": "scratch"}) | {
+            "n_source": n,
+            "n_target": 600,
+            "seed": seed,
+        }
+        cells.append(PlannedCell(f"{n}-{seed}", "method", labels, {}))
+        if n:
+            cells.append(PlannedCell(f"{n}-{seed}-early", "method", {**labels, "pretrain_step": 10}, {}))
     with Store.open(path) as store:
         store.plan(StudyRow("study", {}, {}, "2026-01-01T00:00:00Z"), cells)
         owner = Owner.current()
         while (cell := store.claim("study", owner)) is not None:
             n, seed = (int(str(cell.labels[name])) for name in ("n_source", "seed"))
-            accuracy = 1 - (2 * n**-0.4 + 0.1) * (1.01 if seed else 0.99)
+            error = 0.5 if n == 0 or "pretrain_step" in cell.labels else 2 * n**-0.4 + 0.1
+            accuracy = 1 - error * (1.01 if seed else 0.99)
             curve = Record("accuracy", Estimate(0.1), step=10)
             store.finish(cell.key, Outcome((Record("accuracy", Estimate(accuracy)), curve), Cost()))
 
@@ -172,6 +176,18 @@ def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
     assert "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes)" in printed
     assert "synthetic, fine-tune" in printed
+
+
+def test_training_from_scratch_is_no_pretraining(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [0, 1000, 2000, 4000, 8000, 16000])
+    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    assert (
+        "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes). Without pre-training (n = 0) the error is 0.5."
+        in printed
+    )
+    assert "synthetic, scratch" not in printed
+    assert "nan" not in printed
 
 
 def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path) -> None:

@@ -31,11 +31,11 @@ def answer(place: str, columns: Columns, question: Question, *, study: str | Non
         out: The HTML file to write; None for NAME-scaling.html.
     """
     if _is_table(place):
-        frame, name = read_table(Path(place)), Path(place).stem
+        name, groups = Path(place).stem, curves(read_table(Path(place)), columns)
     else:
         frame, name = _study_frame(place, study)
-        columns = _study_columns(frame, columns)
-    analysis = analyse(curves(frame, columns), question)
+        groups = curves(frame, _study_columns(frame, columns))
+    analysis = analyse(groups, question)
     _print(analysis)
     _report(analysis, out or Path(f"{name}-scaling.html"), name)
 
@@ -75,10 +75,17 @@ def _report(analysis: Analysis, out: Path, name: str) -> None:
 
 
 def _study_frame(place: str, study: str | None) -> tuple[pd.DataFrame, str]:
-    """Final target errors of a study by source, method, n, s and seed, and the name of the study."""
+    """Final target errors of a study by source, method, n (0: no source), s and seed, and the name of the study.
+
+    Networks taken at earlier steps of the pre-training are left out: they are no repeats of the last one.
+    """
     with open_existing(place) as store:
         name = _chosen(studies_in(store, place), study, place)
-        labels = {stored.cell.key: stored.cell.labels for stored in store.cells(name) if stored.cell.role == "method"}
+        labels = {
+            stored.cell.key: stored.cell.labels
+            for stored in store.cells(name)
+            if stored.cell.role == "method" and stored.cell.labels.get("pretrain_step") is None
+        }
         records = pd.DataFrame(store.records(name).columns())
     final = records[records["step"].isna() & (records["part"] == "target_test") & records["key"].isin(labels)]
     errors = [
@@ -93,12 +100,20 @@ def _study_frame(place: str, study: str | None) -> tuple[pd.DataFrame, str]:
         if record in ("accuracy", "mse") and labels[key].get("n_source") is not None
     ]
     frame = pd.DataFrame(errors, columns=["source", "method", "n", "s", "error"])
-    if frame["n"].nunique() < 2:
+    n_sizes = frame.loc[frame["n"] > 0, "n"].nunique()
+    if n_sizes < 2:
         raise DataError(
-            f"the study {name} has target errors at {frame['n'].nunique()} pre-training size(s), and a scaling law "
+            f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
-    return frame, name
+    return _from_nothing_for_all(frame), name
+
+
+def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
+    """Errors of training from scratch as n = 0 of every source and method."""
+    pretrained, scratch = frame[frame["n"] > 0], frame[frame["n"] == 0]
+    pairs = pretrained[["source", "method"]].drop_duplicates()
+    return pd.concat([pretrained, scratch.drop(columns=["source", "method"]).merge(pairs, how="cross")])
 
 
 def _chosen(names: list[str], study: str | None, place: str) -> str:

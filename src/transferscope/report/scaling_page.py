@@ -20,10 +20,19 @@ from transferscope.scaling.words import (
     CURVE_HEADINGS,
     curve_row,
     gain_in_words,
+    headline,
     identifiability,
     surface_in_words,
     verdict,
 )
+
+HINTS = {
+    "sizes": "different pre-training sizes above 0 that the law was fitted to",
+    "alpha": "pre-training rate: how fast the error falls with n",
+    "C": "transfer gap: the error that no amount of this pre-training data removes",
+    "at 4 x n": "forecast at four times the largest measured size",
+    "status": "scenario of the target error: a undecided, b more of this data, c other data, d too slow",
+}
 
 
 def write_scaling_page(analysis: Analysis, out: Path, *, title: str) -> Path:
@@ -40,11 +49,13 @@ def write_scaling_page(analysis: Analysis, out: Path, *, title: str) -> Path:
     Raises:
         StoreError: The file cannot be written.
     """
-    return write_page(scaling_sections(analysis), out, title=title, lead=verdict(analysis))
+    text, lead = verdict(analysis), headline(analysis)
+    body = text.replace(lead, "", 1).replace("  ", " ").strip() if lead in text else text
+    return write_page(scaling_sections(analysis), out, title=title, lead=lead, body=body)
 
 
-def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str) -> Path:
-    """Write sections as one HTML page that loads nothing.
+def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str, body: str) -> Path:
+    """Write sections as one HTML page that loads nothing, below a verdict in one sentence and its reasons.
 
     Raises:
         StoreError: The file cannot be written.
@@ -59,7 +70,7 @@ def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str)
     environment.filters["typeset"] = typeset
     environment.globals["svg"] = _svg
     page = environment.get_template("scaling.html.j2").render(
-        title=title, lead=lead, sections=sections, version=version("transferscope")
+        title=title, lead=lead, body=body, sections=sections, version=version("transferscope")
     )
     try:
         out.write_text(page, encoding="utf-8")
@@ -75,7 +86,7 @@ def scaling_sections(analysis: Analysis) -> list[Section]:
     sections = [
         Section("Curves", "curves", _present(_table(analysis), draw_curves(analysis))),
         Section("Back-test", "back-test", _present(draw_backtests(analysis))),
-        Section("Variants", "variants", _variants(analysis)),
+        Section("Rates and transfer gaps", "variants", _variants(analysis)),
         Section("Both sizes", "surface", _surfaces(analysis)),
         Section("What the data determine", "identifiability", _identifiability(analysis)),
         Section("How it was done", "method", _method(analysis)),
@@ -88,7 +99,7 @@ def _present(*blocks: Block | None) -> tuple[Block, ...]:
 
 
 def _table(analysis: Analysis) -> Table:
-    columns = tuple(Column(title, numeric=title not in ("curve", "status")) for title in CURVE_HEADINGS)
+    columns = tuple(Column(title, HINTS.get(title, ""), title not in ("curve", "status")) for title in CURVE_HEADINGS)
     rows = tuple(tuple(Cell(text) for text in curve_row(curve)) for curve in analysis.curves)
     return Table(
         columns,

@@ -170,7 +170,7 @@ def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ..
             concerned.setdefault(note, []).append(curve.name)
     notes = [note for data in groups.values() for note in data.notes]
     for note, names in concerned.items():
-        every = "in every curve: " if len(curves) > 1 else ""
+        every = "In every curve: " if len(curves) > 1 else ""
         notes.append((every if len(names) == len(curves) else f"{'; '.join(names)}: ") + note)
     return notes
 
@@ -226,9 +226,7 @@ def _in_n_and_s(curve: CurveAnalysis) -> CurveAnalysis:
     """The curve without a next run of its own, since the next run of its group was searched in n and s."""
     if curve.advice is None:
         return curve
-    data = curve.observations
-    shown = data.take(data.sizes[:, 0] > 0)
-    text = paragraph(curve.advice.decision, curve.advice.forecast, None, shown)
+    text = paragraph(curve.advice.decision, curve.advice.forecast, None, curve.observations)
     return replace(curve, advice=replace(curve.advice, next_run=None, text=text))
 
 

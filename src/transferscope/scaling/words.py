@@ -76,6 +76,14 @@ def verdict(analysis: Analysis) -> str:
     return f"No advice: {analysis.curves[0].message}."
 
 
+def headline(analysis: Analysis) -> str:
+    """The sentence of the verdict to read first: the answer on the target error, or the forecast."""
+    for curve in analysis.curves:
+        if curve.name == analysis.lead and curve.advice is not None:
+            return curve.advice.headline
+    return verdict(analysis)
+
+
 def _over_both(analysis: Analysis, decision: Decision | None) -> list[str]:
     """What the first group over (n, s) says, after what its leading curve said."""
     found = analysis.surfaces[0].next_run if analysis.surfaces else None

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.scaling_axes import add_legend, new_panels, series_looks
+from transferscope.report.figures.scaling_axes import add_legend, log_axes, new_panels, series_looks
 from transferscope.report.figures.style import QUIET, drawing
 from transferscope.scaling.analysis import Analysis
 
@@ -37,7 +37,7 @@ def draw_backtests(analysis: Analysis) -> Figure | None:
             part = frame[frame["curve"] == name]
             ratio = part["predicted"] / part["observed"]
             axes.plot(part["ahead"], ratio, look[name].mark, color=look[name].colour, markersize=4, label=name)
-        axes.set(xscale="log", xlabel="Predicted size over largest seen size", ylabel="Predicted over measured error")
+        log_axes(axes, x_title="Predicted size over largest seen size", y_title="Predicted over measured error")
         add_legend(canvas, look)
     return Figure(
         name="scaling-backtest",

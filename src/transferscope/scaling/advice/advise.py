@@ -11,7 +11,7 @@ from transferscope.scaling.advice.budget import Costs
 from transferscope.scaling.advice.decision import Decision, decide
 from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, next_run
 from transferscope.scaling.advice.preposterior import information
-from transferscope.scaling.advice.words import paragraph
+from transferscope.scaling.advice.words import headline, paragraph
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import usable
 from transferscope.scaling.laws.power_floor import POWER_FLOOR
@@ -25,6 +25,7 @@ class Advice:
 
     Attributes:
         text: One paragraph.
+        headline: The sentence of it to read first.
         decision: Probabilities and intervals for the target; None without a target.
         forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
         next_run: The pre-training size whose measurement would sharpen the decision most; None without a target.
@@ -33,6 +34,7 @@ class Advice:
     """
 
     text: str
+    headline: str
     decision: Decision | None
     forecast: Extrapolation
     next_run: NextRun | None
@@ -84,11 +86,20 @@ def advise(
     forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD))
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
     if target_error is None:
-        return Advice(paragraph(None, forecast, None, shown), None, forecast, None, allowed, notes)
+        return Advice(
+            paragraph(None, forecast, None, measured),
+            headline(None, forecast, measured),
+            None,
+            forecast,
+            None,
+            allowed,
+            notes,
+        )
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
-    decision = decide(allowed, target_error=target_error, least_error=float(shown.errors.min()), largest_size=limit)
+    decision = decide(allowed, target_error=target_error, least_error=float(measured.errors.min()), largest_size=limit)
     run = _next(allowed, decision, largest, costs)
-    return Advice(paragraph(decision, forecast, run, shown), decision, forecast, run, allowed, notes)
+    text = paragraph(decision, forecast, run, measured)
+    return Advice(text, headline(decision, forecast, measured), decision, forecast, run, allowed, notes)
 
 
 def _check(target_error: float | None, largest_size: float | None) -> None:

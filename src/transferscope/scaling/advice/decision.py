@@ -11,8 +11,9 @@ from transferscope.scaling.posterior import PowerPosterior
 Scenario = Literal["reached", "a", "b", "c", "d"]
 """The scenarios of Figure 3 of Mikami et al. 2021, and "reached".
 
-reached: a measured error is at or below the target. b: more data reach it within the largest feasible size. c: the
-transfer gap is above it, so that no amount of this data does. d: more data would, and would take more than is feasible.
+reached: a measured error is at or below the target (that without pre-training counts). b: more data reach it within the
+largest feasible size. c: the transfer gap is above it, so that no amount of this data does. d: more data would, and
+would take more than is feasible.
 a: what one has before the law is known; the data do not yet decide between b, c and d.
 """
 

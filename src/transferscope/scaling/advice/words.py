@@ -28,12 +28,14 @@ def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun |
         decision: Probabilities for the target; None without one.
         forecast: Errors at larger sizes.
         run: The next run; None without a target.
-        data: What was measured.
+        data: What was measured, at n = 0 as well.
 
     Returns:
         A few sentences.
     """
-    sentences = [_measured(data), *_rising(data), _ahead(forecast)]
+    pretrained = data.sizes[:, 0] > 0
+    without, data = data.take(~pretrained), data.take(pretrained)
+    sentences = [_measured(data), *_without(without, data), *_rising(data), _ahead(forecast)]
     if decision is not None:
         sentences += _decided(decision, data)
     if run is not None and decision is not None and decision.scenario != "reached":
@@ -70,11 +72,19 @@ def surface_run_in_words(found: SurfaceRun) -> tuple[str, ...]:
     )
 
 
+def headline(decision: Decision | None, forecast: Extrapolation, data: Observations) -> str:
+    """The sentence to read first: that nothing is gained, the answer on the target, or the forecast."""
+    pretrained = data.sizes[:, 0] > 0
+    without, data = data.take(~pretrained), data.take(pretrained)
+    if len(without) and without.errors.mean() <= data.errors.min():
+        return _without(without, data)[0]
+    return _ahead(forecast) if decision is None else _verdict(decision)
+
+
 def _decided(decision: Decision, data: Observations) -> list[str]:
-    if decision.scenario != "reached" and decision.rate.low == decision.rate.high:  # no falling law fits
-        wanted = number(decision.target_error)
-        return [f"Nothing measured suggests that more of this data reaches the target error {wanted}."]
     sentences = [_verdict(decision)]
+    if _nothing_falls(decision):
+        return sentences
     if decision.scenario not in ("reached", "c"):
         sentences.append(_needed(decision.size_needed))
     sentences.append(f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}.")
@@ -86,6 +96,17 @@ def _decided(decision: Decision, data: Observations) -> list[str]:
     return sentences
 
 
+def _without(without: Observations, data: Observations) -> list[str]:
+    """The error without pre-training, and what it means where pre-training is no better."""
+    if len(without) == 0:
+        return []
+    error = float(without.errors.mean())
+    sentence = f"Without pre-training (n = 0) the error is {number(error)}"
+    if error > data.errors.min():
+        return [f"{sentence}."]
+    return [f"{sentence}, no higher than with it at any size: so far this pre-training does not help."]
+
+
 def _rising(data: Observations) -> list[str]:
     """A warning when the error rises again, or from the start."""
     sizes = np.unique(data.sizes[:, 0])
@@ -93,6 +114,10 @@ def _rising(data: Observations) -> list[str]:
     least = int(errors.argmin())
     if len(sizes) - least < 3 or errors[-1] < RISE * errors[least]:
         return []
+    if data.stderr is not None:
+        worst = float(data.stderr[np.isin(data.sizes[:, 0], sizes[[least, -1]])].max())
+        if errors[-1] - errors[least] < 2 * np.sqrt(2) * worst:
+            return []
     after = "from the start" if least == 0 else f"again after n = {number(float(sizes[least]))}"
     ends = f"from {number(float(errors[least]))} to {number(float(errors[-1]))}"
     return [
@@ -132,6 +157,8 @@ def _ahead(forecast: Extrapolation) -> str:
 
 def _verdict(decision: Decision) -> str:
     target, limit = number(decision.target_error), number(decision.largest_size)
+    if _nothing_falls(decision):
+        return f"Nothing measured suggests that more of this data reaches the target error {target}."
     feasible, gap_above = _percent(decision.feasible), _percent(1 - decision.reachable)
     match decision.scenario:
         case "reached":
@@ -159,6 +186,11 @@ def _verdict(decision: Decision) -> str:
                 f"within n = {limit} with probability {feasible}; the transfer gap is above it with probability "
                 f"{gap_above} (scenario a: measure once more before you choose)."
             )
+
+
+def _nothing_falls(decision: Decision) -> bool:
+    """Whether no falling law fits the curve, so that there is nothing to say about its rate."""
+    return decision.scenario != "reached" and decision.rate.low == decision.rate.high
 
 
 def _needed(size: Interval) -> str:
