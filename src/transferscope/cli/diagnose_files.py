@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from transferscope.diagnostics import Diagnostic, Findings, GradientStability, features_of, tsne_of_features
+from transferscope.diagnostics import Diagnostic, Findings, GradientStability, Landscape, features_of, tsne_of_features
 from transferscope.errors import DataError
 from transferscope.report.figures.diagnosed import draw_density, draw_descent, draw_gradients, draw_interpolation
 from transferscope.report.figures.landscape import draw_landscape
@@ -133,7 +133,11 @@ def _arrays(one: Measured) -> Mapping[str, np.ndarray]:
 
 
 def _landscape(one: Measured) -> Callable[[Figure], None]:
-    return lambda canvas: draw_landscape(canvas, _arrays(one)["landscape_axis"], _arrays(one)["landscape_loss"])
+    sharpest = isinstance(one.diagnostic, Landscape) and one.diagnostic.directions == "eigenvectors"
+    along = "weight norms along sharpest direction" if sharpest else "filter norms along random direction"
+    return lambda canvas: draw_landscape(
+        canvas, _arrays(one)["landscape_axis"], _arrays(one)["landscape_loss"], along=along
+    )
 
 
 def _interpolation(one: Measured) -> Callable[[Figure], None]:

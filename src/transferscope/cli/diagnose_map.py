@@ -62,7 +62,7 @@ def ways_of(mapped: WeightMap) -> list[Way]:
     for _, group in groupby(rows, key=lambda row: row[0].key):
         networks, positions = zip(*group, strict=True)
         first: MappedNetwork = networks[0]
-        ways.append(Way(first.source, first.method, np.array(positions), has_start=first.step == 0))
+        ways.append(Way(first.source, first.method, first.n_target, np.array(positions), has_start=first.step == 0))
     return ways
 
 

@@ -17,6 +17,7 @@ from transferscope.models.weights import load_trained
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
+from transferscope.study.fitting import number
 
 MOST_NETWORKS = 200
 """Networks on a map, snapshots included, above which snapshots are left out; the last ones are always there."""
@@ -44,8 +45,8 @@ class MappedNetwork:
     key: str
     source: str
     method: str
-    n_target: int | str | float | None
-    seed: int | str | float | None
+    n_target: int
+    seed: int
     step: int | None
     file: Path
 
@@ -141,9 +142,9 @@ def _evenly(snapshots: Mapping[int, Path], most: int) -> dict[int, Path]:
 
 
 def _entry(cell: PlannedCell, step: int | None, file: Path) -> MappedNetwork:
-    labels = cell.labels
-    source = "" if labels["source"] is None else str(labels["source"])
-    return MappedNetwork(cell.key, source, str(labels["method"]), labels["n_target"], labels["seed"], step, file)
+    source, method = cell.labels["source"], str(cell.labels["method"])
+    n_target, seed = number(cell, "n_target"), number(cell, "seed")
+    return MappedNetwork(cell.key, "" if source is None else str(source), method, n_target, seed, step, file)
 
 
 def _frame(cell: PlannedCell) -> Network:

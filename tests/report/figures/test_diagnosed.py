@@ -35,6 +35,14 @@ def test_contours_span_the_loss_and_the_first_direction_is_to_the_right(loss: np
     assert to_svg(canvas).startswith("<?xml")
 
 
+def test_levels_close_to_each_other_are_told_apart(canvas: Figure) -> None:
+    draw_landscape(canvas, AXIS, 2.3 + 0.001 * np.add.outer(AXIS, AXIS), along="way")
+    canvas.draw_without_rendering()
+    ticks = [tick.get_text() for tick in canvas.axes[1].get_yticklabels()]
+    assert len(set(ticks)) == len(ticks) > 2
+    assert canvas.axes[0].get_ylabel() == "way 2"
+
+
 def test_the_chord_joins_the_ends_of_the_interpolation(canvas: Figure) -> None:
     draw_interpolation(canvas, np.linspace(0, 1, 3), np.array([1.0, 5.0, 2.0]))
     chord, line = canvas.axes[0].lines
@@ -66,9 +74,18 @@ def test_descent_is_drawn_against_the_length_of_the_way(canvas: Figure) -> None:
 
 
 def test_a_way_without_a_start_has_no_hollow_mark(canvas: Figure) -> None:
-    draw_weight_map(canvas, [Way("mnist", "fine-tune", np.zeros((1, 2)), has_start=False)], "Weights")
+    draw_weight_map(canvas, [Way("mnist", "fine-tune", 100, np.zeros((1, 2)), has_start=False)], "Weights")
     words = [text.get_text() for text in canvas.legends[0].get_texts()]
     assert words == ["mnist", "fine-tune"]
+
+
+def test_marks_grow_with_the_number_of_labels(canvas: Figure) -> None:
+    ways = [Way("", "scratch", n, np.full((2, 2), float(n)), has_start=True) for n in (100, 600, 100)]
+    draw_weight_map(canvas, ways, "Weights")
+    words = [text.get_text() for text in canvas.legends[0].get_texts()]
+    ends = [line.get_markersize() for line in canvas.axes[0].lines[3::4]]
+    assert words == ["from scratch", "scratch", "100 labels", "600 labels", "start"]
+    assert ends[0] == ends[2] < ends[1]
 
 
 def test_classes_are_named_up_to_ten(canvas: Figure) -> None:
