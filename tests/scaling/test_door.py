@@ -36,9 +36,9 @@ def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     printed = run(str(table), "--pretrain-size", "images", "--by", "task", "--target-error", "0.93", "--out", str(out))
     assert "At four times that size" in printed
-    assert "b against a: the transfer gap differs by" in printed
+    assert "b against a: the transfer gap changes by" in printed
     page = out.read_text()
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 5
     assert 'src="' not in page
     assert 'href="http' not in page
     assert "Content-Security-Policy" in page

@@ -11,6 +11,8 @@ from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
 from transferscope.report.figures.scaling_backtest import draw_backtests
 from transferscope.report.figures.scaling_curves import draw_curves
+from transferscope.report.figures.scaling_landscape import draw_fit_landscapes
+from transferscope.report.figures.scaling_linear import draw_linearised
 from transferscope.report.figures.scaling_parameters import draw_parameters
 from transferscope.report.figures.scaling_surface import draw_surface
 from transferscope.report.figures.style import inline_svg
@@ -84,7 +86,7 @@ def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str,
 def scaling_sections(analysis: Analysis) -> list[Section]:
     """The parts of the report in the order of reading; parts without content are left out."""
     sections = [
-        Section("Curves", "curves", _present(_table(analysis), draw_curves(analysis))),
+        Section("Curves", "curves", _present(_table(analysis), draw_curves(analysis), draw_linearised(analysis))),
         Section("Back-test", "back-test", _present(draw_backtests(analysis))),
         Section("Rates and transfer gaps", "variants", _variants(analysis)),
         Section("Both sizes", "surface", _surfaces(analysis)),
@@ -113,8 +115,9 @@ def _variants(analysis: Analysis) -> tuple[Block, ...]:
     common = analysis.common
     if common is None:
         return _present(*gains, draw_parameters(analysis))
+    settled = "settled" if common.status == "converged" else "has not settled"
     note = (
-        f"The common-D procedure of the Syn2Real paper gives D = {common.D:.3g} ({common.status}). It depends on its "
+        f"The common-D procedure of the Syn2Real paper gives D = {common.D:.3g}, where it {settled}. It depends on its "
         "start and is no estimate; the intervals above do not use it."
     )
     return _present(draw_parameters(analysis), *gains, Text(note, tone="note"))
@@ -131,7 +134,8 @@ def _surfaces(analysis: Analysis) -> tuple[Block, ...]:
 def _identifiability(analysis: Analysis) -> tuple[Block, ...]:
     texts = [Text(f"{curve.name}: {sentence}") for curve in analysis.curves for sentence in identifiability(curve.fit)]
     texts += [Text(f"{curve.name}: {curve.message}.") for curve in analysis.curves if curve.message]
-    return tuple(texts + [Text(note, tone="note") for note in analysis.notes])
+    notes = [Text(note, tone="note") for note in analysis.notes]
+    return _present(*texts, draw_fit_landscapes(analysis), *notes)
 
 
 def _method(analysis: Analysis) -> tuple[Block, ...]:

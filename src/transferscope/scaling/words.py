@@ -4,7 +4,7 @@ import math
 
 from transferscope.records import Estimate
 from transferscope.scaling.advice import Decision, Split, VariantGain
-from transferscope.scaling.advice.words import disagreement, in_words, number, surface_run_in_words
+from transferscope.scaling.advice.words import disagreement, in_words, number, percent, surface_run_in_words
 from transferscope.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
 from transferscope.scaling.fit import LawFit
 
@@ -97,8 +97,8 @@ def _over_both(analysis: Analysis, decision: Decision | None) -> list[str]:
 def gain_in_words(gain: VariantGain) -> str:
     """One variant against the baseline, in a sentence."""
     return (
-        f"{gain.variant} against {gain.baseline}: the transfer gap differs by {in_words(gain.gap)} and the rate by "
-        f"{in_words(gain.rate)}; it is the smaller gap with probability {100 * gain.lower_gap:.0f} %."
+        f"{gain.variant} against {gain.baseline}: the transfer gap changes by {in_words(gain.gap)}, where less is "
+        f"better, and the rate by {in_words(gain.rate)}; the gap is smaller with probability {percent(gain.lower_gap)}."
     )
 
 

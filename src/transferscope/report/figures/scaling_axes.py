@@ -1,6 +1,7 @@
 """Panels with logarithmic axes, points and fitted lines: what all figures of scaling laws share."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +20,7 @@ LINE_POINTS = 120
 
 def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[Canvas, list[Axes]]:
     """A canvas with `count` panels, at most three in a row; call it within `drawing`."""
-    columns = min(count, MOST_IN_A_ROW)
+    columns = 2 if count == 4 else min(count, MOST_IN_A_ROW)
     rows = -(-count // columns)
     if count == 1:
         width, height = max(width, 5.2), max(height, 3.1)
@@ -70,14 +71,14 @@ def series_looks(names: Sequence[str]) -> dict[str, Look]:
     return looks(list(names), None)
 
 
-def dashes(look: Mapping[str, Look], name: str) -> str:
+def dashes(look: Mapping[str, Look], name: str) -> Literal["-", "--"]:
     """The line style of a series: dashed where its colour was used before."""
     before = list(look)[: list(look).index(name)]
     return "--" if any(look[other].colour == look[name].colour for other in before) else "-"
 
 
 def add_legend(
-    canvas: Canvas, look: Mapping[str, Look], *, title: str = "", lines: Mapping[str, str] | None = None
+    canvas: Canvas, look: Mapping[str, Look], *, title: str = "", lines: Mapping[str, Literal["-", "--"]] | None = None
 ) -> None:
     """One legend above all panels, where it covers no point.
 

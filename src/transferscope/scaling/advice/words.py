@@ -35,7 +35,7 @@ def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun |
     """
     pretrained = data.sizes[:, 0] > 0
     without, data = data.take(~pretrained), data.take(pretrained)
-    sentences = [_measured(data), *_without(without, data), *_rising(data), _ahead(forecast)]
+    sentences = [_measured(data), *_without(without, data), *_rising(data), _ahead(forecast), *_tested(forecast)]
     if decision is not None:
         sentences += _decided(decision, data)
     if run is not None and decision is not None and decision.scenario != "reached":
@@ -50,7 +50,7 @@ def disagreement(decision: Decision, found: SurfaceRun) -> str:
     if abs(found.reached - decision.feasible) < APART:
         return ""
     return (
-        f"The curve at that s alone says {_percent(decision.feasible)}: the two rest on different laws, so make the "
+        f"The curve at that s alone says {percent(decision.feasible)}: the two rest on different laws, so make the "
         "next run before you choose."
     )
 
@@ -59,16 +59,16 @@ def surface_run_in_words(found: SurfaceRun) -> tuple[str, ...]:
     """The decision over (n, s), and the next run to make for it, in sentences."""
     plan = f"n = {number(found.pretrain_size)} with s = {number(found.finetune_size)}"
     if found.target_error is None or found.reached is None:
-        brings = f"give the split {_percent(found.run.information)} of the gain of knowing the error surface exactly"
+        brings = f"give the split {percent(found.run.information)} of the gain of knowing the error surface exactly"
         return (_measure_both(found, brings, "the split of the budget"),)
     reached = (
         f"From all fine-tuning sizes together, over several laws: {plan} reaches the target error "
-        f"{number(found.target_error)} with probability {_percent(found.reached)}."
+        f"{number(found.target_error)} with probability {percent(found.reached)}."
     )
     about = "that decision" if found.uncertain else "the error there"
     return (
         reached,
-        _measure_both(found, f"remove {_percent(found.run.information)} of the variance of {about}", about),
+        _measure_both(found, f"remove {percent(found.run.information)} of the variance of {about}", about),
     )
 
 
@@ -155,11 +155,20 @@ def _ahead(forecast: Extrapolation) -> str:
     return f"At four times that size (n = {size}) expect {predicted} ({low} to {high}, 90 %)."
 
 
+def _tested(forecast: Extrapolation) -> list[str]:
+    """The back-test that looked furthest ahead."""
+    if not forecast.backtests:
+        return []
+    test = max(forecast.backtests, key=lambda one: (one.size / one.origin, one.size))
+    sizes = f"from the sizes up to n = {number(test.origin)} the same forecast for n = {number(test.size)}"
+    return [f"Back-test: {sizes} would have been {number(test.predicted)}; measured: {number(test.observed)}."]
+
+
 def _verdict(decision: Decision) -> str:
     target, limit = number(decision.target_error), number(decision.largest_size)
     if _nothing_falls(decision):
         return f"Nothing measured suggests that more of this data reaches the target error {target}."
-    feasible, gap_above = _percent(decision.feasible), _percent(1 - decision.reachable)
+    feasible, gap_above = percent(decision.feasible), percent(1 - decision.reachable)
     match decision.scenario:
         case "reached":
             return f"The target error {target} is reached already."
@@ -205,7 +214,7 @@ def _measure(run: NextRun) -> str:
     cost = "" if run.cost is None else f", at a cost of {number(run.cost)}"
     return (
         f"The next run to make: n = {number(run.pretrain_size)}, which is expected to remove "
-        f"{_percent(run.information)} of the variance of this decision{cost}."
+        f"{percent(run.information)} of the variance of this decision{cost}."
     )
 
 
@@ -222,7 +231,8 @@ def _likely(probability: float) -> str:
     return "" if probability >= 0.9 else "probably "
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """ "42 %", and no certainty that was not computed."""
     if share > 0.995:
         return "over 99 %"
     return "under 1 %" if share < 0.005 else f"{100 * share:.0f} %"
