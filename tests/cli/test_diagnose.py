@@ -304,3 +304,12 @@ def test_nothing_given_says_what_is_needed(files: Files) -> None:
         "--data usps`, or a finished study as in `transferscope diagnose --map usps.toml`"
     )
     assert (code, said) == (2, f"transferscope: {expected}\n")
+
+
+def test_stopping_is_exit_code_130(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DIAGNOSTICS["curvature"], "measure", interrupted)
+    code, _, said = files.call("--diagnostics", "curvature")
+    assert (code, said) == (130, "transferscope: stopped before everything was measured\n")

@@ -11,6 +11,7 @@ from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError
+from transferscope.records import Estimate, Record
 
 
 def _quadratic() -> Subject:
@@ -83,3 +84,13 @@ def test_settings_out_of_range_are_refused() -> None:
     )
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         Landscape(resolution=1)
+
+
+def test_the_sentence_says_along_what_the_weights_move() -> None:
+    records = [Record("landscape_rise", Estimate(2.0))]
+    along_filters = Landscape(radius=0.1).sentence(records)
+    along_vectors = Landscape(radius=0.1, directions="eigenvectors").sentence(records)
+    assert along_filters.startswith("Moving each filter by up to 0.1 times its norm raises the loss by 2 on average; ")
+    assert along_vectors.startswith(
+        "Moving the weights along the sharpest directions by up to 0.1 times their norm raises the loss by 2 on average; "
+    )

@@ -86,7 +86,12 @@ def diagnose(
         head=head,
         device=device,
     )
-    answer(question, Wanted(tuple(diagnostics or ()), tuple(change or ()), feature_map), out=out, quiet=quiet)
+    wanted = Wanted(tuple(diagnostics or ()), tuple(change or ()), feature_map)
+    try:
+        answer(question, wanted, out=out, quiet=quiet)
+    except KeyboardInterrupt:
+        typer.echo("transferscope: stopped before everything was measured", err=True)
+        raise typer.Exit(130) from None
 
 
 def _map(study: str, checkpoint: Path | None, data: str | None, out: Path, *, seed: int, quiet: bool) -> None:

@@ -154,7 +154,10 @@ class Landscape:
         said = f"by {rise:.3g} on average" if isfinite(rise) else "beyond all bounds"
         sharpest = f"the weights along the sharpest directions by up to {self.radius:g} times their norm"
         moved = f"each filter by up to {self.radius:g} times its norm" if self.directions == "random" else sharpest
-        return f"Moving {moved} raises the loss {said}; a smaller rise than from scratch means that transfer ended in a flatter basin, or began in a smoother region."
+        return (
+            f"Moving {moved} raises the loss {said}; a smaller rise than from scratch means that transfer ended in a "
+            "flatter basin, or began in a smoother region."
+        )
 
     def _centred(self, subject: Subject) -> Subject:
         order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))
