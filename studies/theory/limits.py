@@ -39,6 +39,7 @@ class Profile:
 PROFILES = {
     "toy": Profile(400, (5,), 1, 1, 2, 30),
     "quick": Profile(20_000, (5, 8, 16), 4, 2, 10, 6000),
+    "full": Profile(20_000, (5, 8, 16, 32), 10, 20, 10, 6000),
 }
 
 

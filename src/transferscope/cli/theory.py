@@ -47,11 +47,13 @@ def theory(
         return
     chosen = theory_figures.chosen_figure(figure, change or [], quick=quick)
     try:
-        words = theory_figures.make_figure(chosen, out, store=store, workers=workers, quiet=quiet)
+        made = theory_figures.make_figure(chosen, out, store=store, workers=workers, quiet=quiet)
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
-    typer.echo(words)
+    typer.echo(made.words)
+    if made.n_failed:
+        raise typer.Exit(1)
 
 
 def _place(study: str | None, out: Path, examples: int, directions: float | None) -> None:

@@ -1,6 +1,6 @@
 """The work behind `transferscope theory`: simulate what is missing, draw, write, and say how it agrees."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -36,7 +36,20 @@ def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure
     return configure(FIGURES[name], quick=quick, changes=_changes(changes))
 
 
-def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | None, quiet: bool) -> str:
+@dataclass(frozen=True)
+class FigureMade:
+    """What came of a figure.
+
+    Attributes:
+        words: What to tell the reader.
+        n_failed: Points that could not be simulated; they are tried again the next time.
+    """
+
+    words: str
+    n_failed: int
+
+
+def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | None, quiet: bool) -> FigureMade:
     """Simulate, draw and write a figure.
 
     Args:
@@ -47,13 +60,18 @@ def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | N
         quiet: Show failures only.
 
     Returns:
-        What to tell the reader.
+        What came of it.
     """
     out.mkdir(parents=True, exist_ok=True)
     simulated = _simulated(figure, store or str(out / "theory.sqlite"), workers, quiet)
-    conclusion = conclude(figure, simulated) if simulated else Conclusion("theory only: there is no simulation")
+    conclusion = conclude(figure, simulated) if simulated else Conclusion("theory only: nothing is simulated")
     files = _write(figure, simulated, conclusion, out)
-    return f"{figure.title}\n{conclusion.sentence}\n{files}"
+    n_points = len(figure.points())
+    n_failed = n_points - len(simulated)
+    lines = [figure.title, conclusion.sentence, files]
+    if n_failed:
+        lines.insert(2, f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time")
+    return FigureMade("\n".join(lines), n_failed)
 
 
 def _changes(items: list[str]) -> dict[str, str]:
@@ -71,7 +89,7 @@ def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: b
     if not plan.cells:
         return ()
     with Store.open(address) as store, study_view(plan.study.name, quiet=quiet) as view:
-        run_plan(plan, store, engine=EngineSettings(workers, 1, "cpu"), work=WORK, on_event=view)
+        run_plan(plan, store, engine=EngineSettings(workers, 1, "cpu"), work=WORK, retry_failed=True, on_event=view)
         return simulated_points(figure, store)
 
 

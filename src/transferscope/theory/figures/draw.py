@@ -1,7 +1,7 @@
 """Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,10 +10,12 @@ from matplotlib.image import AxesImage
 
 from transferscope.theory.figures.figure import Curve, Diagram, Panel, Simulated, Theory
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#999933")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 _MAP = "RdBu"
 _TITLE_LETTERS = 38
 _NAMES_INSIDE = 5
+_FEW_POWERS = 100
 
 
 def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
@@ -65,9 +67,11 @@ def _label(axes: Axes, panel: Panel) -> None:
     if panel.x_log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(_plain)
+        axes.xaxis.set_minor_formatter(_between_powers(axes.get_xlim))
     if panel.y_log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(_plain)
+        axes.yaxis.set_minor_formatter(_between_powers(axes.get_ylim))
     if panel.y_limits is not None:
         axes.set_ylim(*panel.y_limits)
 
@@ -75,6 +79,16 @@ def _label(axes: Axes, panel: Panel) -> None:
 def _plain(value: float, position: float) -> str:
     """Tick labels without mathematical markup: a style may switch that off."""
     return f"{value:g}"
+
+
+def _between_powers(limits: Callable[[], tuple[float, float]]) -> Callable[[float, float], str]:
+    """Labels between the powers of ten: at 2 and 5, where the axis spans less than two of them."""
+
+    def label(value: float, position: float) -> str:
+        low, high = limits()
+        return _plain(value, position) if f"{value:.0e}"[0] in "25" and high < _FEW_POWERS * low else ""
+
+    return label
 
 
 def _draw_map(axes: Axes, diagram: Diagram) -> AxesImage:
@@ -101,6 +115,7 @@ def _has_label(axes: Axes, series: str) -> bool:
 
 def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, str]) -> None:
     in_maps = [(item.point.x, item.point.y, item.estimate.value) for item in simulated if item.point.y is not None]
+    markers = {series: _MARKERS[i % len(_MARKERS)] for i, series in enumerate(colours)}
     for item in simulated:
         if item.point.y is None and np.isfinite(item.estimate.value):
             filled = colours[item.point.series] if item.estimate.usable else "none"
@@ -109,7 +124,7 @@ def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, 
                 item.point.x,
                 item.estimate.value,
                 yerr=item.estimate.stderr,
-                fmt="o",
+                fmt=markers[item.point.series],
                 markersize=4,
                 capsize=2,
                 color=colours[item.point.series],
@@ -119,4 +134,4 @@ def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, 
     if in_maps:
         axes.grid(visible=False)
         x, y, values = zip(*in_maps, strict=True)
-        axes.scatter(x, y, c=values, cmap=_MAP, vmin=-1, vmax=1, marker="s", s=60)
+        axes.scatter(x, y, c=values, cmap=_MAP, vmin=-1, vmax=1, marker="s", s=60, edgecolors="#8a9099", linewidths=0.5)

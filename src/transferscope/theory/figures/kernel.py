@@ -1,6 +1,6 @@
 """Theorems 1 and 2 of 000 on wide networks: gradients and distances against the width."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float64
 
 from transferscope.records import Estimate
-from transferscope.theory.figures.figure import Curve, Panel, Point, Theory
+from transferscope.theory.figures.figure import Conclusion, Curve, Panel, Point, Simulated, Theory
 from transferscope.theory.ntk import KernelTransfer, kernel_examples, kernel_transfer
 from transferscope.theory.simulate.outcomes import mean_estimate
 from transferscope.theory.simulate.wide_relu import Labelled, wide_transfer
@@ -49,7 +49,7 @@ class KernelFigure:
             curves.append(Curve("distance", f"{task}, transfer", ends, np.full(2, terms.deviation_transfer.value)))
             curves.append(Curve("distance", f"{task}, scratch", ends, np.full(2, terms.deviation_scratch.value)))
         panels = (
-            Panel("gradient", "Theorem 1", "width", "squared gradient norm after pre-training", x_log=True),
+            Panel("gradient", "Theorem 1: after pre-training", "width", "squared gradient norm", x_log=True),
             Panel("distance", "Theorem 2", "width", "distance that weights travel", x_log=True),
         )
         return Theory(panels, tuple(curves))
@@ -71,6 +71,17 @@ class KernelFigure:
         if point.panel == "gradient":
             return mean_estimate(run.activation_gradient, run.status)
         return mean_estimate(run.scratch_travel if point.series.endswith("scratch") else run.travel, run.status)
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """How far the widest networks are from the limit; `known_error` hides most of that from the scores."""
+        scored = [item for item in simulated if not np.isnan(item.point.expected)]
+        if not scored:
+            return Conclusion("nothing is simulated at the largest width yet")
+        gaps = [abs(item.estimate.value / item.point.expected - 1) for item in scored]
+        return Conclusion(
+            f"networks of width {self.width} lie within {100 * max(gaps):.2g} % of the leading terms, "
+            f"{100 * np.mean(gaps):.2g} % on average; scores are beyond a known error of {self.known_error:g}"
+        )
 
     def _expected(self, curve: Curve, width: int) -> float:
         return float(curve.y[0]) if width == self.width else float("nan")

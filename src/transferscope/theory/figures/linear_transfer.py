@@ -118,7 +118,7 @@ class SimulatedDiagram:
 
     d: int = 500
     grid: int = 12
-    seeds: int = 5
+    seeds: int = 20
 
     name: ClassVar[str] = "001-figure-7"
     title: ClassVar[str] = "The noiseless diagram, computed and simulated (001 Figure 7)"
@@ -244,7 +244,7 @@ class DistanceFigure:
         kl, w1 = kl_divergence(theta, sigma=self.sigma), wasserstein_1(theta, sigma=self.sigma).upper
         curves = []
         for n in self._sizes():
-            values = linear_transferability(theta, n / self.d, sigma=self.sigma)
+            values = linear_transferability_finite(theta, n, self.d, sigma=self.sigma)
             curves += [Curve("kl", _size(n), kl, values), Curve("w1", _size(n), w1, values)]
         panels = (
             Panel("kl", "Kullback-Leibler divergence", "KL(source, target) in nats", "transferability"),

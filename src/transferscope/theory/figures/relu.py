@@ -100,7 +100,8 @@ class ReluFigure:
             Curve("scratch", "fit", n, law.amplitude * n**-law.exponent, dashed=True),
             Curve("boundary", "predicted", outside.x[1:], edge),
         )
-        return Conclusion(f"risk from scratch falls as n^-{law.exponent:.2f} (001 finds 1.18 at d = 100)", curves)
+        sentence = f"risk from scratch falls as n^-{law.exponent:.2f} (001 finds 1.18 at d = 100)"
+        return Conclusion(f"{sentence}{_cut_off(simulated)}", curves)
 
     def _pair(self, mu: float, seed: int) -> AblatedTeachers:
         numbers = generator(seed, _TEACHER)
@@ -110,3 +111,14 @@ class ReluFigure:
         pair = self._pair(mu, seed)
         split = feature_split(pair.source.neurons, pair.target)
         return split.outside.value / split.total.value
+
+
+def _cut_off(simulated: Sequence[Simulated]) -> str:
+    """How many points rest on students that were still learning, and what that does."""
+    moving = sum(item.estimate.status == "max_steps" for item in simulated)
+    if not moving:
+        return ""
+    return (
+        f"; {moving} of {len(simulated)} points (hollow) rest on students that the budget of steps cut off: their "
+        "features still span more than the source's neurons, which lets linear transfer undercut the closed form"
+    )

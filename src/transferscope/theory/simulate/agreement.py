@@ -19,7 +19,9 @@ class Agreement:
         n_unusable: Points left out because their status is neither "ok" nor "converged", or nothing is to compare.
         largest: max |z|; NaN without points.
         beyond_two: Share of points with |z| > 2; 0.046 is expected.
-        p_value: Kolmogorov-Smirnov test against the standard normal; NaN without points.
+        p_value: Kolmogorov-Smirnov test against the standard normal, of the points that are not within the known error;
+            NaN without any.
+        n_within: Points that are within the known error, so that their score is 0 whatever their standard error.
     """
 
     z: Float[np.ndarray, "K"]
@@ -27,14 +29,18 @@ class Agreement:
     largest: float
     beyond_two: float
     p_value: float
+    n_within: int = 0
 
     @property
     def sentence(self) -> str:
         """The agreement in words."""
         left_out = f"; {self.n_unusable} points left out" if self.n_unusable else ""
+        if self.n_within and self.n_within == len(self.z):
+            return f"{len(self.z)} points: all within the known error{left_out}"
+        within = f"; {self.n_within} within the known error" if self.n_within else ""
         return (
             f"{len(self.z)} points: largest |z| {self.largest:.2f}, {100 * self.beyond_two:.1f} % beyond 2 "
-            f"(4.6 % expected), KS p = {self.p_value:.3f}{left_out}"
+            f"(4.6 % expected), KS p = {self.p_value:.3f}{within}{left_out}"
         )
 
 
@@ -79,10 +85,12 @@ def agreement(estimates: Iterable[Estimate], expected: Iterable[float], *, known
     z = scores[~np.isnan(scores)]
     if len(z) == 0:
         return Agreement(z, len(scores), float("nan"), float("nan"), float("nan"))
+    tested = z[z != 0] if known_error > 0 else z
     return Agreement(
         z=z,
         n_unusable=len(scores) - len(z),
         largest=float(np.abs(z).max()),
         beyond_two=float((np.abs(z) > 2).mean()),
-        p_value=float(stats.kstest(z, "norm").pvalue),
+        p_value=float(stats.kstest(tested, "norm").pvalue) if len(tested) else float("nan"),
+        n_within=len(z) - len(tested),
     )
