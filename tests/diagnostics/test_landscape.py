@@ -92,5 +92,5 @@ def test_the_sentence_says_along_what_the_weights_move() -> None:
     along_vectors = Landscape(radius=0.1, directions="eigenvectors").sentence(records)
     assert along_filters.startswith("Moving each filter by up to 0.1 times its norm raises the loss by 2 on average; ")
     assert along_vectors.startswith(
-        "Moving the weights along the sharpest directions by up to 0.1 times their norm raises the loss by 2 on average;"
+        "Moving the weights along the sharpest directions by up to 0.1 times their norm raises the loss by 2 on average"
     )
