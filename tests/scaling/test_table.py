@@ -86,3 +86,8 @@ def test_two_sizes_become_one_curve_for_each_s() -> None:
     found = by_finetune_size(curves(frame, Columns(finetune_size="s")))
     assert list(found) == ["s = 10", "s = 20"]
     assert found["s = 20"].errors.tolist() == [0.3, 0.2]
+
+
+def test_groups_that_are_numbers_name_their_column() -> None:
+    frame = pd.concat([pd.DataFrame({"depth": depth, "n": SIZES, "error": OBJDET}) for depth in (18, 34)])
+    assert list(curves(frame, Columns(by=("depth",)))) == ["depth = 18", "depth = 34"]

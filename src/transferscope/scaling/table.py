@@ -142,13 +142,22 @@ def _numeric(column: pd.Series) -> pd.Series:
 def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     if not columns.by:
         return {EVERYTHING: frame}
-    parts = {", ".join(map(str, key)): rows for key, rows in frame.groupby(list(columns.by), sort=False, dropna=False)}
+    grouped = frame.groupby(list(columns.by), sort=False, dropna=False)
+    numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in columns.by]
+    parts = {
+        ", ".join(_named(*part) for part in zip(columns.by, key, numeric, strict=True)): rows for key, rows in grouped
+    }
     if len(parts) > MOST_GROUPS:
         raise DataError(
             f"the columns {', '.join(columns.by)} divide the table into {len(parts)} curves, more than {MOST_GROUPS}; "
             "choose fewer columns"
         )
     return parts
+
+
+def _named(column: str, value: object, numeric: bool) -> str:
+    """ "resnet", or "depth = 18": a number alone says little."""
+    return f"{column} = {value}" if numeric else str(value)
 
 
 def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
