@@ -1,6 +1,5 @@
 """A small study with diagnostics and checkpoints, from its file to the page; numbers counted again from the store."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

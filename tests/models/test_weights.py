@@ -7,6 +7,7 @@ from safetensors.torch import load_file, save_file
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.models import LoadReport, Network, NetworkSettings, build_network, load_weights, save_weights
+from transferscope.models.weights import load_trained
 
 
 def network(seed: int, *, n_outputs: int = 3, width: int = 5) -> Network:
@@ -28,6 +29,35 @@ def test_weights_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
         torch.save(saved.state_dict() if kind == "torch" else {"state_dict": saved.state_dict()}, path)
     assert load_weights(loaded, path) == LoadReport(missing=(), unexpected=())
     assert agree(saved, loaded)
+
+
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+def test_what_wrappers_put_before_every_name_is_left_out(prefix: str, tmp_path: Path) -> None:
+    saved, loaded = network(0), network(1)
+    torch.save({f"{prefix}{name}": tensor for name, tensor in saved.state_dict().items()}, tmp_path / "w.pt")
+    assert load_weights(loaded, tmp_path / "w.pt") == LoadReport(missing=(), unexpected=())
+    assert agree(saved, loaded)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_trained_network_comes_with_its_own_head(bias: bool, tmp_path: Path) -> None:
+    saved = network(0).with_head(torch.nn.Linear(5, 7, bias=bias))
+    save_weights(saved, tmp_path / "w.safetensors")
+    frame = network(1)
+    before = {name: tensor.clone() for name, tensor in frame.state_dict().items()}
+    loaded = load_trained(frame, tmp_path / "w.safetensors")
+    assert agree(saved, loaded)
+    assert loaded.state_dict().keys() == saved.state_dict().keys()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in frame.state_dict().items())
+
+
+def test_a_trained_network_of_another_architecture_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    save_file({"head.weight": torch.zeros(3, 5), "head.bias": torch.zeros(3)}, path)
+    with pytest.raises(NetworkError) as refused:
+        load_trained(network(0), path)
+    missing = "features.hidden1.0.weight, features.hidden1.0.bias"
+    assert str(refused.value) == f"{path} is not of this architecture: only one of the two has {missing}"
 
 
 def test_buffers_are_saved_too(tmp_path: Path) -> None:

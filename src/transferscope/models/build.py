@@ -50,7 +50,8 @@ class NetworkSettings:
     Attributes:
         name: One of `BACKBONES`.
         widths: Units or channels of its layers from the input up, each at least 1; None for the usual ones: () for
-            linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, 32) for conv4 and (16, 32, 64) for the residual networks.
+            linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, 32) for conv4 and (16, 32, 64) for the
+            residual networks.
 
     Raises:
         UnknownNameError: There is no such backbone.

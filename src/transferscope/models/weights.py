@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.models.network import Network
 
+_WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
 _LISTED = 5  # names in a message; the rest is counted
 
 
@@ -51,7 +52,8 @@ def load_weights(network: Network, path: Path, *, heads: Literal["load", "ignore
     Args:
         network: What to load into; it stays on its device.
         path: A safetensors file (".safetensors"), or a state dict written by `torch.save`, alone or under the key
-            "state_dict"; it is read without running any code in it.
+            "state_dict"; it is read without running any code in it. Names may begin with what DataParallel or
+            `torch.compile` put before them.
         heads: "ignore" leaves the network's head as it is, for a file from a task with other labels.
 
     Returns:
@@ -121,7 +123,15 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
         stored = stored["state_dict"]
     if not isinstance(stored, Mapping) or not all(isinstance(value, Tensor) for value in stored.values()):
         raise CorruptDataError(f"{path} holds something else than tensors by name; save network.state_dict() alone")
-    return dict(stored)
+    return _unwrapped(stored)
+
+
+def _unwrapped(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights under the names of the network itself, where a wrapper put its own before every one."""
+    for prefix in _WRAPPERS:
+        if weights and all(name.startswith(prefix) for name in weights):
+            return _unwrapped({name.removeprefix(prefix): tensor for name, tensor in weights.items()})
+    return dict(weights)
 
 
 def _without_head(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -40,8 +40,9 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
 
     One pretraining cell for each source, source size and seed, if any method starts from a pretrained network; one
     method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
-    diagnostic of each method cell, if it can be measured there. A method that depends on no source has one cell for all of them. Cells are in order
-    of seeds, so that whole seeds are complete first, and a method comes before what looks at it.
+    diagnostic of each method cell, if it can be measured there. A method that depends on no source has one cell for
+    all of them. Cells are in order of seeds, so that whole seeds are complete first, and a method comes before what
+    looks at it.
 
     Args:
         spec: The study.

@@ -12,9 +12,9 @@ SMALLEST = 16  # pixels: the side that leaves one pixel after four poolings
 def conv4(input_shape: tuple[int, ...], widths: tuple[int, int, int, int]) -> Backbone:
     """Four blocks of a 3 x 3 convolution, batch normalisation, ReLU and 2 x 2 max pooling.
 
-    Conv-4 of "Matching Networks for One Shot Learning" (Vinyals et al. 2016, section 4.1.1; there with 64 channels), with
-    the 32 channels of "Model-Agnostic Meta-Learning" (Finn et al. 2017, section 5.2) by default: on 32 x 32 images as
-    many multiplications as LeNet and a fifteenth of its weights.
+    Conv-4 of "Matching Networks for One Shot Learning" (Vinyals et al. 2016, section 4.1.1; there with 64 channels),
+    with the 32 channels of "Model-Agnostic Meta-Learning" (Finn et al. 2017, section 5.2) by default: on 32 x 32 images
+    as many multiplications as LeNet with a twentieth of its weights.
 
     Args:
         input_shape: Shape of one image (C, H, W), at least 16 x 16 pixels.
