@@ -8,7 +8,8 @@ import pytest
 
 from scaling.examples import OBJDET, SIZES
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, UnknownNameError
-from transferscope.scaling.analysis import Question, analyse
+from transferscope.scaling.analysis import analyse
+from transferscope.scaling.question import Question
 from transferscope.scaling.table import Columns, by_finetune_size, curves, read_table
 from transferscope.scaling.words import curve_row, verdict
 

@@ -38,7 +38,7 @@ def scaling(
         return
     from transferscope.cli.scaling_answer import answer
     from transferscope.scaling.advice import Costs
-    from transferscope.scaling.analysis import Question
+    from transferscope.scaling.question import Question
     from transferscope.scaling.table import Columns
 
     costs = Costs(cost_pretrain, cost_label, cost_run) if cost_pretrain or cost_label or cost_run else None

@@ -8,7 +8,8 @@ import typer
 
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import DataError, StoreError, unknown_name
-from transferscope.scaling.analysis import Analysis, Question, analyse
+from transferscope.scaling.analysis import Analysis, analyse
+from transferscope.scaling.question import Question
 from transferscope.scaling.table import Columns, curves, read_table
 from transferscope.scaling.words import (
     CURVE_HEADINGS,

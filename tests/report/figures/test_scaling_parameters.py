@@ -4,7 +4,8 @@ import pytest
 
 from transferscope.report.figures.scaling_linear import draw_linearised
 from transferscope.report.figures.scaling_parameters import draw_parameters
-from transferscope.scaling.analysis import Analysis, Question, analyse
+from transferscope.scaling.analysis import Analysis, analyse
+from transferscope.scaling.question import Question
 from transferscope.scaling.table import Columns, curves
 
 SIZES = 1000.0 * 2.0 ** np.arange(6)
