@@ -8,7 +8,10 @@ import typer
 from typer.testing import CliRunner
 
 from transferscope.cli.theory import theory
-from transferscope.errors import SettingsError, UnknownNameError
+from transferscope.errors import DataError, SettingsError, UnknownNameError
+from transferscope.records import Estimate
+from transferscope.theory.figures.figure import Point
+from transferscope.theory.figures.linear_transfer import RidgeFigure
 
 app = typer.Typer()
 app.command()(theory)
@@ -35,6 +38,25 @@ def test_a_figure_is_written_with_its_numbers_and_a_sentence(tmp_path: Path) -> 
         rows = list(csv.DictReader(file))
     assert sum(row["kind"] == "simulation" for row in rows) == 14
     assert {row["status"] for row in rows} == {"ok", "converged"}
+
+
+def test_points_that_cannot_be_simulated_are_counted_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(figure: RidgeFigure, point: Point) -> Estimate:
+        raise DataError("no digits here")
+
+    arguments = ["001-figure-2", "--set", "d=10", "--set", "n=8", "--set", "seeds=5", "--out", str(tmp_path)]
+    arguments += ["--workers", "0", "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.setattr(RidgeFigure, "simulate", refuse)
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 1
+    words = (
+        "theory only: nothing is simulated\n14 of 14 points could not be simulated; they are tried again the next time"
+    )
+    assert words in result.stdout
+    assert "14 points: largest |z| " in run(*arguments)
 
 
 def test_mistakes_are_answered_in_a_sentence(tmp_path: Path) -> None:
