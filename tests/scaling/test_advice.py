@@ -102,7 +102,7 @@ def test_pretraining_that_does_not_help_is_the_first_thing_to_say() -> None:
 
 
 def test_few_sizes_are_warned_about() -> None:
-    warning = "With 3 sizes these numbers are rough and their intervals too narrow: measure at least 5 sizes"
+    warning = "With 3 sizes these numbers are rough: measure at least 5 sizes before you decide."
     assert warning in advise(SIZES[:3], STEEP[:3], target_error=0.1).text
     assert "these numbers are rough" not in advise(SIZES[:5], STEEP[:5], target_error=0.1).text
 

@@ -35,3 +35,25 @@ def test_a_rising_curve_has_a_flat_posterior() -> None:
     posterior = power_posterior(observe(SIZES, np.linspace(0.2, 0.9, 7)))
     assert np.isfinite(posterior.predict(SIZES)).all()
     assert np.isfinite(posterior.weights).all()
+
+
+def test_the_early_half_of_a_long_curve_is_not_read() -> None:
+    sizes = 1000 * 2.0 ** np.arange(20)
+    errors = 3.0 * sizes**-0.4 + 0.05
+    bent = np.where(np.arange(20) < 10, 1.5 * errors, errors)
+    np.testing.assert_array_equal(
+        power_posterior(observe(sizes, bent)).theta, power_posterior(observe(sizes, errors)).theta
+    )
+
+
+def test_forecasts_from_three_sizes_are_not_sure_of_themselves() -> None:
+    """Nominal 90 % at four times the largest size, with three times the noise that the prior is centred on."""
+    covered = []
+    for seed in range(60):
+        noise = np.exp(0.01 * np.random.default_rng(seed).standard_normal(3))
+        posterior = power_posterior(observe(SIZES[:3], (3.0 * SIZES[:3] ** -0.4 + 0.05) * noise))
+        ahead = posterior.predict(np.array([4 * SIZES[2]]))[:, 0]
+        covered.append(
+            posterior.quantile(ahead, 0.05) <= 3.0 * (4 * SIZES[2]) ** -0.4 + 0.05 <= posterior.quantile(ahead, 0.95)
+        )
+    assert np.mean(covered) > 0.75

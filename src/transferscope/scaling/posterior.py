@@ -17,8 +17,30 @@ DRAWS_PER_RATE = 64
 PRIOR_RATE_MEDIAN, PRIOR_RATE_LOG_SD = 0.4, 1.0
 """Prior of a rate: log-normal. One unit of log sd lets 95 % of rates lie between 0.06 and 2.8."""
 
-PRIOR_NOISE, PRIOR_NOISE_DEGREES = 0.003, 2.0
-"""Prior of the relative noise: a scaled inverse chi-squared with this scale and these degrees of freedom."""
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What is assumed about the noise around the law.
+
+    Attributes:
+        scale: Prior scale of the relative noise; with standard errors it is 1 in their unit.
+        degrees: Degrees of freedom of its scaled inverse chi-squared prior, above 0; 1 is known to little more than an
+            order of magnitude, which keeps three points from looking exact.
+        effective_points: The sizes count as at most this many independent points: neighbours share what the law misses,
+            so that more points do not tell as much more as independent noise would let them.
+    """
+
+    scale: float = 0.003
+    degrees: float = 1.0
+    effective_points: float = 5.0
+
+
+CAUTIOUS = Noise()
+"""For probabilities and intervals. Chosen on development curves (docs/scaling.md)."""
+
+RECENT_SHARE, RECENT_LEAST = 0.5, 7
+"""Share of the sizes, counted from the largest, that is used, and the fewest: the law holds for large sizes, and points
+far before them pull its floor and rate away from what comes next."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +105,7 @@ class PowerPosterior:
         return replace(self, weights=weights / weights.sum())
 
 
-def power_posterior(data: Observations) -> PowerPosterior:
+def power_posterior(data: Observations, *, noise: Noise = CAUTIOUS) -> PowerPosterior:
     r"""Posterior of D x^{-\alpha} + C by quadrature over alpha and draws of (D, C) given alpha.
 
     Model: y_i = D x_i^{-\alpha} + C + \sigma y_i e_i, e_i normal: relative errors, the log error to first order. Prior:
@@ -92,25 +114,35 @@ def power_posterior(data: Observations) -> PowerPosterior:
 
     Args:
         data: Positive errors in one size x > 0, at least 2 different sizes (`usable` with the power+floor law).
+        noise: What is assumed about the noise.
 
     Returns:
-        Weighted draws. With few points they are wide, never degenerate.
+        Weighted draws. With few points they are wide, never degenerate. Of a long curve the last half is used.
     """
+    data = _recent(data)
     coarse = np.geomspace(0.02, 4.0, RATES // 2)
-    posterior = _draws(data, coarse)
+    posterior = _draws(data, coarse, noise)
     low, high = posterior.quantile(posterior.alpha, 1e-3), posterior.quantile(posterior.alpha, 1 - 1e-3)
     fine = np.geomspace(max(low * 0.9, 0.02), min(high * 1.1, 4.0), RATES // 2)
-    return _draws(data, np.unique(np.concatenate([coarse, fine])))
+    return _draws(data, np.unique(np.concatenate([coarse, fine])), noise)
 
 
-def _draws(data: Observations, rates: Float[np.ndarray, " A"]) -> PowerPosterior:
+def _recent(data: Observations) -> Observations:
+    sizes = np.unique(data.sizes[:, 0])
+    used = max(RECENT_LEAST, int(np.ceil(RECENT_SHARE * len(sizes))))
+    return data.take(data.sizes[:, 0] >= sizes[-min(used, len(sizes))])
+
+
+def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -> PowerPosterior:
     x, y = data.sizes[:, 0], data.errors
     unit = np.exp(np.log(x).mean())
     precision = 1 / (y if data.stderr is None else data.stderr) ** 2
     basis = POWER_FLOOR.basis(x[:, None] / unit, rates[:, None])  # (A, m, 2)
-    mean, root, squares, log_volume = _conditional(basis, y, precision)
-    degrees = len(y) - 2 + PRIOR_NOISE_DEGREES
-    variance = (squares + PRIOR_NOISE_DEGREES * _prior_variance(data)) / degrees  # (A,)
+    share = min(1.0, assumed.effective_points / data.n_distinct)
+    mean, root, squares, log_volume = _conditional(basis, y, share * precision)
+    degrees = share * len(y) - 2 + assumed.degrees
+    prior_variance = assumed.scale**2 if data.stderr is None else 1.0
+    variance = (squares + assumed.degrees * prior_variance) / degrees  # (A,)
     steps = _t_points(degrees)  # (R, 2)
     drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("aij,rj->ari", root, steps)
     amplitude, C = drawn[..., 0], drawn[..., 1]
@@ -139,10 +171,6 @@ def _conditional(
     inverse = np.linalg.inv(gram)
     root = np.linalg.cholesky((inverse + np.swapaxes(inverse, 1, 2)) / 2)
     return mean, root, (precision * residual**2).sum(axis=1), -0.5 * np.linalg.slogdet(gram).logabsdet
-
-
-def _prior_variance(data: Observations) -> float:
-    return PRIOR_NOISE**2 if data.stderr is None else 1.0
 
 
 def _log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:

@@ -9,7 +9,7 @@ from transferscope.scaling.extrapolation import Extrapolation
 from transferscope.scaling.observations import Observations
 
 ENOUGH = 5
-"""With fewer sizes a paragraph warns: the posterior was measured to be too narrow there (docs/scaling.md)."""
+"""With fewer sizes a paragraph warns: the posterior is then mostly prior."""
 
 RISE = 1.1
 """The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one."""
@@ -90,8 +90,7 @@ def _decided(decision: Decision, data: Observations) -> list[str]:
     sentences.append(f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}.")
     if data.n_distinct < ENOUGH:
         sentences.append(
-            f"With {data.n_distinct} sizes these numbers are rough and their intervals too narrow: measure at least "
-            f"{ENOUGH} sizes before you decide."
+            f"With {data.n_distinct} sizes these numbers are rough: measure at least {ENOUGH} sizes before you decide."
         )
     return sentences
 

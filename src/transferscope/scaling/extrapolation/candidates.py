@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from transferscope.scaling.extrapolation.curve import Curve
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.posterior import power_posterior
+from transferscope.scaling.posterior import Noise, power_posterior
 from transferscope.scaling.solve import QUICK, Problem, solve
 
 LOWEST, HIGHEST = 0.02, 1.35
@@ -45,6 +45,9 @@ class Candidate:
 THIRD = 1 / 3
 LONG = 8
 """A curve of this many points can do without priors, and with laws of more parameters."""
+
+NOISE = Noise(degrees=2.0, effective_points=float("inf"))
+"""Of the posterior means, of which only the mean is read: all points as they are."""
 
 CANDIDATES = (
     Candidate("last-value", 1.0, 1),
@@ -123,6 +126,7 @@ def _best_fit(
 def _posterior_mean(
     law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
 ) -> Float[np.ndarray, "B T"]:
-    posteriors = [power_posterior(Observations(curve.x[mask, None], np.exp(curve.log_y[mask]))) for mask in masks]
+    windows = [Observations(curve.x[mask, None], np.exp(curve.log_y[mask])) for mask in masks]
+    posteriors = [power_posterior(window, noise=NOISE) for window in windows]
     result: Float[np.ndarray, "B T"] = np.log(np.array([one.weights @ one.predict(targets) for one in posteriors]))
     return result
