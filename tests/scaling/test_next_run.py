@@ -8,10 +8,10 @@ from scipy import stats
 
 from scaling.examples import GRID
 from transferscope.scaling import Costs, Surface, fit_surface, next_surface_run
-from transferscope.scaling.advice import next_run
+from transferscope.scaling.advice import Decision, Interval, NextRun, SurfaceRun, next_run
 from transferscope.scaling.advice.preposterior import information, share_of_value
 from transferscope.scaling.advice.surface_run import candidate_runs
-from transferscope.scaling.advice.words import surface_run_in_words
+from transferscope.scaling.advice.words import disagreement, surface_run_in_words
 from transferscope.scaling.laws import law_named
 
 N = 4000
@@ -132,6 +132,30 @@ def test_a_budget_is_not_spent_on_a_dearer_run(surface: Surface) -> None:
     (sentence,) = surface_run_in_words(found)
     assert "of the gain of knowing the error surface exactly, at a cost of " in sentence
     assert found.target_error is None
+
+
+@pytest.mark.parametrize(
+    ("plan", "reached", "feasible", "said"),
+    [
+        ((100.0, 10.0), 0.9, 0.1, True),  # the same plan
+        ((100.0, 10.0), 0.1, 0.9, True),
+        ((50.0, 5.0), 0.9, 0.1, True),  # less of both and yet likelier
+        ((50.0, 5.0), 0.1, 0.9, False),  # less of both and less likely
+        ((50.0, 20.0), 0.9, 0.1, False),  # more labels
+        ((100.0, 10.0), 0.5, 0.3, False),
+    ],
+)
+def test_contradictions_are_pointed_out(plan: tuple[float, float], reached: float, feasible: float, said: bool) -> None:
+    some = Interval(1.0, 1.0, 1.0)
+    decision = Decision(0.1, 100.0, "a", 1.0, feasible, some, some, some)
+    found = SurfaceRun(NextRun(1.0, 1.0, 0.5, None), *plan, target_error=0.1, reached=reached)
+    sentence = disagreement(decision, found, largest_s=10.0)
+    assert bool(sentence) is said
+    if said:
+        assert sentence == (
+            f"The curve at s = 10 alone gives {100 * feasible:.0f} % up to n = 100: the two rest on different laws, so "
+            "make the next run before you choose."
+        )
 
 
 def test_the_sentences(surface: Surface) -> None:

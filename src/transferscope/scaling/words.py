@@ -90,7 +90,8 @@ def _over_both(analysis: Analysis, decision: Decision | None) -> list[str]:
     if found is None:
         return []
     *reached, run = surface_run_in_words(found)
-    apart = disagreement(decision, found) if decision is not None else ""
+    largest_s = analysis.surfaces[0].surface.largest[1]
+    apart = disagreement(decision, found, largest_s=largest_s) if decision is not None else ""
     return [*reached, apart, run] if apart else [*reached, run]
 
 

@@ -11,12 +11,14 @@ def test_sizes_are_short(size: float, text: str) -> None:
     assert short_size(size) == text
 
 
-@pytest.mark.parametrize(("low", "high"), [(11.0, 60.0), (1000.0, 64_000.0), (1000.0, 1_280_000.0), (0.002, 0.03)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(11.0, 60.0), (1000.0, 64_000.0), (1000.0, 1_280_000.0), (0.002, 0.03), (0.09, 0.11)]
+)
 def test_every_axis_has_a_few_labels(low: float, high: float) -> None:
     with drawing():
         canvas, (axes,) = new_panels(1)
         axes.plot([low, high], [low, high], "o")
-        log_axes(axes, x_title="x", y_title="y")
+        log_axes(axes, x_title="x", y_title="y", strictly=True)
         canvas.draw_without_rendering()
         for axis, (start, end) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
             shown = [tick for tick in axis.get_majorticklocs() if start <= tick <= end]

@@ -9,13 +9,15 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from transferscope.report.figures.palette import Look, looks
 from transferscope.report.figures.style import QUIET, new_figure
 
 MOST_IN_A_ROW = 3
 LINE_POINTS = 120
+NARROW = 1.6
+"""Below this factor a logarithmic axis looks about the same as a linear one, and has too few round numbers."""
 
 
 def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[Canvas, list[Axes]]:
@@ -31,12 +33,12 @@ def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[
     return canvas, list(grid.flat[:count])
 
 
-def log_axes(axes: Axes, *, x_title: str, y_title: str) -> None:
-    """Both axes logarithmic; an error axis that spans less than a factor of 1.3 is linear, which looks the same."""
+def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False) -> None:
+    """Both axes logarithmic; an error axis that spans less than NARROW is linear, unless `strictly` logarithmic."""
     axes.set(xscale="log", xlabel=x_title, ylabel=y_title)
     _log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(short_size))
     low, high = axes.get_ylim()
-    if low > 0 and high < 1.3 * low:
+    if not strictly and low > 0 and high < NARROW * low:
         return
     axes.set_yscale("log")
     _log_ticks(axes.yaxis, axes.get_ylim(), FuncFormatter(lambda value, _: f"{value:g}"))
@@ -45,7 +47,12 @@ def log_axes(axes: Axes, *, x_title: str, y_title: str) -> None:
 def _log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
     """Labels that are enough on a short axis and not too many on a long one."""
     span = ends[1] / ends[0]
-    if span < 8:
+    if span < NARROW:
+        axis.set_major_locator(MaxNLocator(4))
+        axis.set_minor_locator(NullLocator())
+    elif span < 3:
+        axis.set_major_locator(LogLocator(subs=(1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)))
+    elif span < 8:
         axis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)))
     elif span < 150:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

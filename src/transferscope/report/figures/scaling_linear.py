@@ -50,5 +50,5 @@ def _draw(axes: Axes, curve: CurveAnalysis) -> pd.DataFrame:
     axes.plot(n, left, "o", color=COLOUR, markersize=4)
     axes.plot(line, fit.predict(line) - gap, color=COLOUR, linewidth=1.2)
     axes.set_title(curve.name)
-    log_axes(axes, x_title="Pre-training size n", y_title=f"Target error - {gap:.3g}")
+    log_axes(axes, x_title="Pre-training size n", y_title=f"Target error - C  (C = {gap:.3g})", strictly=True)
     return pd.DataFrame({"curve": curve.name, "n": n, "error_above_C": left, "C": gap})

@@ -47,7 +47,7 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised
                 points = {"panel": panel.title, "series": curve, "n": data.sizes[:, 0], "error": data.errors}
                 rows.append(pd.DataFrame({**points, "fitted": fit.predict(data.sizes)}))
             drawn.set_title(panel.title if " to " in panel.title else f"fine-tuned on {panel.title}")
-            log_axes(drawn, x_title=X_TITLE, y_title="Target error - C" if linearised else Y_TITLE)
+            log_axes(drawn, x_title=X_TITLE, y_title="Target error - C" if linearised else Y_TITLE, strictly=linearised)
         add_legend(canvas, look, title=series)
     what = "Error above the fitted transfer gap" if linearised else "Target error"
     caption = f"{what} over pre-training images. Dots: published rows. Lines: D n^-alpha + C with D = {PUBLISHED_D}."

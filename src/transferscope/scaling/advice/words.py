@@ -43,15 +43,17 @@ def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun |
     return " ".join(sentences)
 
 
-def disagreement(decision: Decision, found: SurfaceRun) -> str:
-    """A sentence where one curve and the surface answer the same question differently; empty otherwise."""
-    if found.reached is None or found.pretrain_size != decision.largest_size:
+def disagreement(decision: Decision, found: SurfaceRun, *, largest_s: float) -> str:
+    """A sentence where the curve at the largest s and the surface contradict each other; empty otherwise."""
+    if found.reached is None or found.pretrain_size > decision.largest_size or found.finetune_size > largest_s:
         return ""
-    if abs(found.reached - decision.feasible) < APART:
+    same = found.pretrain_size == decision.largest_size and found.finetune_size == largest_s
+    apart = found.reached - decision.feasible  # the plan is no larger, so that more is a contradiction
+    if apart < APART and not (same and -apart >= APART):
         return ""
     return (
-        f"The curve at that s alone says {percent(decision.feasible)}: the two rest on different laws, so make the "
-        "next run before you choose."
+        f"The curve at s = {number(largest_s)} alone gives {percent(decision.feasible)} up to "
+        f"n = {number(decision.largest_size)}: the two rest on different laws, so make the next run before you choose."
     )
 
 
