@@ -122,7 +122,8 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")
+    words = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return words.replace("-", "−")
 
 
 def _meaning(diagnosis: Diagnosis) -> Folded:
