@@ -1,6 +1,6 @@
 """A finished study on the linear-transfer diagram: what the model expects of its pairs, and what was measured."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from transferscope.models import build_network, load_weights
 from transferscope.records import Estimate
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
-from transferscope.study.context import WorkContext
+from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.measured_transfer import Measured, measured_transfer
 from transferscope.study.pair_estimates import (
     PairEstimate,
@@ -47,7 +47,12 @@ class PlacedSource:
 
 
 def place_study(
-    store: Store, study: str, *, examples: int = 2000, input_dimension: float | None = None
+    store: Store,
+    study: str,
+    *,
+    examples: int = 2000,
+    input_dimension: float | None = None,
+    on_progress: Callable[[int, int], None] = no_progress,
 ) -> tuple[PlacedSource, ...]:
     """Put every source of a finished study on the linear-transfer diagram.
 
@@ -60,6 +65,7 @@ def place_study(
         study: Name of the study.
         examples: Target examples to estimate from, at least `LEAST_EXAMPLES`; all if there are fewer.
         input_dimension: d, at least 1; None to estimate it from the inputs.
+        on_progress: Called with (parts done, parts in all): the noise, then each pretrained network.
 
     Returns:
         One for each source and number of source examples, in the order of the study.
@@ -76,14 +82,18 @@ def place_study(
         raise SettingsError(f"examples = {examples}; expected at least {LEAST_EXAMPLES} to estimate from")
     cells = _finished_cells(store, study)
     starts = _starts(store, study, cells)
+    n_parts = 1 + len(starts)
+    on_progress(0, n_parts)
     target = _target(cells)
     looked_at = look_at(target, at_most=examples)
     errors = squared_errors(store, study)
     noise = _least(unexplainable(looked_at.flat_inputs, looked_at.codes), best_trained(cells, errors))
     directions = _directions(looked_at, input_dimension)
+    on_progress(done := 1, n_parts)
     placed = []
     for group in _groups(starts):
         pair = _estimate(group, looked_at, noise, directions)
+        on_progress(done := done + len(group), n_parts)
         measured = measured_transfer(cells, errors, source=group[0].source, n_source=group[0].n_source)
         points = tuple(_place(group[0], pair, one, target.train.kind) for one in measured)
         placed.append(PlacedSource(_group_name(group[0], starts), pair, points))
