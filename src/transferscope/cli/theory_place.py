@@ -1,9 +1,13 @@
 """The work behind `transferscope theory place STUDY`: a study's pairs on the linear-transfer diagram."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
+from rich.console import Console
+from rich.progress import Progress
 
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
@@ -32,11 +36,28 @@ def place(address: str, out: Path, *, examples: int, directions: float | None) -
         names = studies_in(store, address)
         if len(names) != 1:
             raise StoreError(f"{address} holds {len(names)} studies; give the study file of the one to place")
-        placed = place_study(store, names[0], examples=examples, input_dimension=directions)
+        with _shown() as on_progress:
+            placed = place_study(
+                store, names[0], examples=examples, input_dimension=directions, on_progress=on_progress
+            )
     out.mkdir(parents=True, exist_ok=True)
     sentences = [in_words(placement) for source in placed for placement in source.placements]
     kinds = {placement.kind for source in placed for placement in source.placements}
     return "\n\n".join([*sentences, limits(kinds), _write(placed, out, f"{names[0]}-placement")])
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on a terminal, and the number of parts in a log; on the standard error stream."""
+    with Progress(*Progress.get_default_columns(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Looking at pretrained features")
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+            if not bar.console.is_terminal:
+                bar.console.print(f"looking at pretrained features: {done} of {total} parts done")
+
+        yield show
 
 
 def _write(placed: tuple[PlacedSource, ...], out: Path, name: str) -> str:
