@@ -27,6 +27,23 @@ def test_five_lines_are_enough(tmp_path: Path) -> None:
     assert "fine-tune" in written.html.read_text().lower() or "Fine-tuning" in written.html.read_text()
 
 
+def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    result = compare(
+        task.source,
+        task.target,
+        labels=[12],
+        methods=["fine-tune"],
+        diagnostics=["weights"],
+        seeds=2,
+        budget=QUICK,
+        folder=tmp_path,
+    )
+    page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
+    assert "<h2>Why</h2>" in page
+
+
 def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
@@ -94,10 +111,18 @@ def test_images_are_brought_to_one_shape(shapes: list[tuple[int, ...]], transfor
 def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     sources = ["glyphs?n_train=50&n_test=10", "glyphs?n_train=60&n_test=10"]
     tables = study_tables(
-        sources, "digits", labels=[600, 100], methods=["fine-tune"], seeds=2, budget=Budget(), folder=tmp_path
+        sources,
+        "digits",
+        labels=[600, 100],
+        methods=["fine-tune"],
+        diagnostics=["weights"],
+        seeds=2,
+        budget=Budget(),
+        folder=tmp_path,
     )
     spec = parse_spec(tables)
     assert spec.name == "glyphs-glyphs-2-to-digits"
     assert list(spec.sources) == ["glyphs", "glyphs-2"]
     assert spec.target.sizes == (100, 600)
     assert list(spec.methods) == ["scratch", "fine-tune"]
+    assert list(spec.diagnostics) == ["weights"]

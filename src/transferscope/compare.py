@@ -80,6 +80,7 @@ def compare(
     *,
     labels: Sequence[int] = (),
     methods: Sequence[str] = tuple(METHODS),
+    diagnostics: Sequence[str] = (),
     seeds: int = 5,
     budget: Budget | None = None,
     folder: str | Path = "runs",
@@ -96,6 +97,8 @@ def compare(
         target: The target, likewise. Its test part is what methods are compared on.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
         methods: Names of methods; "scratch" is always added, as the baseline.
+        diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
+            default settings, for the report's section "Why".
         seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.
         budget: Length of training and network.
         folder: Where the study file, the store and data given in memory are kept.
@@ -114,7 +117,14 @@ def compare(
     """
     sources = [source] if isinstance(source, str | Dataset) else list(source)
     tables = study_tables(
-        sources, target, labels=labels, methods=methods, seeds=seeds, budget=budget or Budget(), folder=Path(folder)
+        sources,
+        target,
+        labels=labels,
+        methods=methods,
+        diagnostics=diagnostics,
+        seeds=seeds,
+        budget=budget or Budget(),
+        folder=Path(folder),
     )
     path = write_study(tables, Path(folder))
     spec = parse_spec(tables, place=str(path))
@@ -129,6 +139,7 @@ def study_tables(
     *,
     labels: Sequence[int],
     methods: Sequence[str],
+    diagnostics: Sequence[str],
     seeds: int,
     budget: Budget,
     folder: Path,
@@ -143,6 +154,7 @@ def study_tables(
         target: As in `compare`.
         labels: As in `compare`.
         methods: As in `compare`.
+        diagnostics: As in `compare`.
         seeds: As in `compare`.
         budget: As in `compare`.
         folder: Data given in memory are written here.
@@ -174,6 +186,7 @@ def study_tables(
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
         "training": {"steps": budget.steps, "lr": budget.lr},
         "methods": {name: {} for name in chosen},
+        "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {} if budget.workers is None else {"workers": budget.workers},
     }
 

@@ -13,6 +13,9 @@ def compare(
     target: Annotated[str, typer.Argument(help="The data set of interest, by name.")],
     labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in --labels 100 600.")] = None,
     methods: Annotated[list[str] | None, typer.Option(help="Methods, as in --methods fine-tune merlin. [all]")] = None,
+    diagnostics: Annotated[
+        list[str] | None, typer.Option(help="Look into the networks, as in --diagnostics weights class-separation.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 5,
     steps: Annotated[int, typer.Option(min=1, help="Training steps of every method.")] = 1500,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
@@ -30,7 +33,14 @@ def compare(
 
     budget = Budget(steps, pretraining_steps, network, workers=workers)
     tables = study_tables(
-        [source], target, labels=labels or [], methods=methods or list(METHODS), seeds=seeds, budget=budget, folder=out
+        [source],
+        target,
+        labels=labels or [],
+        methods=methods or list(METHODS),
+        diagnostics=diagnostics or [],
+        seeds=seeds,
+        budget=budget,
+        folder=out,
     )
     study = write_study(tables, out)
     typer.echo(f"study:   {study}")
