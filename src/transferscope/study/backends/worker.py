@@ -10,6 +10,7 @@ from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 from pickle import PicklingError
 
+from transferscope.study.backends.allocator import keep_freed_memory
 from transferscope.study.backends.attempt import attempt, failure_of, find_work
 from transferscope.study.backends.backend import Advanced, Failed
 from transferscope.study.context import WorkContext
@@ -27,6 +28,7 @@ def serve(pipe: Connection, work: str, context: WorkContext) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    keep_freed_memory()
     function = find_work(work)
     _limit_threads(context.threads)
     while True:
