@@ -312,4 +312,5 @@ def test_stopping_is_exit_code_130(files: Files, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(DIAGNOSTICS["curvature"], "measure", interrupted)
     code, _, said = files.call("--diagnostics", "curvature")
-    assert (code, said) == (130, "transferscope: stopped before everything was measured\n")
+    assert code == 130
+    assert said.splitlines()[-1] == "transferscope: stopped before everything was measured"  # after progress, if slow

@@ -87,6 +87,7 @@ def test_a_diagnostic_says_what_it_saw(done: Done) -> None:
     assert notes["headline"] == "variance_ratio"
     assert notes["sentence"].startswith("Examples scatter within their class")
     assert notes["limits"]
+    assert notes["last_step"] == 10
 
 
 def test_what_compares_two_tasks_is_not_asked_of_training_from_scratch(done: Done) -> None:

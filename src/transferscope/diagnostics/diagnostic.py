@@ -79,7 +79,7 @@ class Diagnostic(Protocol):
 
 
 def explain(diagnostic: Diagnostic, records: Sequence[Record]) -> str:
-    """The sentence of a diagnostic, or one that says that there is nothing to conclude from.
+    """The sentence of a diagnostic, with a warning where its number is not settled, or that there is none.
 
     Args:
         diagnostic: With the settings that it measured with.
@@ -91,4 +91,7 @@ def explain(diagnostic: Diagnostic, records: Sequence[Record]) -> str:
     headline = next(record.estimate for record in records if record.name == diagnostic.headline)
     if isnan(headline.value):
         return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this transfer."
-    return diagnostic.sentence(records)
+    sentence = diagnostic.sentence(records)
+    if headline.usable:
+        return sentence
+    return f"{sentence.removesuffix('.')}; but this number is not settled ({headline.status}), so read it with care."

@@ -96,12 +96,15 @@ def headlines(frames: StudyFrames) -> pd.DataFrame:
     """Headline values of every diagnostic of the networks at the end of pre-training, along training and at its end.
 
     Returns:
-        Columns diagnostic, headline, part, source, method, n_target, seed, step (NaN at the end), value (finite).
+        Columns diagnostic, headline, part, source, method, n_target, seed, step (NaN at the end), last_step (the step
+        of the end), value (finite).
     """
-    cells = frames.cells.loc[frames.cells["role"] == "diagnose", ["key", "headline"]]
+    cells = frames.cells.loc[frames.cells["role"] == "diagnose", ["key", "headline", "last_step"]]
     rows = frames.records.merge(cells, on="key")
     rows = rows[(rows["name"] == rows["headline"]) & rows["pretrain_step"].isna() & rows["value"].notna()]
-    return rows[["diagnostic", "headline", "part", "source", "method", "n_target", "seed", "step", "value"]]
+    return rows[
+        ["diagnostic", "headline", "part", "source", "method", "n_target", "seed", "step", "last_step", "value"]
+    ]
 
 
 def final_headlines(frames: StudyFrames) -> pd.DataFrame:

@@ -22,9 +22,9 @@ class StudyFrames:
         cells: One row per cell: key, role ("checkpoint" for a method that starts from an earlier step of pre-training),
             state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
             pre-training), diagnostic (its table in the study file, "" for none), headline, sentence and limits (of a
-            finished diagnostic, else ""), pretrained (key of the pre-training it starts from, "" for none), seconds,
-            peak_memory, trained_parameters, examples_seen, failure_kind, failure_message, failure_details ("" unless
-            failed).
+            finished diagnostic, else ""), last_step (the training step of its end; NaN for none), pretrained (key of
+            the pre-training it starts from, "" for none), seconds, peak_memory, trained_parameters, examples_seen,
+            failure_kind, failure_message, failure_details ("" unless failed).
         records: One row per record: RECORD_COLUMNS (step is NaN for final values) and the columns role and LABELS of
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
@@ -149,6 +149,7 @@ _CELL_COLUMNS = (
     "headline",
     "sentence",
     "limits",
+    "last_step",
     "pretrained",
     "seconds",
     "peak_memory",
@@ -175,6 +176,7 @@ def _cell_row(stored: StoredCell, roles: Mapping[str, str], several: frozenset[s
         "pretrain_step": float(cell.labels.get("pretrain_step") or np.nan),
         "diagnostic": str(cell.labels.get("diagnostic") or ""),
         **{name: str(stored.notes.get(name) or "") for name in ("headline", "sentence", "limits")},
+        "last_step": float(stored.notes.get("last_step") or np.nan),
         "pretrained": pretrained[0] if pretrained else "",
         "seconds": cost.seconds if cost else np.nan,
         "peak_memory": cost.peak_memory if cost else np.nan,

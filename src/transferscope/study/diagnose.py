@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from transferscope.data.task import Dataset, LabelledSet
@@ -31,7 +32,8 @@ def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
     for step in scene.steps:
         findings[step] = recipe.diagnostic.diagnostic.measure(scene.subject(step))
         context.progress(len(findings), len(scene.steps))
-    return _outcome(recipe.diagnostic.diagnostic, findings, time.perf_counter() - started)
+    outcome = _outcome(recipe.diagnostic.diagnostic, findings, time.perf_counter() - started)
+    return replace(outcome, notes={**outcome.notes, "last_step": scene.last_step})
 
 
 def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], seconds: float) -> Outcome:
@@ -68,6 +70,11 @@ class _Scene:
     def steps(self) -> list[int | None]:
         """The steps to look at, the end last."""
         return [step for step in self.files if self.look.wants(step)]
+
+    @property
+    def last_step(self) -> int:
+        """The training step that the end belongs to."""
+        return self.recipe.training.n_steps(len(self.task.target.train))
 
     def subject(self, step: int | None) -> Subject:
         """The network of a step, beside where it started."""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
@@ -132,18 +131,11 @@ def _steps(rows: pd.DataFrame, diagnosis: Diagnosis) -> int:
 
 
 def _over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and range over seeds; the end, which has no step of its own, goes where the next one would be."""
-    placed = rows.copy()
-    for name, own in rows.groupby("diagnostic"):
-        steps = np.sort(own["step"].dropna().unique())
-        placed.loc[(placed["diagnostic"] == name) & placed["step"].isna(), "step"] = _end(steps)
+    """Mean and range over seeds; the end is at its own step."""
+    placed = rows.assign(step=rows["step"].fillna(rows["last_step"]))
     grouped = placed.groupby(["diagnostic", "headline", "source", "method", "n_target", "step"], sort=False)["value"]
     table = grouped.agg(["mean", "min", "max", "count"]).reset_index()
     return table.sort_values("step", kind="stable")
-
-
-def _end(steps: np.ndarray) -> float:
-    return float(steps[-1] + (steps[-1] - steps[-2] if len(steps) > 1 else 1)) if len(steps) else 0.0
 
 
 def _two_lines(title: str, *, width: int = _TITLE_WIDTH) -> str:

@@ -1,0 +1,27 @@
+"""What a diagnostic says of its numbers."""
+
+import pytest
+
+from transferscope.diagnostics import ClassSeparation, explain
+from transferscope.records import Estimate, Record, Status
+
+
+def said(status: Status, value: float = 0.5) -> str:
+    return explain(ClassSeparation(), [Record("variance_ratio", Estimate(value, None, 9, status), "target_test")])
+
+
+@pytest.mark.parametrize("status", ["ok", "converged"])
+def test_a_settled_number_is_explained(status: Status) -> None:
+    assert said(status).startswith("Examples scatter within their class 0.5 times as much")
+    assert "care" not in said(status)
+
+
+def test_a_number_that_is_not_settled_comes_with_a_warning() -> None:
+    warning = "; but this number is not settled (max_steps), so read it with care."
+    assert said("max_steps") == said("ok").removesuffix(".") + warning
+
+
+def test_no_number_is_no_conclusion() -> None:
+    assert said("undefined", float("nan")) == (
+        "variance_ratio does not exist here (undefined), so it says nothing about this transfer."
+    )
