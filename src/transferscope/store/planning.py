@@ -10,10 +10,12 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from transferscope.errors import StoreError
 from transferscope.store import schema
 from transferscope.store.database import insert_many
-from transferscope.store.encoding import to_json
+from transferscope.store.encoding import labels_to_json, to_json
+from transferscope.store.garbage import without_collecting
 from transferscope.store.rows import PlannedCell, StudyRow
 
 
+@without_collecting()
 def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedCell]) -> None:
     """Make the cells of `study` exactly `cells`, in this order.
 
@@ -30,7 +32,7 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
     """
     _check_keys(cells)
     payloads = _encode_payloads(cells)
-    labels = [to_json(cell.labels) for cell in cells]
+    labels = [labels_to_json(cell.labels) for cell in cells]
     digest = _digest(cells, payloads, labels)
     study_id = _write_study(connection, study)
     if connection.scalar(select(schema.studies.c.plan).where(schema.studies.c.id == study_id)) == digest:

@@ -8,6 +8,7 @@ from typing import Any
 from transferscope.errors import SettingsError
 from transferscope.methods import PRETRAINING_VERSION
 from transferscope.store import PlannedCell, StudyRow
+from transferscope.store.garbage import without_collecting
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_as_json
 from transferscope.study.diagnostic_settings import DiagnosticSettings
 from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
@@ -58,16 +59,20 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     stems = list(_stems(spec, data))
     _check_distinct(stems)
     sizes = spec.target.sizes or (data.n_target,)
-    cells: list[PlannedCell] = []
-    for seed in spec.seeds:
-        pretrained = {(stage.source, stage.n_source): _pretrain_cell(stage, seed) for stage in stages}
-        cells += pretrained.values()
-        for stem in stems:
-            needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
-            fits = [_method_cell(stem, n_target, seed, needs) for n_target in sizes]
-            cells += fits
-            cells += (_diagnose_cell(look, fit) for fit in fits for look in stem.looks)
-    return cells
+    with without_collecting():
+        return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, stages, stems, sizes)]
+
+
+def _cells_of_seed(
+    seed: int, stages: Sequence["_Stem"], stems: Sequence["_Stem"], sizes: Sequence[int]
+) -> Iterator[PlannedCell]:
+    pretrained = {(stage.source, stage.n_source): _pretrain_cell(stage, seed) for stage in stages}
+    yield from pretrained.values()
+    for stem in stems:
+        needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
+        fits = [_method_cell(stem, n_target, seed, needs) for n_target in sizes]
+        yield from fits
+        yield from (_diagnose_cell(look, fit) for fit in fits for look in stem.looks)
 
 
 @dataclass(frozen=True, slots=True)
