@@ -15,7 +15,7 @@ from transferscope.report.results import Summary
 LEAST_NETWORKS = 4
 """Networks of one seed below which a rank correlation says nothing."""
 
-_TITLES = {
+TITLES = {
     "weight_deviation": "weight deviation from the start",
     "hessian_eigenvalue/1": "largest Hessian eigenvalue",
     "hessian_trace": "Hessian trace",
@@ -33,6 +33,7 @@ _TITLES = {
     "kernel_task_distance": "kernel distance of the tasks",
     "ntk_label_alignment": "alignment of the tangent kernel with the labels",
 }
+"""The headline of every diagnostic in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Diagnosis:
     @property
     def title(self) -> str:
         """The headline in words, with the data where these are not the training examples."""
-        words = _TITLES.get(self.headline, self.headline.replace("_", " "))
+        words = TITLES.get(self.headline, self.headline.replace("_", " "))
         return f"{words}, test examples" if self.part == "target_test" else words
 
 
