@@ -52,7 +52,8 @@ def numbers(store: Store, role: str, name: str, part: str) -> pd.DataFrame:
     own = records[records["key"].isin(list(cells)) & (records["name"] == name) & (records["part"] == part)]
     own = own[own["step"].isna()]
     labels = pd.DataFrame([dict(cells[key].labels) for key in own["key"]])
-    return labels.assign(value=own["value"].to_numpy())
+    assert role == "method" or "pretrain_step" not in labels  # diagnostics look into the last networks alone
+    return labels.reindex(columns=["method", "seed", "pretrain_step"]).assign(value=own["value"].to_numpy())
 
 
 def test_ratios_to_scratch_are_those_of_the_same_seeds(store: Store, summary: Summary) -> None:

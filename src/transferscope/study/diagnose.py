@@ -63,6 +63,7 @@ class _Scene:
         self.files = _networks(cell, recipe, context)
         self.task = task_of(cell, recipe.fit)
         self.frame = fresh_network(recipe.fit, self.task.target, number(cell, "seed")).to(self.device)
+        self.start = self._network(0)
         self.examples = self._examples(self.task.target)
         self.source = None if self.task.source is None else self._source(self.task.source)
 
@@ -81,7 +82,7 @@ class _Scene:
         return Subject(
             self._network(step),
             self.examples,
-            start=self._network(0),
+            start=self.start,
             source=self.source,
             n_train=len(self.task.target.train),
             part=self.look.part,
@@ -105,7 +106,8 @@ class _Scene:
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:
     """Files of the method cell's networks by step, in order; the end is None."""
     key, every = cell.needs[-1], recipe.diagnostic.look.every
-    needed = {0} if every is None else {0, every}
+    n_steps = recipe.fit.training.n_steps(number(cell, "n_target"))
+    needed = {0} if every is None or every >= n_steps else {0, every}
     if not context.network(key).exists() or not needed <= context.snapshots(key).keys():
         fit_method(cell, recipe.fit, context, key=key)
     files: dict[int | None, Path] = {step: path for step, path in context.snapshots(key).items()}  # noqa: C416

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from itertools import product
 from typing import Any
 
 from transferscope.errors import SettingsError
@@ -41,9 +42,9 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
 
     One pretraining cell for each source, source size and seed, if any method starts from a pretrained network; one
     method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
-    diagnostic of each method cell, if it can be measured there. A method that depends on no source has one cell for
-    all of them. Cells are in order of seeds, so that whole seeds are complete first, and a method comes before what
-    looks at it.
+    diagnostic of each method cell that starts from the last step, if it can be measured there. A method that depends
+    on no source has one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first, and
+    a method comes before what looks at it.
 
     Args:
         spec: The study.
@@ -158,7 +159,9 @@ def _stems(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
                 stem = replace(_stem(spec, data, name, source), pretrained=method.start == "pretrained")
                 steps = (None, *spec.checkpoints) if stem.pretrained else (None,)
                 sizes = _source_sizes(spec, data, source)
-                yield from (replace(stem, n_source=n, pretrain_step=step) for n in sizes for step in steps)
+                for n, step in product(sizes, steps):
+                    looks = stem.looks if step is None else ()  # the report looks into the last networks alone
+                    yield replace(stem, n_source=n, pretrain_step=step, looks=looks)
             elif not method.uses_source:
                 yield _stem(spec, data, name, source)
 

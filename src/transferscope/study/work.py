@@ -1,4 +1,4 @@
-"""Doing a cell: the one place where data, networks, methods and measures meet."""
+"""Doing a cell: pre-training and methods, measured on target and source (diagnostics are in `diagnose.py`)."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace

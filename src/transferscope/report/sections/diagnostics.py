@@ -71,7 +71,7 @@ def _ratio_words(reading: Reading) -> str:
     ratio = reading.against_scratch
     assert ratio is not None
     c = reading.comparison
-    return f"{candidate_words(c.method, c.source)} (×{math.exp(ratio.mean):.2g})"
+    return f"{candidate_words(c.method, c.source)} (×{number(math.exp(ratio.mean))})"
 
 
 def _goes_with_risk(correlation: MeanSummary | None) -> str:
@@ -90,9 +90,9 @@ def _range(readings: Sequence[Reading]) -> str:
     ordered = sorted(readings, key=lambda reading: reading.over_seeds.mean)
     low, high = ordered[0], ordered[-1]
     if low.over_seeds.mean == high.over_seeds.mean:
-        return f"{_number(low.over_seeds.mean)} throughout"
+        return f"{number(low.over_seeds.mean)} throughout"
     named = [
-        f"{_number(r.over_seeds.mean)} for {candidate_words(r.comparison.method, r.comparison.source)}"
+        f"{number(r.over_seeds.mean)} for {candidate_words(r.comparison.method, r.comparison.source)}"
         for r in (low, high)
     ]
     return f"from {named[0]} to {named[1]}"
@@ -116,12 +116,13 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
     for reading in diagnosis.readings:
         if (reading.comparison.method, reading.comparison.source) == (method, source):
             interval = reading.over_seeds.interval
-            detail = "" if interval is None else f"{_number(interval.low)} to {_number(interval.high)}"
-            return Cell(_number(reading.over_seeds.mean), detail)
+            detail = "" if interval is None else f"{number(interval.low)} to {number(interval.high)}"
+            return Cell(number(reading.over_seeds.mean), detail)
     return Cell("–")
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"."""
     words = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
     return words.replace("-", "−")
 
