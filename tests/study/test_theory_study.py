@@ -44,8 +44,7 @@ def test_panels_that_look_at_the_same_networks_simulate_them_once(tmp_path: Path
         run_plan(plan, store, engine=HERE, work=WORK)
         simulated = simulated_points(figure, store)
     assert repr([item.point for item in simulated]) == repr(list(figure.points()))  # NaN is not itself
-    first = figure.points()[0]
-    both = figure.simulate_panels(first)
-    assert both["target"] != both["objective"]
-    same = [item for item in simulated if (item.point.series, item.point.x) == (first.series, first.x)]
-    assert {item.point.panel: item.estimate for item in same} == both
+    group = [point for point in figure.points() if point.group == figure.points()[0].group]
+    both = figure.simulate_group(group)
+    assert both[0] != both[1]
+    assert tuple(item.estimate for item in simulated if item.point.group == group[0].group) == both

@@ -7,7 +7,13 @@ import pytest
 
 from transferscope.data.problems import ReluNetwork, ablate, relu_teacher
 from transferscope.errors import SettingsError
-from transferscope.theory.relu import PowerLaw, feature_split, fit_power_law, negative_transfer_size
+from transferscope.theory.relu import (
+    PowerLaw,
+    feature_split,
+    fit_power_law,
+    kernel_alignment,
+    negative_transfer_size,
+)
 
 FEATURES = np.array([[1.0, 0, 0], [0, 1, 0]])
 TARGET = ReluNetwork(np.array([[0.0, 0, 1], [0.6, 0.8, 0]]), np.array([1.0, -2.0]))
@@ -52,6 +58,31 @@ def test_near_duplicates_are_reported() -> None:
     assert split.outside.status == "not_identified"
     assert split.effective_rank == 12
     assert split.outside.value == pytest.approx(feature_split(student.neurons, target).outside.value, rel=1e-2)
+
+
+def test_the_alignment_of_kernels_is_the_cosine_of_sampled_gram_matrices() -> None:
+    generator = np.random.default_rng(4)
+    one, other = relu_teacher(3, 4, generator), relu_teacher(3, 6, generator)
+    cosines = np.empty(20)
+    for i in range(20):
+        x, y = generator.standard_normal((2, 2000, 3))
+        grams = [net.features(x) @ net.features(y).T for net in (one, other)]
+        cosines[i] = (grams[0] * grams[1]).sum() / np.sqrt((grams[0] ** 2).sum() * (grams[1] ** 2).sum())
+    truth = kernel_alignment(one.neurons, other.neurons)
+    assert abs(cosines.mean() - truth) < 4 * cosines.std(ddof=1) / math.sqrt(20)
+    assert kernel_alignment(one.neurons, 2 * np.repeat(one.neurons, 3, axis=0)) == pytest.approx(1)
+
+
+def test_the_published_shares_outside_come_out_with_heads_of_one() -> None:
+    """001 Figure 4d: from near 0 to 0.04 over shares up to 0.7, of teachers with 100 neurons in 100 dimensions."""
+    outside = {}
+    for head_mean, head_std in ((1.0, 0.0), (0.0, 1.0)):
+        generator = np.random.default_rng(5)
+        target = relu_teacher(100, 100, generator, head_mean=head_mean, head_std=head_std)
+        split = feature_split(ablate(target, 0.7, generator).source.neurons, target)
+        outside[head_mean] = split.outside.value / split.total.value
+    assert 0.03 < outside[1.0] < 0.05
+    assert outside[0.0] > 0.3
 
 
 def test_an_unablated_source_knows_all_and_ablation_loses_steadily() -> None:

@@ -95,7 +95,11 @@ def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: b
 
 def _write(figure: TheoryFigure, simulated: tuple[Simulated, ...], conclusion: Conclusion, out: Path) -> str:
     before = figure.theory()
-    shown = replace(before, curves=(*before.curves, *conclusion.curves))
+    shown = replace(
+        before,
+        curves=(*before.curves, *conclusion.curves),
+        diagrams=(*before.diagrams, *conclusion.diagrams),
+    )
     width, height = _PANEL_INCHES
     with drawing():
         canvas = new_figure(width * len(shown.panels), height)

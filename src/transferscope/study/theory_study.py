@@ -37,27 +37,24 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
         facts=surroundings(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    cells = {cell.key: cell for cell in (_planned(figure, lead, settings) for _, lead in _with_leads(figure))}
-    return StudyPlan(study, tuple(cells.values()), {})
+    return StudyPlan(study, tuple(_planned(figure, points, settings) for points in _groups(figure)), {})
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
-    """Simulate the point of a cell; see `study.context.Work`.
+    """Simulate the points of a cell; see `study.context.Work`.
 
-    The outcome holds the records "simulated" (for a figure that shares simulations, "simulated/PANEL" for each panel)
-    and "expected" (what theory says of the point; undefined where it says nothing).
+    The outcome holds the records "simulated" and "expected" (what theory says of the point; undefined where it says
+    nothing) of each point; part is its number within the cell.
     """
     torch.set_num_threads(context.threads)
     payload = cell.payload
     figure = replace(FIGURES[payload["figure"]], **payload["settings"])  # type: ignore[type-var]
-    point = Point(**payload["point"])
+    points = [Point(**point) for point in payload["points"]]
     started = time.perf_counter()
-    if isinstance(figure, SharingFigure):
-        found = figure.simulate_panels(point)
-        records = [Record(_name(figure, panel), estimate, part="") for panel, estimate in found.items()]
-    else:
-        records = [Record(_name(figure, point.panel), figure.simulate(point), part="")]
-    records.append(Record("expected", _exact(point.expected), part=""))
+    shared = isinstance(figure, SharingFigure) and points[0].group is not None
+    found = figure.simulate_group(points) if shared else [figure.simulate(points[0])]  # type: ignore[attr-defined]
+    records = [Record("simulated", estimate, part=str(i)) for i, estimate in enumerate(found)]
+    records += [Record("expected", _exact(point.expected), part=str(i)) for i, point in enumerate(points)]
     return Outcome(tuple(records), Cost(seconds=time.perf_counter() - started))
 
 
@@ -72,38 +69,39 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
         Points with their estimates, in the order of the figure's points.
     """
     columns = store.records(f"theory-{figure.name}")
-    found = {(columns.key[i], columns.name[i]): _estimate(columns, i) for i in range(len(columns))}
+    rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
+    found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}
     settings = settings_of(figure)
-    pairs = _with_leads(figure)
-    placed = ((point, (_key(figure, lead, settings), _name(figure, point.panel))) for point, lead in pairs)
-    return tuple(Simulated(point, found[place]) for point, place in placed if place in found)
+    done: dict[str, Simulated] = {}
+    for points in _groups(figure):
+        key = _key(figure, points, settings)
+        for i, point in enumerate(points):
+            if (key, str(i)) in found:
+                done[repr(point)] = Simulated(point, found[key, str(i)])
+    return tuple(done[repr(point)] for point in figure.points() if repr(point) in done)
 
 
-def _with_leads(figure: TheoryFigure) -> list[tuple[Point, Point]]:
-    """Each point with the one whose simulation gives it: itself, or the first that shares it."""
-    points = figure.points()
-    if not isinstance(figure, SharingFigure):
-        return [(point, point) for point in points]
-    first: dict[tuple[str, float, float | None], Point] = {}
-    return [(point, first.setdefault((point.series, point.x, point.y), point)) for point in points]
+def _groups(figure: TheoryFigure) -> list[list[Point]]:
+    """The points that come out of one simulation, in the order of the first of each."""
+    groups: dict[str, list[Point]] = {}
+    for i, point in enumerate(figure.points()):
+        groups.setdefault(point.group or f"alone {i}", []).append(point)
+    return list(groups.values())
 
 
-def _name(figure: TheoryFigure, panel: str) -> str:
-    """Name of the record that holds the estimate of a point."""
-    return f"simulated/{panel}" if isinstance(figure, SharingFigure) else "simulated"
-
-
-def _planned(figure: TheoryFigure, point: Point, settings: dict[str, float]) -> PlannedCell:
+def _planned(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> PlannedCell:
+    first = points[0]
     return PlannedCell(
-        key=_key(figure, point, settings),
+        key=_key(figure, points, settings),
         role="theory",
-        labels={"source": None, "method": point.series, "panel": point.panel, "x": point.x, "seed": point.seed},
-        payload={"figure": figure.name, "settings": settings, "point": _as_json(point)},
+        labels={"source": None, "method": first.series, "panel": first.panel, "x": first.x, "seed": first.seed},
+        payload={"figure": figure.name, "settings": settings, "points": [_as_json(point) for point in points]},
     )
 
 
-def _key(figure: TheoryFigure, point: Point, settings: dict[str, float]) -> str:
-    parts = {"figure": figure.name, "version": figure.version, "settings": settings, "point": _as_json(point)}
+def _key(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> str:
+    shown = [_as_json(point) for point in points]
+    parts = {"figure": figure.name, "version": figure.version, "settings": settings, "points": shown}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -79,6 +79,26 @@ def feature_split(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork, *, r
     )
 
 
+def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.ndarray, "k d"]) -> float:
+    """Cosine between the kernels of two sets of ReLU features, in L2 over pairs of inputs (what 001 Figure 4a-b shows).
+
+    For k(x, x') = (1/m) sum_i relu(w_i'x) relu(w_i'x') and x, x' ~ N(0, I), the mean product of the kernels of w and v
+    is the mean over i and j of <w_i, v_j>^2, with the overlap <w, v> = E relu(w'x) relu(v'x).
+
+    Args:
+        neurons: Weights of one set, shape (m, d), m >= 1 and not all 0.
+        others: Weights of the other, shape (k, d).
+
+    Returns:
+        Between 0 and 1; 1 only if the kernels are the same up to a factor.
+    """
+    cross, own, other = (
+        np.square(relu_overlap(left, right)).mean()
+        for left, right in ((neurons, others), (neurons, neurons), (others, others))
+    )
+    return float(cross / np.sqrt(own * other))
+
+
 @dataclass(frozen=True)
 class PowerLaw:
     """risk = amplitude * n^-exponent.

@@ -21,6 +21,7 @@ from transferscope.theory.figures import (
     settings_of,
 )
 from transferscope.theory.figures.fine_tuning import DecidingFigure
+from transferscope.theory.figures.relu import ReluFigure
 from transferscope.theory.figures.table import rows_of
 from transferscope.theory.fine_tuning import printed_transferability
 
@@ -118,6 +119,37 @@ def test_gradient_descent_decides_between_the_printed_and_the_corrected_sign() -
     printed = float(printed_transferability(math.radians(54), 0.5))
     assert printed > 0
     assert estimate.value + 2 * estimate.stderr < 0
+
+
+def test_relu_students_converge_and_heads_on_the_source_reach_the_closed_form() -> None:
+    figure = configure(FIGURES["001-figure-4"], quick=True, changes={"d": "8", "n_teacher": "8", "width": "60"})
+    assert isinstance(figure, ReluFigure)
+    group = [point for point in figure.points() if point.group == "μ = 0.5"]
+    found = dict(zip([(p.panel, p.series, p.x) for p in group], figure.simulate_group(group), strict=True))
+    assert {estimate.status for estimate in found.values()} == {"converged"}
+    exact = next(point for point in group if point.panel == "outside")
+    assert agreement_of(figure, [Simulated(exact, found["outside", exact.series, 0.5])]).largest < 4
+    before, after = (found["kernel", f"{when} pre-training", 0.5].value for when in ("before", "after"))
+    assert before < 0.9 < after
+
+
+def test_the_relu_figure_counts_signs_on_their_side_of_the_boundary() -> None:
+    figure = ReluFigure(d=5, n_teacher=10, width=4, largest=100, seeds=1)
+    outside = figure.theory().curves[0].y
+
+    def risk(point: Point) -> float:
+        return 0.3 * (point.x / 10) ** -1.0 if point.series == "from scratch" else 0.06
+
+    simulated = [Simulated(point, Estimate(risk(point), 1e-4, 5, "converged")) for point in figure.points()]
+    found = figure.conclude(simulated)
+    # From scratch wins from n = 60 on (risk 0.05 < 0.06) at every share; theory says at n = 3/outside.
+    sides = sum((n < 3 / share) == (n < 50) for share in outside for n in (20, 40, 60, 80, 100))
+    assert found.sentence == (
+        "risk from scratch falls as n^-1.00; of 25 simulated transferabilities 25 have a clear sign "
+        f"(2 standard errors), and {sides} of these lie on their side of the predicted boundary"
+    )
+    assert found.diagrams[0].values.shape == (5, 5)
+    np.testing.assert_allclose(found.diagrams[0].values[:, 0], [0.09, 0.015, -0.01, -0.0225, -0.03])
 
 
 def test_settings_are_read_from_text() -> None:

@@ -68,7 +68,46 @@ def test_no_step_moves_further_than_allowed() -> None:
     assert moved == pytest.approx(0.01 * 2**0.5)
 
 
+def test_acceleration_follows_nesterov_with_restarts_element_by_element() -> None:
+    settings = DescentSettings(movement=float("inf"), accelerated=True, tolerance=1e-300, max_steps=60)
+    scales = ([1.0, 0.01], [1.0, 0.5])
+    result = descend(parabolas(*scales), (torch.ones(2, 2, dtype=torch.float64),), settings)
+    n_restarts = []
+    for element, scale in enumerate(scales):
+        now = before = np.ones(2)
+        age, restarts = 0, 0
+        for _ in range(60):
+            ahead = now + age / (age + 3) * (now - before)
+            gradient = scale * ahead
+            now, before = ahead - gradient, now
+            uphill = gradient @ (now - before) > 0
+            age, restarts = (0, restarts + 1) if uphill else (age + 1, restarts)
+        np.testing.assert_allclose(result.weights[0][element].numpy(), now, rtol=1e-12, atol=1e-300)
+        n_restarts.append(restarts)
+    assert n_restarts[0] != n_restarts[1] > 0
+
+
+def test_acceleration_takes_the_square_root_of_the_steps() -> None:
+    objective, start = parabolas([1, 1e-3]), (torch.ones(1, 2, dtype=torch.float64),)
+    plain, fast = (
+        descend(objective, start, DescentSettings(movement=float("inf"), tolerance=1e-6, check_every=1, accelerated=a))
+        for a in (False, True)
+    )
+    assert plain.steps[0] == 13_809  # .999^t <= 1e-6
+    assert fast.steps[0] < 4 * 13_809**0.5
+    assert fast.status.tolist() == ["converged"]
+
+
+def test_every_step_is_brought_back_to_the_constraint() -> None:
+    settings = DescentSettings(movement=float("inf"), stability=0.5, max_steps=40, tolerance=1e-300)
+    start = (torch.tensor([[0.6, 0.8]], dtype=torch.float64),)
+    on_circle = descend(
+        parabolas([1, 0.2]), start, settings, retract=lambda w: (w[0] / w[0].norm(dim=1, keepdim=True),)
+    )
+    torch.testing.assert_close(on_circle.weights[0].abs(), torch.tensor([[0.0, 1.0]]).double(), atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("name", ["tolerance", "max_steps", "stability", "movement", "check_every"])
 def test_settings_say_what_is_wrong(name: str) -> None:
     with pytest.raises(SettingsError, match=rf"^{name} = 0 is out of range; see DescentSettings for its range$"):
-        DescentSettings(**{name: 0})
+        DescentSettings(**{name: 0})  # type: ignore[arg-type]

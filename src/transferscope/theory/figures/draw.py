@@ -5,13 +5,24 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 
 from transferscope.theory.figures.figure import Curve, Diagram, Panel, Simulated, Theory
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#999933")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+_COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#555555",
+    "#999933",
+    "#000000",
+    "#882255",
+)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
 _MAP = "RdBu"
 _TITLE_LETTERS = 38
 _NAMES_INSIDE = 5
@@ -91,11 +102,17 @@ def _between_powers(limits: Callable[[], tuple[float, float]]) -> Callable[[floa
     return label
 
 
-def _draw_map(axes: Axes, diagram: Diagram) -> AxesImage:
-    edges = (diagram.x[0], diagram.x[-1], diagram.y[0], diagram.y[-1])
+def _draw_map(axes: Axes, diagram: Diagram) -> QuadMesh:
     shown = np.clip(diagram.values, -diagram.limit, diagram.limit)
-    image = axes.imshow(
-        shown, origin="lower", extent=edges, aspect="auto", cmap=_MAP, vmin=-diagram.limit, vmax=diagram.limit
+    image = axes.pcolormesh(
+        diagram.x,
+        diagram.y,
+        shown,
+        shading="nearest",
+        cmap=_MAP,
+        vmin=-diagram.limit,
+        vmax=diagram.limit,
+        rasterized=True,
     )
     axes.grid(visible=False)
     if shown.min() < 0 < shown.max():

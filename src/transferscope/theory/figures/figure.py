@@ -89,6 +89,7 @@ class Point:
         expected: What theory says, NaN if it is not to be compared.
         parameters: What the simulation needs to know, numbers by name.
         y: Its height in a diagram, where colour shows the value; None in a coordinate system of values.
+        group: Points of one group come out of one simulation (see `SharingFigure`); None for a simulation of its own.
     """
 
     panel: str
@@ -97,6 +98,7 @@ class Point:
     expected: float
     parameters: Mapping[str, float] = field(default_factory=dict)
     y: float | None = None
+    group: str | None = None
 
     @property
     def seed(self) -> int:
@@ -158,13 +160,10 @@ class TheoryFigure(Protocol):
 
 @runtime_checkable
 class SharingFigure(TheoryFigure, Protocol):
-    """A figure of which one simulation gives a point of several panels: those alike in series, x and y.
+    """A figure of which one simulation gives several points, those of a group; its seed is that of the first."""
 
-    The seed of the simulation is that of the first of these points.
-    """
-
-    def simulate_panels(self, point: Point) -> Mapping[str, Estimate]:
-        """Simulate once: the estimate for each panel by name."""
+    def simulate_group(self, points: Sequence[Point]) -> Sequence[Estimate]:
+        """Simulate once: an estimate for each point of a group, in their order among the figure's points."""
         ...
 
 
@@ -175,10 +174,12 @@ class Conclusion:
     Attributes:
         sentence: For the reader.
         curves: Lines that rest on simulated points, such as a fitted boundary.
+        diagrams: Maps that do.
     """
 
     sentence: str
     curves: tuple[Curve, ...] = ()
+    diagrams: tuple[Diagram, ...] = ()
 
 
 @runtime_checkable
@@ -231,11 +232,10 @@ def conclude(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Conclusion
     """
     scored = any(not np.isnan(item.point.expected) for item in simulated)
     sentences = [agreement_of(figure, simulated).sentence] if scored else []
-    curves: tuple[Curve, ...] = ()
-    if isinstance(figure, ConcludingFigure):
-        own = figure.conclude(simulated)
-        sentences, curves = [*sentences, own.sentence], own.curves
-    return Conclusion("\n".join(sentences), curves)
+    if not isinstance(figure, ConcludingFigure):
+        return Conclusion("\n".join(sentences))
+    own = figure.conclude(simulated)
+    return replace(own, sentence="\n".join([*sentences, own.sentence]))
 
 
 def agreement_of(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Agreement:

@@ -1,6 +1,6 @@
 """Theorems 1 and 2 of 004 on quadratic networks: which features pre-training, joint training and MeRLin end with."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -87,7 +87,7 @@ class QuadraticFigure:
         best = float(source_minimum(_PENALTY).value)
         expected = {("target", _STAYS): 0.0, ("objective", _STAYS): best}
         return tuple(
-            Point(panel, way, float(n), expected.get((panel, way), float("nan")))
+            Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=f"{way}, n = {n}")
             for panel in ("target", "objective")
             for way in _WAYS
             for n in (6, 20, 40)
@@ -95,14 +95,15 @@ class QuadraticFigure:
 
     def simulate(self, point: Point) -> Estimate:
         """Train, and look at what the point's panel shows."""
-        return self.simulate_panels(point)[point.panel]
+        return self.simulate_group([point])[0]
 
-    def simulate_panels(self, point: Point) -> Mapping[str, Estimate]:
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train with Adam from a slightly perturbed source minimum; both panels look at the same networks."""
-        way = _WAYS[point.series]
-        seeds = range(point.seed, point.seed + self.seeds)
-        data = draw_targets(QuadraticProblem(self.d, 1), int(point.x), seeds, n_signal=_N_SIGNAL)
+        first = points[0]
+        way = _WAYS[first.series]
+        seeds = range(first.seed, first.seed + self.seeds)
+        data = draw_targets(QuadraticProblem(self.d, 1), int(first.x), seeds, n_signal=_N_SIGNAL)
         start = start_at_feature(seeds, self.d, feature=way.feature, width=_WIDTH, penalty=_PENALTY)
         run = way.train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
         shown = {"target": run.target_loss, "objective": run.objective}
-        return {panel: mean_estimate(values, run.status) for panel, values in shown.items()}
+        return tuple(mean_estimate(shown[point.panel], run.status) for point in points)

@@ -1,10 +1,14 @@
 """Gradient descent on many small models at once, each with its own step size and its own end.
 
+It follows gradient flow; where only the minimum matters and not the way there, it can be accelerated (Nesterov 1983,
+with the restarts of O'Donoghue and Candes 2015).
+
 Every element of the batch is trained as if it were alone: its step size comes from its own curvature, it is tested for
 convergence at the same step numbers, and it leaves the batch (all its tensors are dropped) once it is done. Results
 therefore depend on the composition of the batch only through the summation order inside the matrix products.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -67,6 +71,8 @@ class DescentSettings:
         stability: Step size in units of one over the curvature, above 0; below 2 for stability on a quadratic.
         movement: Largest relative change of the weights in one step, above 0; infinite for plain curvature steps.
         check_every: Steps between two tests for convergence, at least 1.
+        accelerated: Whether each step starts from where the last ones point, y = w + k/(k + 3) (w - w_before) after k
+            steps; k is 0 again whenever the gradient at y points along the step. No longer gradient flow.
 
     Raises:
         SettingsError: A value is out of its range.
@@ -77,6 +83,7 @@ class DescentSettings:
     stability: float = 1.0
     movement: float = 0.005
     check_every: int = 25
+    accelerated: bool = False
 
     def __post_init__(self) -> None:
         """Check every range."""
@@ -111,13 +118,20 @@ class Descent:
     residual: Float[np.ndarray, "B"]
 
 
-def descend(objective: Objective, start: Weights, settings: DescentSettings) -> Descent:
+def descend(
+    objective: Objective,
+    start: Weights,
+    settings: DescentSettings,
+    *,
+    retract: Callable[[Weights], Weights] | None = None,
+) -> Descent:
     """Follow gradient descent from `start` until every element converged, diverged or ran out of steps.
 
     Args:
         objective: The B training objectives.
         start: Initial layers, each (B, ...); left as they are.
         settings: Step sizes and stopping.
+        retract: Brings weights back to the constraint that a step leaves, such as neurons of unit norm.
 
     Returns:
         The end of each element.
@@ -127,17 +141,17 @@ def descend(objective: Objective, start: Weights, settings: DescentSettings) -> 
     status = np.full(n_elements, "max_steps", dtype="<U16")
     steps = np.full(n_elements, settings.max_steps)
     residual = np.full(n_elements, np.nan)
-    active, weights = torch.arange(n_elements), start
+    active, motion = torch.arange(n_elements), _Motion.at_rest(start)
     for step in range(settings.max_steps + 1):
         last = step == settings.max_steps
         if last or step % settings.check_every == 0:
-            distance = objective.residual(weights)
-            lost = _not_finite(weights, distance)
+            distance = objective.residual(motion.weights)
+            lost = _not_finite(motion.weights, distance)
             done = lost | (distance <= settings.tolerance)
             leaving = done | last
             if bool(leaving.any()):
                 where = active[leaving]
-                for target, layer in zip(final, weights, strict=True):
+                for target, layer in zip(final, motion.weights, strict=True):
                     target[where] = layer[leaving]
                 residual[where], steps[where] = distance[leaving], step
                 status[active[done]], status[active[lost]] = "converged", "non_finite"
@@ -145,9 +159,47 @@ def descend(objective: Objective, start: Weights, settings: DescentSettings) -> 
                 if len(keep) == 0:
                     break
                 active, objective = active[keep], objective.take(keep)
-                weights = tuple(layer[keep] for layer in weights)
-        weights = _move(weights, objective.slope(weights), settings)
+                motion = motion.take(keep)
+        motion = motion.step(objective, settings, retract)
     return Descent(final, status, steps, residual)
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """Where the elements are, where they were a step ago, and for how many steps they gathered speed, shape (B,)."""
+
+    weights: Weights
+    previous: Weights
+    age: Tensor
+
+    @staticmethod
+    def at_rest(weights: Weights) -> "_Motion":
+        return _Motion(weights, weights, torch.zeros(len(weights[0]), dtype=torch.float64))
+
+    def take(self, index: Tensor) -> "_Motion":
+        now, before = (tuple(layer[index] for layer in layers) for layers in (self.weights, self.previous))
+        return _Motion(now, before, self.age[index])
+
+    def step(
+        self, objective: Objective, settings: DescentSettings, retract: Callable[[Weights], Weights] | None
+    ) -> "_Motion":
+        ahead = self._ahead() if settings.accelerated else self.weights
+        slope = objective.slope(ahead)
+        moved = _move(ahead, slope, settings)
+        moved = retract(moved) if retract else moved
+        return _Motion(
+            moved, self.weights, self._age_after(slope.gradient, moved) if settings.accelerated else self.age
+        )
+
+    def _ahead(self) -> Weights:
+        share = self.age / (self.age + 3)
+        pairs = zip(self.weights, self.previous, strict=True)
+        return tuple(now + _along(share, now) * (now - before) for now, before in pairs)
+
+    def _age_after(self, gradient: Weights, moved: Weights) -> Tensor:
+        layers = zip(gradient, moved, self.weights, strict=True)
+        uphill = torch.stack([(g * (new - old)).flatten(1).sum(1) for g, new, old in layers]).sum(0) > 0
+        return torch.where(uphill, 0.0, self.age + 1)
 
 
 def norms(layers: Weights) -> Tensor:
@@ -161,9 +213,13 @@ def _move(weights: Weights, slope: Slope, settings: DescentSettings) -> Weights:
         size, steepness = (torch.linalg.vector_norm(norms(layers), dim=0) for layers in (weights, slope.gradient))
         rate = torch.minimum(rate, settings.movement * size / steepness.clamp_min(torch.finfo(torch.float64).tiny))
     return tuple(
-        torch.addcmul(layer, g, rate.view(-1, *[1] * (g.ndim - 1)), value=-1)
-        for layer, g in zip(weights, slope.gradient, strict=True)
+        torch.addcmul(layer, g, _along(rate, g), value=-1) for layer, g in zip(weights, slope.gradient, strict=True)
     )
+
+
+def _along(values: Tensor, layer: Tensor) -> Tensor:
+    """One value per element, shape (B, 1, ...), to multiply its layer with."""
+    return values.view(-1, *[1] * (layer.ndim - 1))
 
 
 def _not_finite(weights: Weights, residual: Tensor) -> Tensor:
