@@ -17,14 +17,14 @@ import numpy as np
 
 from transferscope.data.problems import AblatedTeachers, ReluNetwork, ablate, relu_teacher
 from transferscope.records import Estimate
-from transferscope.theory.relu import feature_split
+from transferscope.theory.relu import feature_split, kernel_alignment
 from transferscope.theory.simulate.agreement import agreement, z_score
-from transferscope.theory.simulate.descent import DescentSettings
 from transferscope.theory.simulate.outcomes import mean_estimate
 from transferscope.theory.simulate.relu_student import Students, pretrain, random_students, refit_heads, risks
 from transferscope.theory.simulate.seeds import generator
 
-TRAINED = DescentSettings(tolerance=0.02, max_steps=8000, stability=0.5, movement=0.02, check_every=50)
+HEADS = {"N(0, 1)": (0.0, 1.0), "1": (1.0, 0.0)}
+"""Mean and standard deviation of the teachers' heads."""
 
 
 @dataclass(frozen=True)
@@ -75,32 +75,33 @@ def _cell(pair: AblatedTeachers, share: float, n: int, n_samples: int, *, seed: 
     return Cell(share, n, limit, mean_estimate(small, ok), mean_estimate(2 * large - small, ok))
 
 
-def _risks(pair: AblatedTeachers, networks: Sequence[ReluNetwork], n: int, seed: int) -> np.ndarray:
+def _risks(
+    pair: AblatedTeachers, networks: Sequence[ReluNetwork], n: int, seed: int, *, rcond: float = 1e-8
+) -> np.ndarray:
     students = Students(tuple(networks), np.full(len(networks), "ok"), np.zeros(len(networks), dtype=np.int64))
     samples = [pair.sample(n, generator(seed + i)) for i in range(len(networks))]
-    return risks(refit_heads(students, samples, rcond=1e-8), [pair.target] * len(networks)).risk
+    return risks(refit_heads(students, samples, rcond=rcond), [pair.target] * len(networks)).risk
 
 
-def _pair(profile: Profile, share: float, seed: int) -> AblatedTeachers:
-    numbers = generator(seed)
-    return ablate(relu_teacher(profile.d, profile.n_teacher, numbers), share, numbers)
+def _pair(profile: Profile, share: float, seed: int, heads: str = "N(0, 1)") -> AblatedTeachers:
+    numbers, (mean, std) = generator(seed), HEADS[heads]
+    return ablate(relu_teacher(profile.d, profile.n_teacher, numbers, head_mean=mean, head_std=std), share, numbers)
 
 
 def trained_rows(profile: Profile) -> Iterator[str]:
-    """Students trained on the population of the source instead of its own neurons."""
-    for share in profile.shares[:: max(1, len(profile.shares) // 3)]:
-        pair = _pair(profile, share, 7)
-        width = 4 * profile.n_teacher
-        students = pretrain([pair.source] * 3, random_students(range(3), profile.d, width=width), TRAINED)
-        split = [feature_split(network.neurons, pair.target) for network in students.networks]
-        own = feature_split(pair.source.neurons, pair.target)
-        total = own.total.value
-        n = profile.sizes[-1]
-        risk = _risks(pair, students.networks, n, 90_000) / total
-        spans = ", ".join(f"{one.outside.value / total:.3f}" for one in split)
-        shown = ", ".join(f"{value:.3f}" for value in risk)
+    """Students trained on the population of the source instead of its own neurons; cut-offs leave near-copies out."""
+    cases = [(heads, share) for heads in HEADS for share in profile.shares[:: max(1, len(profile.shares) // 3)]]
+    for heads, share in cases:
+        pair = _pair(profile, share, 7, heads)
+        students = pretrain([pair.source] * 3, random_students(range(3), profile.d, width=4 * profile.n_teacher))
+        networks, total = students.networks, pair.target.squared_norm()
+        own = feature_split(pair.source.neurons, pair.target).outside.value / total
+        spans = [feature_split(one.neurons, pair.target, rtol=1e-6).outside.value / total for one in networks]
+        aligned = [kernel_alignment(one.neurons, pair.source.neurons) for one in networks]
+        risk = _risks(pair, networks, profile.sizes[-1], 90_000, rcond=1e-3) / total
+        columns = (", ".join(f"{value:.3f}" for value in values) for values in (aligned, spans, risk))
         status = ", ".join(sorted(set(students.status.tolist())))
-        yield f"| {share:g} | {own.outside.value / total:.3f} | {spans} | {shown} | {status} |"
+        yield f"| {heads} | {share:g} | {own:.3f} | {' | '.join(columns)} | {status} |"
 
 
 def page(profile: Profile) -> Iterator[str]:
@@ -118,8 +119,8 @@ def page(profile: Profile) -> Iterator[str]:
     yield ""
     yield agreement([cell.extrapolated for cell in found], [cell.limit for cell in found]).sentence
     yield "\nTrained students, three for each share, features of width 4 m*:\n"
-    yield "| share | source's own neurons | span of the students | risk at the largest n | status |"
-    yield "|---|---|---|---|---|"
+    yield "| heads | share | source's neurons | kernels' alignment | students' span | risk at the largest n | status |"
+    yield "|---|---|---|---|---|---|---|"
     yield from trained_rows(profile)
 
 
