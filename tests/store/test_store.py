@@ -203,6 +203,56 @@ def test_arrays_of_a_study_can_be_replaced(store: Store) -> None:
     assert store.study_array("s", "nothing") is None
 
 
+DOCUMENT = {"words": "ünicode <b> −", "numbers": [0.1 + 0.2, 1e-300, None, "inf"], "nested": {"b": True, "a": []}}
+
+
+def test_documents_of_a_study_come_back_and_can_be_replaced(store: Store) -> None:
+    store.plan(study(), [])
+    assert store.study_document("s", "placements") is None
+    for document in (DOCUMENT, {}):
+        store.put_study_document("s", "placements", document)
+        assert store.study_document("s", "placements") == document
+
+
+def test_documents_stay_when_a_study_is_planned_again_and_when_its_store_is_opened_again(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        store.plan(study(), [cell("a")])
+        store.put_study_document("s", "placements", DOCUMENT)
+        store.plan(study(), [cell("a"), cell("b")])
+    with Store.open(tmp_path / "s.sqlite") as store:
+        assert store.study_document("s", "placements") == DOCUMENT
+
+
+def test_documents_and_arrays_of_one_name_and_of_two_studies_do_not_mix(store: Store) -> None:
+    store.plan(study(), [])
+    store.plan(study("t"), [])
+    store.put_study_document("s", "labels", DOCUMENT)
+    store.put_study_array("s", "labels", np.arange(3))
+    assert store.study_document("s", "labels") == DOCUMENT
+    np.testing.assert_array_equal(store.study_array("s", "labels"), np.arange(3))
+    assert store.study_document("t", "labels") is None
+    with pytest.raises(UnknownNameError):
+        store.study_document("nobody", "labels")
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        (float("nan"), "Out of range float values are not JSON compliant: nan"),
+        (float("-inf"), "Out of range float values are not JSON compliant: -inf"),
+        ({1}, "Object of type set is not JSON serializable"),
+    ],
+)
+def test_a_document_that_is_no_json_is_refused(store: Store, value: object, seen: str) -> None:
+    store.plan(study(), [])
+    with pytest.raises(StoreError) as error:
+        store.put_study_document("s", "placements", {"x": value})
+    said = str(error.value).replace("compliant;", f"compliant: {value};")  # before Python 3.12 without the number
+    assert said == (
+        f"document 'placements' cannot be stored: {seen}; expected JSON values, with NaN and infinity as text"
+    )
+
+
 def test_standings_tell_state_and_seconds(store: Store) -> None:
     store.plan(study(), [cell("a"), cell("b")])
     store.finish("a", outcome())

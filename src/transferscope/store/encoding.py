@@ -12,6 +12,7 @@ import numpy as np
 from transferscope.errors import StoreError
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+_strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
 
 
 def to_json(value: object) -> str:
@@ -74,6 +75,20 @@ def from_bytes(content: bytes) -> np.ndarray:
     """The array in `content`."""
     array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
     return array
+
+
+def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
+    """A JSON document as UTF-8 text that any JSON reader takes.
+
+    Raises:
+        StoreError: It holds something that JSON has no word for; NaN and infinity are such numbers.
+    """
+    try:
+        return _strict.encode(document).encode()
+    except (TypeError, ValueError) as error:
+        raise StoreError(
+            f"document {name!r} cannot be stored: {error}; expected JSON values, with NaN and infinity as text"
+        ) from error
 
 
 def to_number(value: float | None) -> float | None:

@@ -1,10 +1,10 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from sqlalchemy import delete, insert, select
@@ -14,9 +14,12 @@ from transferscope.errors import StoreError
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.database import Database, connect, sqlite_path
-from transferscope.store.encoding import from_bytes, to_bytes
+from transferscope.store.encoding import document_to_bytes, from_bytes, from_json, to_bytes
 from transferscope.store.owner import Owner
 from transferscope.store.rows import Outcome, PlannedCell, RecordColumns, Standing, StoredCell, StudyCounts, StudyRow
+
+_DOCUMENT = "document/"
+"""Before the names of documents, which lie beside the arrays of a study."""
 
 
 class Store:
@@ -220,21 +223,51 @@ class Store:
         Raises:
             StoreError: It holds Python objects, or the store cannot be written.
         """
+        self._put_content(study, name, to_bytes(name, array))
+
+    def study_array(self, study: str, name: str) -> np.ndarray | None:
+        """An array kept with a study; None when there is none of that name."""
+        content = self._content(study, name)
+        return None if content is None else from_bytes(content)
+
+    def put_study_document(self, study: str, name: str, document: Mapping[str, Any]) -> None:
+        """Keep a JSON document with a study, such as "placements"; one of the same name is replaced.
+
+        It stays when the study is planned again or resumed. An array may have the same name.
+
+        Raises:
+            StoreError: It holds something that JSON has no word for (NaN and infinity too), or the store cannot be
+                written.
+            UnknownNameError: There is no such study.
+        """
+        self._put_content(study, _DOCUMENT + name, document_to_bytes(name, document))
+
+    def study_document(self, study: str, name: str) -> dict[str, Any] | None:
+        """A JSON document kept with a study; None when there is none of that name.
+
+        Raises:
+            UnknownNameError: There is no such study.
+        """
+        content = self._content(study, _DOCUMENT + name)
+        if content is None:
+            return None
+        document: dict[str, Any] = from_json(content.decode())
+        return document
+
+    def _put_content(self, study: str, name: str, content: bytes) -> None:
         table = schema.study_arrays
-        content = to_bytes(name, array)
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
             connection.execute(delete(table).where(table.c.study_id == study_id, table.c.name == name))
             connection.execute(insert(table).values(study_id=study_id, name=name, content=content))
 
-    def study_array(self, study: str, name: str) -> np.ndarray | None:
-        """An array kept with a study; None when there is none of that name."""
+    def _content(self, study: str, name: str) -> bytes | None:
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
             query = select(table.c.content).where(table.c.study_id == study_id, table.c.name == name)
-            content = connection.scalar(query)
-        return None if content is None else from_bytes(content)
+            content: bytes | None = connection.scalar(query)
+        return content
 
 
 def _check_may_create(path: Path, create: bool) -> None:
