@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from transferscope.cli.theory import theory
 from transferscope.errors import SettingsError, StoreError
+from transferscope.report import build_report
+from transferscope.report.html import typeset
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import read_spec
@@ -61,6 +63,7 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     assert "The linear-transfer model expects a transferability of " in words
     assert "Measured (linear-probe against scratch, 2 seeds): " in words
     assert "The model is linear: squared loss, " in words
+    assert words.splitlines()[-1] == f"The report shows this now: transferscope report {file}"
     assert (tmp_path / "out" / "small-placement.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert (tmp_path / "out" / "small-placement.pdf").read_bytes().startswith(b"%PDF")
     with (tmp_path / "out" / "small-placement.csv").open(encoding="utf-8") as table:
@@ -69,6 +72,38 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     assert {row["name"] for row in rows} >= {"outside_share", "expected", "measured", "gap"}
     for row in rows:
         assert not row["low"] or float(row["low"]) <= float(row["value"]) <= float(row["high"])
+
+
+def test_the_report_shows_what_was_placed(tmp_path: Path) -> None:
+    spec = read_spec(study_file(tmp_path))
+    with Store.open(spec.store) as store:
+        run_study(spec, store)
+        assert 'id="placements"' not in build_report(store, "small", tmp_path / "r.html").html.read_text("utf-8")
+    words = run("place", spec.store, "--out", str(tmp_path / "out"), "--directions", "100")
+    assert words.splitlines()[-1] == f"The report shows this now: transferscope report {spec.store}"
+    with Store.open(spec.store) as store:
+        page = build_report(store, "small", tmp_path / "r.html").html.read_text("utf-8")
+    assert "The number of directions of the inputs, 100, was given by hand." in page
+    (first,) = (line for line in words.splitlines() if line.startswith("From source (100 examples) with 12 labels: "))
+    assert str(typeset(first)) in page
+    assert "The study has changed since" not in page
+
+
+def test_a_store_that_cannot_be_written_is_placed_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = study_file(tmp_path)
+    spec = read_spec(file)
+    with Store.open(spec.store) as store:
+        run_study(spec, store)
+
+    def refuse(self: Store, study: str, name: str, document: object) -> None:
+        raise StoreError("the store cannot be used: it cannot be written to")
+
+    monkeypatch.setattr(Store, "put_study_document", refuse)
+    words = run("place", str(file), "--out", str(tmp_path / "out"))
+    assert words.splitlines()[-1] == (
+        "The report will not show this: the store cannot be used: it cannot be written to"
+    )
+    assert (tmp_path / "out" / "small-placement.csv").is_file()
 
 
 def test_place_needs_a_study_and_figures_take_none() -> None:

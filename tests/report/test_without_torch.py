@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from report.fabricate import Fabrication, fabricate
+from report.placed import keep, point, ranged
 
 _SCRIPT = """
 import sys
@@ -26,8 +27,8 @@ app([sys.argv[1], "--out", sys.argv[2]])
 
 
 def test_a_copied_store_is_enough(tmp_path: Path, small: Fabrication) -> None:
-    with fabricate(tmp_path / "made.sqlite", small):
-        pass
+    with fabricate(tmp_path / "made.sqlite", small) as store:
+        keep(store, "usps", [point(expected=ranged(0.2, 0.1, 0.3), measured=ranged(0.1, 0.0, 0.2))])
     copied, out = tmp_path / "elsewhere" / "copy.sqlite", tmp_path / "elsewhere" / "report.html"
     copied.parent.mkdir()
     shutil.copy(tmp_path / "made.sqlite", copied)
@@ -35,4 +36,6 @@ def test_a_copied_store_is_enough(tmp_path: Path, small: Fabrication) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Transfer helps: with 600 labels, fine-tuning from fashion reaches")
-    assert "<title>usps: Transfer helps" in out.read_text(encoding="utf-8")
+    page = out.read_text(encoding="utf-8")
+    assert "<title>usps: Transfer helps" in page
+    assert "What the linear model expects</h2>" in page

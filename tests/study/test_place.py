@@ -13,7 +13,8 @@ from transferscope.data.problems import teachers_at_angle
 from transferscope.errors import DataError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
-from transferscope.study.place import PlacedSource, place_study
+from transferscope.study.place import place_study
+from transferscope.study.placed_source import PlacedSource
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 
@@ -106,7 +107,7 @@ def test_what_is_known_of_two_teachers_is_covered(tmp_path: Path) -> None:
 
 def test_a_classification_has_a_place_for_every_source_size(tmp_path: Path) -> None:
     found = placed(classification(tmp_path), tmp_path)
-    assert [source.name for source in found] == ["source, 50 source examples", "source, 100 source examples"]
+    assert [source.name for source in found] == ["source (50 examples)", "source (100 examples)"]
     for source in found:
         (one,) = source.placements
         assert (one.kind, one.n_target, one.measured.estimate.n) == ("classification", 12, 2)

@@ -1,6 +1,6 @@
 """The work behind `transferscope theory place STUDY`: a study's pairs on the linear-transfer diagram."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,10 @@ from rich.progress import Progress
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
-from transferscope.study.place import PlacedSource, place_study
+from transferscope.store import Store
+from transferscope.study.keep_placements import keep_placements
+from transferscope.study.place import place_study
+from transferscope.study.placed_source import PlacedSource
 from transferscope.theory.figures.placement import PlacedPanel, draw_placements, panel_of, placement_rows
 from transferscope.theory.placement_words import in_words, limits
 
@@ -21,7 +24,7 @@ _BAR_INCHES = 0.8
 
 
 def place(address: str, out: Path, *, examples: int, directions: float | None) -> str:
-    """Place the pairs of a study and write figure and table.
+    """Place the pairs of a study, write figure and table, and keep the numbers with the study for its report.
 
     Args:
         address: A study file, or the path or URL of a store with one study.
@@ -38,12 +41,23 @@ def place(address: str, out: Path, *, examples: int, directions: float | None) -
             raise StoreError(f"{address} holds {len(names)} studies; give the study file of the one to place")
         with _shown() as on_progress:
             placed = place_study(
-                store, names[0], examples=examples, input_dimension=directions, on_progress=on_progress
+                store, names[0], examples=examples, input_dimension=directions, keep=False, on_progress=on_progress
             )
+        kept = _keep(store, names[0], placed, directions, address)
     out.mkdir(parents=True, exist_ok=True)
     sentences = [in_words(placement) for source in placed for placement in source.placements]
     kinds = {placement.kind for source in placed for placement in source.placements}
-    return "\n\n".join([*sentences, limits(kinds), _write(placed, out, f"{names[0]}-placement")])
+    return "\n\n".join([*sentences, limits(kinds), f"{_write(placed, out, f'{names[0]}-placement')}\n{kept}"])
+
+
+def _keep(store: Store, study: str, placed: Sequence[PlacedSource], directions: float | None, address: str) -> str:
+    """Keep the placements; what came of it, in a line."""
+    try:
+        keep_placements(store, study, placed, input_dimension=directions)
+    except StoreError as error:
+        return f"The report will not show this: {error}"
+    place = store.place if "://" in address else address  # a URL may hold a password
+    return f"The report shows this now: transferscope report {place}"
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from transferscope.report.metric import ACCURACY, SQUARED_ERROR, Metric
 from transferscope.store import Store, StoredCell, StudyRow
+from transferscope.theory.placement_document import DOCUMENT, FinishedRuns
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -29,6 +31,7 @@ class StudyFrames:
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
         test_labels: Labels of the target test set, shape (N,) or (N, n_outputs); None when the study keeps none.
+        placements: The document that `theory.placement_document` reads; None for a study that was not placed.
     """
 
     study: StudyRow
@@ -36,6 +39,7 @@ class StudyFrames:
     records: pd.DataFrame
     predictions: Mapping[str, np.ndarray]
     test_labels: np.ndarray | None
+    placements: Mapping[str, Any] | None
 
     @property
     def metric(self) -> Metric:
@@ -66,6 +70,12 @@ class StudyFrames:
     def seeds(self) -> list[int]:
         """Seeds of the study, ascending."""
         return sorted(self.method_cells["seed"].unique().tolist())
+
+    @property
+    def finished_runs(self) -> FinishedRuns:
+        """The cells of methods that are done, those from earlier steps of pre-training included."""
+        trained = self.cells["role"].isin(["method", "checkpoint"]) & (self.cells["state"] == "done")
+        return FinishedRuns.of(self.cells.loc[trained, "key"])
 
     @property
     def baseline(self) -> str | None:
@@ -109,6 +119,7 @@ def read_study(store: Store, name: str) -> StudyFrames:
         records=records_frame(pd.DataFrame(store.records(name).columns()), cells),
         predictions=store.arrays(name, "predictions"),
         test_labels=store.study_array(name, "target_test_labels"),
+        placements=store.study_document(name, DOCUMENT),
     )
 
 

@@ -15,6 +15,7 @@ from transferscope.records import Estimate
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
+from transferscope.study.keep_placements import keep_placements
 from transferscope.study.measured_transfer import Measured, measured_transfer
 from transferscope.study.pair_estimates import (
     PairEstimate,
@@ -24,26 +25,12 @@ from transferscope.study.pair_estimates import (
     unexplainable,
     unexplained,
 )
+from transferscope.study.placed_source import PlacedSource
 from transferscope.study.squared_errors import best_trained, squared_errors
 from transferscope.study.target_examples import LEAST_EXAMPLES, TargetExamples, look_at
 from transferscope.theory.effective_dimension import effective_dimension
 from transferscope.theory.parameters import at_least
 from transferscope.theory.placement import Placement, Ranged, critical_share, expected_transferability
-
-
-@dataclass(frozen=True)
-class PlacedSource:
-    """A source with the parameters of its pair and its points on the diagram.
-
-    Attributes:
-        name: Its name, with the number of source examples when the study has several.
-        pair: The parameters.
-        placements: One for each number of target labels and linear transfer.
-    """
-
-    name: str
-    pair: PairEstimate
-    placements: tuple[Placement, ...]
 
 
 def place_study(
@@ -52,6 +39,7 @@ def place_study(
     *,
     examples: int = 2000,
     input_dimension: float | None = None,
+    keep: bool = True,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> tuple[PlacedSource, ...]:
     """Put every source of a finished study on the linear-transfer diagram.
@@ -60,11 +48,14 @@ def place_study(
     (training and test part together; the pretraining saw none of them), each with an interval that is carried through
     to what the model expects. Measured is what the study's linear probes gained over training from scratch.
 
+    All of it is kept with the study, where the report finds it; it replaces what was kept before.
+
     Args:
         store: The store of the study, with its folder of networks.
         study: Name of the study.
         examples: Target examples to estimate from, at least `LEAST_EXAMPLES`; all if there are fewer.
         input_dimension: d, at least 1; None to estimate it from the inputs.
+        keep: Whether to keep the placements in the store; off for a store that cannot be written.
         on_progress: Called with (parts done, parts in all): the noise, then each pretrained network.
 
     Returns:
@@ -72,7 +63,7 @@ def place_study(
 
     Raises:
         UnknownNameError: There is no such study.
-        StoreError: The study is not finished.
+        StoreError: The study is not finished, or the store cannot be written.
         DataError: It has no pretrained networks, a network file is gone, or the data say too little.
         SettingsError: `examples` or `input_dimension` is too small.
     """
@@ -97,6 +88,8 @@ def place_study(
         measured = measured_transfer(cells, errors, source=group[0].source, n_source=group[0].n_source)
         points = tuple(_place(group[0], pair, one, target.train.kind) for one in measured)
         placed.append(PlacedSource(_group_name(group[0], starts), pair, points))
+    if keep:
+        keep_placements(store, study, placed, input_dimension=input_dimension)
     return tuple(placed)
 
 
@@ -158,7 +151,7 @@ def _groups(starts: Sequence[_Start]) -> list[list[_Start]]:
 
 def _group_name(start: _Start, starts: Sequence[_Start]) -> str:
     sizes = {other.n_source for other in starts if other.source == start.source}
-    return start.source if len(sizes) == 1 else f"{start.source}, {start.n_source} source examples"
+    return start.source if len(sizes) == 1 else f"{start.source} ({start.n_source:,} examples)"
 
 
 def _target(cells: Sequence[StoredCell]) -> Dataset:

@@ -11,6 +11,7 @@ from transferscope.report.sections.diagnostics import diagnostics_section
 from transferscope.report.sections.gaps import gaps_section
 from transferscope.report.sections.methods import methods_section
 from transferscope.report.sections.origins import origins_section
+from transferscope.report.sections.placements import placements_section
 from transferscope.report.sections.scores import differences_section, scores_section, seeds_section
 from transferscope.report.sections.verdict import verdict_section
 
@@ -21,6 +22,7 @@ SECTIONS: tuple[Callable[[Summary], Section | None], ...] = (
     differences_section,
     seeds_section,
     checkpoints_section,
+    placements_section,
     diagnostics_section,
     curves_section,
     classes_section,

@@ -1,0 +1,71 @@
+"""Placements made up for tests, kept with a study as `transferscope theory place` keeps them."""
+
+import math
+from collections.abc import Sequence
+
+from transferscope.numerics.intervals import Interval
+from transferscope.records import Estimate
+from transferscope.store import Store
+from transferscope.theory.placement import Placement, Ranged
+from transferscope.theory.placement_document import (
+    DOCUMENT,
+    FinishedRuns,
+    KeptPlacement,
+    KeptPlacements,
+    to_document,
+)
+
+NOT_MEASURED = Ranged(Estimate(math.nan, None, 0, "undefined"), None)
+
+
+def ranged(value: float, low: float, high: float) -> Ranged:
+    """A number with its interval; without standard error where it is infinite."""
+    if math.isinf(value):
+        return Ranged(Estimate(value, None, 1000, "unbounded"), Interval(low, high))
+    return Ranged(Estimate(value, (high - low) / 4 if math.isfinite(high - low) else None, 1000), Interval(low, high))
+
+
+def point(
+    source: str = "fashion",
+    n_target: int = 50,
+    *,
+    expected: Ranged,
+    measured: Ranged,
+    method: str = "linear-probe",
+    gap: Ranged = NOT_MEASURED,
+    words: str = "In words.",
+) -> KeptPlacement:
+    """A point; what lies outside is 10 % (3 to 13) with a noise of 0.1 (0 to 0.3) in 20 directions of the inputs."""
+    placement = Placement(
+        source=source,
+        n_source=10_000,
+        n_target=n_target,
+        method=method,
+        n_examples=1797,
+        kind="classification",
+        outside_share=ranged(0.1, 0.03, 0.13),
+        noise_level=ranged(0.1, 0.0, 0.3),
+        input_dimension=ranged(20.0, 19.0, 21.0),
+        feature_dimension=ranged(5.0, 4.5, 5.5),
+        examples_per_dimension=ranged(n_target / 20, n_target / 21, n_target / 19),
+        critical_share=ranged(math.inf, 0.2, math.inf),
+        expected=expected,
+        chance_negative=0.25,
+        measured=measured,
+        gap=gap,
+    )
+    return KeptPlacement(source, placement, words)
+
+
+def keep(
+    store: Store,
+    study: str,
+    points: Sequence[KeptPlacement],
+    *,
+    limits: str = "The model is linear.",
+    input_dimension: float | None = None,
+) -> None:
+    """Keep points with a study as it stands."""
+    done = [one.cell.key for one in store.cells(study) if one.state == "done" and one.cell.role == "method"]
+    kept = KeptPlacements(tuple(points), limits, input_dimension, FinishedRuns.of(done))
+    store.put_study_document(study, DOCUMENT, to_document(kept))
