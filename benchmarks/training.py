@@ -7,6 +7,7 @@ turn, on the same images of the shape of Fashion-MNIST; the aims are 3 (throughp
 import argparse
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import torch
@@ -67,8 +68,11 @@ def plain_loop(data: LabelledSet, device: str) -> None:
         loss.item()
 
 
-def our_loop(method: Method, task: TransferTask, steps: int, device: str) -> None:
-    options = FitOptions(TrainingSettings(steps=steps, batch_size=BATCH), device=device, curve_examples=0)
+def our_loop(
+    method: Method, task: TransferTask, steps: int, device: str, precision: Literal["float32", "bfloat16"] = "float32"
+) -> None:
+    training = TrainingSettings(steps=steps, batch_size=BATCH, precision=precision)
+    options = FitOptions(training, device=device, curve_examples=0)
     method.fit(task, build_network("lenet", (1, 28, 28), 10, seed=0), options)
 
 
@@ -104,6 +108,9 @@ def main() -> None:
         {
             "plain Dataset + DataLoader loop": lambda: plain_loop(data, options.device),
             "this loop, from scratch": lambda: our_loop(Scratch(), task, steps, options.device),
+            "this loop, from scratch, mixed precision": lambda: our_loop(
+                Scratch(), task, steps, options.device, "bfloat16"
+            ),
             "this loop, joint training": lambda: our_loop(Joint(), task, steps, options.device),
             "this loop, MeRLin": lambda: our_loop(Merlin(target_batch=BATCH), task, steps, options.device),
         },
@@ -113,8 +120,8 @@ def main() -> None:
     print("| loop | ms per step | images per second |\n|---|---|---|")
     for name, value in best.items():
         print(f"| {name} | {1000 * value / steps:.1f} | {options.images / value:,.0f} |")
-    plain, ours, joint, merlin = best.values()
-    print(f"\nthroughput of this loop / plain loop: {plain / ours:.2f}")
+    plain, ours, mixed, joint, merlin = best.values()
+    print(f"\nthroughput of this loop / plain loop: {plain / ours:.2f}; in mixed precision {plain / mixed:.2f}")
     print(f"a MeRLin step / a joint step with equal batches: {merlin / joint:.2f}")
 
 
