@@ -73,6 +73,20 @@ def test_any_whole_numbers_and_texts_are_classes(tmp_path: Path) -> None:
     assert (texts.classes, texts.labels.tolist()) == (("a<br>", "b"), [1, 0, 1, 1, 1, 1])
 
 
+@pytest.mark.parametrize("test_type", ["U2", "S2", "uint8", "float64"])
+@pytest.mark.parametrize("train_type", ["U2", "S2", "int64"])
+def test_labels_mean_the_same_in_both_parts_whatever_their_types(
+    tmp_path: Path, train_type: str, test_type: str
+) -> None:
+    if test_type == "float64" and train_type != "int64":
+        test_type = "int64"  # as text, 2.0 is another label than 2
+    y = np.array([2, 10, 1, 1, 10, 2])
+    parts = load_npz(write(tmp_path, y_train=y.astype(train_type), y_test=y[:3].astype(test_type)))
+    for part, expected in ((parts.train, y), (parts.test, y[:3])):
+        assert part.classes is not None
+        assert [part.classes[label] for label in part.labels] == [str(value) for value in expected]
+
+
 def test_floating_point_labels_are_regression(tmp_path: Path) -> None:
     one = load_npz(write(tmp_path, **labels(0.5, 1, 2, 3, 4, 5))).train
     assert (one.kind, one.labels.shape, one.labels.dtype.name) == ("regression", (6, 1), "float32")
@@ -132,15 +146,45 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"x_train": np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 1.0), "x_test": np.zeros((3, 3))},
-        "inputs hold NaN or infinity in 1 of 6 examples (first: 2); drop or fill those examples",
+        "FILE, training part: inputs hold NaN or infinity in 1 of 6 examples (first: 2); drop or fill those examples",
     ),
     (
-        {"x_train": np.full((6, 4, 5), np.nan)},
-        "inputs hold NaN or infinity in 6 of 6 examples (first: 0); drop or fill those examples",
+        images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), np.nan)},
+        "FILE, training part: inputs hold NaN or infinity in 6 of 6 examples (first: 0); drop or fill those examples",
     ),
     (
         {"y_train": np.array([0.1, 1, 2, np.nan, 3, 4]), "y_test": np.zeros(3)},
-        "regression labels hold NaN or infinity; drop those examples",
+        "FILE, training part: regression labels hold NaN or infinity; drop those examples",
+    ),
+    (
+        images(4, 5, dtype="bool") | {"x_test": np.ones((3, 4, 5), np.uint8)},
+        "FILE: training images have type bool and test images uint8; save both as one type",
+    ),
+    (
+        images(3, dtype="complex128"),
+        "FILE: inputs have type complex128; expected numbers",
+    ),
+    (
+        images(0),
+        "FILE, training part: inputs have shape (6, 0); expected an array (N, ...) with at least one example and no "
+        "empty side",
+    ),
+    (
+        {"x_train": np.full((6, 2), 1e300), "x_test": np.ones((3, 2))},
+        "FILE: inputs run from 1e+300 to 1e+300, beyond what 32 bits hold (3.4e38); give them in another unit",
+    ),
+    (
+        {"y_train": np.array([2**60, 2**60 + 1] * 3, np.uint64), "y_test": np.array([2**60 + 1] * 3)},
+        "FILE: training labels have type uint64 and test labels int64, which cannot be compared exactly; save both "
+        "as one type, or as text",
+    ),
+    (
+        labels(1j, 2j, 3j, 1j, 2j, 3j),
+        "FILE: class labels have type complex128; expected whole numbers or text",
+    ),
+    (
+        labels(b"\xff", b"b", b"c", b"b", b"b", b"c"),
+        "FILE: class labels are bytes that are no text in UTF-8; save them as text",
     ),
 ]
 

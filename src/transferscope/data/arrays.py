@@ -9,6 +9,7 @@ from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError
 
 _MOST_CHANNELS = 4
+_REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,19 @@ def to_parts(train: RawPart, test: RawPart, *, name: str, kind: Kind | None = No
     """
     if kind is None:
         kind = "regression" if np.issubdtype(train.labels.dtype, np.floating) else "classification"
+    _check_same_pixels(train.inputs, test.inputs, name=name)
     inputs = [to_inputs(part.inputs, name=name) for part in (train, test)]
     if kind == "regression":
-        targets = [to_targets(part.labels, name=name) for part in (train, test)]
-        return Parts(LabelledSet(inputs[0], targets[0]), LabelledSet(inputs[1], targets[1]))
-    values = np.unique(_one_column(train.labels, name=name))
-    classes = tuple(str(value) for value in values)
-    labels = [to_class_labels(part.labels, values, name=name) for part in (train, test)]
-    return Parts(LabelledSet(inputs[0], labels[0], classes), LabelledSet(inputs[1], labels[1], classes))
+        labels, classes = [to_targets(part.labels, name=name) for part in (train, test)], None
+    else:
+        columns = comparable_labels(train.labels, test.labels, name=name)
+        values = np.unique(columns[0])
+        labels = [to_class_labels(column, values, name=name) for column in columns]
+        classes = tuple(str(value) for value in values)
+    return Parts(
+        _labelled(inputs[0], labels[0], classes, what=f"{name}, training part"),
+        _labelled(inputs[1], labels[1], classes, what=f"{name}, test part"),
+    )
 
 
 def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarray, "N ..."]:
@@ -77,10 +83,10 @@ def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarra
     Raises:
         DataError: The shape or the range of values fits neither images nor vectors.
     """
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == np.bool_):
+    if array.dtype.kind not in _REAL:
         raise DataError(f"{name}: inputs have type {array.dtype}; expected numbers")
     if array.ndim == 2:
-        return array.astype(np.float32)
+        return _to_float32(array, name=name, what="inputs")
     if array.ndim == 3:
         return _to_pixels(array[:, None], name=name)
     if array.ndim != 4:
@@ -103,34 +109,67 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndar
     Raises:
         DataError: The labels are not numbers, or have more than two axes.
     """
-    if labels.ndim not in (1, 2) or not np.issubdtype(labels.dtype, np.number):
+    if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise DataError(
             f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; "
             "expected numbers (N,) or (N, n_outputs)"
         )
-    return labels.reshape(len(labels), -1).astype(np.float32)
+    return _to_float32(labels.reshape(len(labels), -1), name=name, what="labels")
+
+
+def comparable_labels(
+    train: Shaped[np.ndarray, "N ..."], test: Shaped[np.ndarray, "M ..."], *, name: str
+) -> tuple[Shaped[np.ndarray, "N"], Shaped[np.ndarray, "M"]]:
+    """Class labels of both parts as columns that NumPy compares exactly.
+
+    Numbers compare as numbers, and where one part is text, both become text.
+
+    Args:
+        train: The labels of the training part, (N,) or (N, 1).
+        test: The labels of the test part, (M,) or (M, 1).
+        name: What to call the data in messages.
+
+    Returns:
+        Both columns, of one kind (numbers, text or dates).
+
+    Raises:
+        DataError: They have another shape or type, or are numbers that no one type holds exactly.
+    """
+    first, second = (_label_column(labels, name=name) for labels in (train, test))
+    kinds = {first.dtype.kind, second.dtype.kind}
+    if kinds <= set(_REAL):
+        common = np.result_type(first, second)
+        for column in (first, second):
+            if not np.array_equal(column.astype(common).astype(column.dtype), column, equal_nan=True):
+                raise DataError(
+                    f"{name}: training labels have type {first.dtype} and test labels {second.dtype}, which cannot be "
+                    "compared exactly; save both as one type, or as text"
+                )
+    elif len(kinds) > 1:
+        return first.astype(np.str_), second.astype(np.str_)
+    return first, second
 
 
 def to_class_labels(
-    labels: Shaped[np.ndarray, "N ..."], values: Shaped[np.ndarray, "K"], *, name: str
+    labels: Shaped[np.ndarray, "N"], values: Shaped[np.ndarray, "K"], *, name: str
 ) -> Num[np.ndarray, "N"]:
-    """Labels as int64 positions (N,) in the sorted list of class values (n_classes,).
+    """Labels (N,) as int64 positions in the sorted list of class values (n_classes,), both of one type.
 
     Raises:
         DataError: A label is not among the values.
     """
-    column = _one_column(labels, name=name)
-    strange = np.setdiff1d(column, values)
+    strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(
             f"{name}: the test labels hold {str(strange[0])!r}, which no training example has; "
             f"the training labels are {', '.join(str(value) for value in values[:10])}"
             f"{', ...' if len(values) > 10 else ''}"
         )
-    return np.searchsorted(values, column).astype(np.int64)
+    return np.searchsorted(values, labels).astype(np.int64)
 
 
-def _one_column(labels: np.ndarray, *, name: str) -> np.ndarray:
+def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
+    """Class labels (N,) or (N, 1) as a column (N,) of numbers, text or dates; bytes are text in UTF-8."""
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
@@ -138,7 +177,41 @@ def _one_column(labels: np.ndarray, *, name: str) -> np.ndarray:
             f"{name}: class labels have shape {labels.shape}; expected one label for each input (N,), or "
             "floating-point numbers (N, n_outputs) for regression"
         )
+    if labels.dtype.kind == "S":
+        try:
+            return np.char.decode(labels, "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{name}: class labels are bytes that are no text in UTF-8; save them as text") from error
+    if labels.dtype.kind not in _REAL + "UMO":
+        raise DataError(f"{name}: class labels have type {labels.dtype}; expected whole numbers or text")
     return labels
+
+
+def _labelled(inputs: np.ndarray, labels: np.ndarray, classes: tuple[str, ...] | None, *, what: str) -> LabelledSet:
+    try:
+        return LabelledSet(inputs, labels, classes)
+    except DataError as error:
+        raise DataError(f"{what}: {error}") from error
+
+
+def _check_same_pixels(train: np.ndarray, test: np.ndarray, *, name: str) -> None:
+    """Refuse images whose parts say white in different ways: True, 255 or 1.0."""
+    kinds = [array.dtype.kind.replace("u", "i") for array in (train, test)]
+    if train.ndim > 2 and kinds[0] != kinds[1]:
+        raise DataError(
+            f"{name}: training images have type {train.dtype} and test images {test.dtype}; save both as one type"
+        )
+
+
+def _to_float32(numbers: np.ndarray, *, name: str, what: str) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        values = numbers.astype(np.float32)
+    if not np.isfinite(values).all() and np.isfinite(numbers).all():
+        raise DataError(
+            f"{name}: {what} run from {numbers.min():.3g} to {numbers.max():.3g}, beyond what 32 bits hold (3.4e38); "
+            "give them in another unit"
+        )
+    return values
 
 
 def _to_pixels(images: np.ndarray, *, name: str) -> np.ndarray:

@@ -69,6 +69,10 @@ def _open(stream: BinaryIO, path: Path) -> "np.lib.npyio.NpzFile":
 def _read_array(archive: "np.lib.npyio.NpzFile", key: str, path: Path) -> np.ndarray:
     try:
         return np.asarray(archive[key])
+    except MemoryError as error:
+        raise DataError(
+            f"{path}: {key} is larger than the memory of this machine ({error}); save less of it"
+        ) from error
     except ValueError as error:
         if "Object arrays" not in str(error):
             raise CorruptDataError(f"{path}: {key} cannot be read ({error}); write the file again") from error

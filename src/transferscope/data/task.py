@@ -156,8 +156,10 @@ class TransferTask:
 
 
 def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
-    if inputs.ndim < 2 or len(inputs) == 0:
-        raise DataError(f"inputs have shape {inputs.shape}; expected at least one example in an array (N, ...)")
+    if inputs.ndim < 2 or inputs.size == 0:
+        raise DataError(
+            f"inputs have shape {inputs.shape}; expected an array (N, ...) with at least one example and no empty side"
+        )
     if len(inputs) != len(labels):
         raise DataError(f"there are {len(inputs)} inputs and {len(labels)} labels; expected one label for each input")
     if inputs.dtype != np.uint8 and not np.issubdtype(inputs.dtype, np.floating):
