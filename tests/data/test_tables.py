@@ -95,19 +95,19 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
     (
         with_value("area", None),
         TableSettings(("kind",)),
-        "FILE: column 'area' has no finite value in 1 of 20 rows (first: row 3); fill them, remove those rows, "
+        "FILE: column 'area' is empty, NA or infinite in 1 of 20 rows (first: row 3); fill them, remove those rows, "
         "or leave the column out with drop=area",
     ),
     (
         with_value("area", "inf"),
         TableSettings(("kind",)),
-        "FILE: column 'area' has no finite value in 1 of 20 rows (first: row 3); fill them, remove those rows, "
+        "FILE: column 'area' is empty, NA or infinite in 1 of 20 rows (first: row 3); fill them, remove those rows, "
         "or leave the column out with drop=area",
     ),
     (
         with_value("price", float("nan"), row=0),
         TableSettings(("price",), drop=("kind",)),
-        "FILE: label column 'price' has no finite value in 1 of 20 rows (first: row 1); remove those rows",
+        "FILE: label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 1); remove those rows",
     ),
     (
         frame(),
@@ -125,9 +125,24 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
         "FILE: column 'part' holds val; expected 'train' or 'test' in every row, and both to occur",
     ),
     (
-        frame()[["kind"]],
+        frame()[["kind", "area"]],
+        TableSettings(("kind",), drop=("area",)),
+        "FILE has no feature columns beside kind, area; add some",
+    ),
+    (
+        with_value("area", "wide"),
         TableSettings(("kind",)),
-        "FILE has no feature columns beside kind; add some",
+        "FILE: column 'area' holds 'wide'; expected numbers: encode it as numbers or leave it out with drop=area",
+    ),
+    (
+        with_value("price", "dear"),
+        TableSettings(("price",), drop=("kind",), kind="regression"),
+        "FILE: label column 'price' holds 'dear'; expected numbers for regression",
+    ),
+    (
+        with_value("price", 1e39),
+        TableSettings(("price",), drop=("kind",), kind="regression"),
+        "FILE: labels run from 1.5 to 1e+39, beyond what 32 bits hold (3.4e38); give them in another unit",
     ),
     (
         frame()[:0],
@@ -151,6 +166,45 @@ def test_tables_that_cannot_be_used_are_refused(
     with pytest.raises(DataError) as caught:
         load(file, settings)
     assert str(caught.value) == message.replace("FILE", str(file))
+
+
+ROWS = "".join(f"{i},{i % 7},{'ab'[i % 2]}\n" for i in range(20))
+MISREAD: list[tuple[str, str]] = [
+    ("x,kind,kind\n" + ROWS, "FILE names several columns 'kind' in its first line; give each its own name"),
+    (
+        ",x,kind\n" + ROWS,
+        "FILE: column 1 has no name, as row numbers have none; name it, or leave it out with drop=Unnamed: 0",
+    ),
+    (
+        "x,kind\n" + ROWS,
+        "FILE has more values in a row than the 2 names in its first line; name every column, "
+        "and end no row with a comma",
+    ),
+    (
+        "kind,x,y\n" + ROWS.replace("\n", ",\n"),
+        "FILE has more values in a row than the 3 names in its first line; name every column, "
+        "and end no row with a comma",
+    ),
+    (
+        ("x,y,kind\n" + ROWS).replace(",", ";"),
+        "FILE has the one column 'x;y;kind'; expected several with commas between them",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISREAD)
+def test_a_csv_file_that_pandas_would_misread_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text(text)
+    with pytest.raises(DataError) as caught:
+        load(file, TableSettings(("kind",)))
+    assert str(caught.value) == message.replace("FILE", str(file))
+
+
+def test_row_numbers_without_a_name_can_be_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    frame()[["rooms", "kind"]].to_csv(file)
+    assert load(file, TableSettings(("kind",), drop=("Unnamed: 0",))).train.input_shape == (1,)
 
 
 def test_an_unknown_column_is_answered_with_the_nearest(tmp_path: Path) -> None:
@@ -178,6 +232,10 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
         TableSettings(())
     with pytest.raises(SettingsError, match=r"^a table takes one of test, split and test_share; several were given$"):
         TableSettings(("a",), split="b", test_share=0.1)
+    for labels, drop in ((("a", "a"), ()), (("a",), ("a",))):
+        with pytest.raises(SettingsError) as caught:
+            TableSettings(labels, drop=drop)
+        assert str(caught.value) == "column 'a' is given twice as a label, or as a label and in drop; keep one"
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

@@ -1,11 +1,13 @@
 """A user's tables: csv and parquet files with numeric features and one or more label columns."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+from pandas.errors import ParserError
 
 from transferscope.data.arrays import Parts, RawPart, to_parts
 from transferscope.data.splits import split_off_test
@@ -47,6 +49,9 @@ class TableSettings:
         ways = [way for way in (self.test_file, self.split, self.test_share) if way is not None]
         if len(ways) > 1:
             raise SettingsError("a table takes one of test, split and test_share; several were given")
+        twice = [name for name in self.labels if self.labels.count(name) > 1 or name in self.drop]
+        if twice:
+            raise SettingsError(f"column {twice[0]!r} is given twice as a label, or as a label and in drop; keep one")
 
 
 def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) -> Parts:
@@ -88,9 +93,27 @@ def _read_table(path: Path, form: Format) -> pd.DataFrame:
         raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
     except (ValueError, OSError) as error:
         raise CorruptDataError(f"{path} cannot be read as a {form} file ({_first_line(error)})") from error
+    if form == "csv":
+        _check_csv(table, path)
     if table.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
     return table
+
+
+def _check_csv(table: pd.DataFrame, path: Path) -> None:
+    """Refuse what pandas reads without a word and not as it was meant."""
+    try:
+        names = pd.read_csv(path, header=None, nrows=2, dtype=str).iloc[0].dropna()  # as they are: pandas renames twins
+    except ParserError as error:  # in the second line; pandas takes the first values of every row for its name
+        raise DataError(
+            f"{path} has more values in a row than the {table.shape[1]} names in its first line; name every column, "
+            "and end no row with a comma"
+        ) from error
+    if len(names) == 1:
+        raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
+    twins = names[names.duplicated()]
+    if len(twins):
+        raise DataError(f"{path} names several columns {twins.iloc[0]!r} in its first line; give each its own name")
 
 
 def _raw(table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path) -> RawPart:
@@ -107,18 +130,23 @@ def _labels(table: pd.DataFrame, settings: TableSettings, path: Path) -> pd.Data
 def _features(table: pd.DataFrame, settings: TableSettings, path: Path) -> np.ndarray:
     used = {*settings.labels, *settings.drop, settings.split}
     features = table[[column for column in table.columns if column not in used]]
+    unnamed = [str(column) for column in features.columns if re.fullmatch(r"Unnamed: \d+", str(column))]
+    if unnamed:
+        raise DataError(
+            f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
+            f"it out with drop={unnamed[0]}"
+        )
     if features.shape[1] == 0:
         raise DataError(f"{path} has no feature columns beside {', '.join(map(str, table.columns))}; add some")
     for column in features.columns:
         if not pd.api.types.is_numeric_dtype(features[column]):
-            seen = features[column].dropna().iloc[:1].tolist()
             raise DataError(
-                f"{path}: column {column!r} holds {seen[0] if seen else 'nothing'!r}; expected numbers: encode it as "
-                f"numbers or leave it out with drop={column}"
+                f"{path}: column {column!r} holds {_no_number(features[column])}; expected numbers: "
+                f"encode it as numbers or leave it out with drop={column}"
             )
     remedy = "fill them, remove those rows, or leave the column out with drop={}"
     _refuse_missing(features, path, what="column", remedy=remedy)
-    return features.to_numpy(dtype=np.float32)
+    return features.to_numpy(dtype=np.float64)
 
 
 def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
@@ -132,9 +160,9 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
     for column in labels.columns:
         if not pd.api.types.is_numeric_dtype(labels[column]):
             raise DataError(
-                f"{path}: label column {column!r} holds {labels[column].iloc[0]!r}; expected numbers for regression"
+                f"{path}: label column {column!r} holds {_no_number(labels[column])}; expected numbers for regression"
             )
-    return labels.to_numpy(dtype=np.float32)
+    return labels.to_numpy(dtype=np.float64)
 
 
 def _kind_of(labels: pd.DataFrame) -> Kind:
@@ -168,9 +196,17 @@ def _refuse_missing(columns: pd.DataFrame, path: Path, *, what: str, remedy: str
         missing = (column.isna() | column.isin([np.inf, -np.inf])).to_numpy()
         if missing.any():
             raise DataError(
-                f"{path}: {what} {name!r} has no finite value in {missing.sum()} of {len(column)} rows "
+                f"{path}: {what} {name!r} is empty, NA or infinite in {missing.sum()} of {len(column)} rows "
                 f"(first: row {np.flatnonzero(missing)[0] + 1}); {remedy.format(name)}"
             )
+
+
+def _no_number(column: pd.Series) -> str:
+    """The first value of a column that is no number, for a message."""
+    values = column.dropna()
+    strange = values[pd.to_numeric(values.astype(str), errors="coerce").isna()]
+    shown = strange if len(strange) else values
+    return repr(shown.iloc[0]) if len(shown) else "nothing"
 
 
 def _require_column(table: pd.DataFrame, column: str, path: Path) -> None:
