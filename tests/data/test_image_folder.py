@@ -6,7 +6,7 @@ from PIL import Image
 
 from transferscope.data.arrays import Parts
 from transferscope.data.image_folder import load_image_folder
-from transferscope.errors import CorruptDataError, DataError
+from transferscope.errors import CorruptDataError, DataError, SettingsError
 
 
 def picture(path: Path, value: int = 7, size: tuple[int, int] = (6, 4), mode: str = "L") -> Path:
@@ -59,7 +59,7 @@ def test_other_files_are_passed_over(tmp_path: Path) -> None:
 def test_one_colour_image_makes_all_of_them_colour(tmp_path: Path) -> None:
     fill(tmp_path)
     Image.new("RGB", (6, 4), (1, 2, 3)).save(tmp_path / "cat" / "red.png")
-    Image.new("RGBA", (6, 4), (1, 2, 3, 0)).save(tmp_path / "dog" / "clear.png")
+    Image.new("RGBA", (6, 4), (1, 2, 3, 255)).save(tmp_path / "dog" / "solid.png")
     Image.new("P", (6, 4), 0).save(tmp_path / "dog" / "palette.gif")
     parts = load(tmp_path)
     assert parts.train.input_shape == (3, 4, 6)
@@ -68,12 +68,63 @@ def test_one_colour_image_makes_all_of_them_colour(tmp_path: Path) -> None:
     assert (10, 10, 10) in colours
 
 
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_transparent_pixels_are_refused(tmp_path: Path, mode: str) -> None:
+    fill(tmp_path)
+    icon = tmp_path / "cat" / "icon.png"
+    image = Image.new(mode, (6, 4), 0)
+    if mode == "P":
+        image.info["transparency"] = 0
+    image.save(icon)
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == f"{icon} has transparent pixels, which have no colour; save it on a background"
+
+
 def test_photographs_are_turned_upright(tmp_path: Path) -> None:
     fill(tmp_path)
     exif = Image.Exif()
     exif[0x0112] = 6  # orientation: turn by 90 degrees
     Image.new("L", (4, 6)).save(tmp_path / "cat" / "turned.jpg", exif=exif)
     assert load(tmp_path).train.input_shape == (1, 4, 6)
+
+
+def test_images_that_would_be_passed_over_are_refused(tmp_path: Path) -> None:
+    fill(tmp_path)
+    stray = picture(tmp_path / "stray.png")
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == (
+        f"{stray} lies beside the folders of the classes; move it into one of them or remove it"
+    )
+    stray.unlink()
+    picture(tmp_path / "cat" / "black" / "0.png")
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}/cat is the folder of a class and holds the folder 'black'; put the images of a class into its "
+        "folder itself, or the classes under train and test"
+    )
+
+
+def test_an_image_of_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    fill(tmp_path)
+    photo = tmp_path / "cat" / "IMG_1.HEIC"
+    photo.write_bytes(b"a photograph")
+    with pytest.raises(CorruptDataError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == (
+        f"{photo} cannot be read as an image (cannot identify image file '{photo}'); mend or remove it"
+    )
+
+
+def test_a_mistyped_size_does_not_take_all_memory(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, resize=224224)
+    assert str(caught.value) == (
+        f"{tmp_path}?resize=224224 asks for images of 224224 pixels on a side; expected 1 to 4096"
+    )
 
 
 def test_images_of_mixed_size_are_refused_or_resized(tmp_path: Path) -> None:

@@ -6,7 +6,10 @@ import numpy as np
 from jaxtyping import Num, Shaped
 
 from transferscope.data.task import Kind, LabelledSet
-from transferscope.errors import DataError
+from transferscope.errors import DataError, SettingsError
+
+LARGEST_SIDE = 4096
+"""Pixels on a side of the largest images that can be asked for."""
 
 _MOST_CHANNELS = 4
 _REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
@@ -166,6 +169,20 @@ def to_class_labels(
             f"{', ...' if len(values) > 10 else ''}"
         )
     return np.searchsorted(values, labels).astype(np.int64)
+
+
+def check_side(side: int, what: str) -> None:
+    """Refuse images so large that a number must have been mistyped, before they take up all memory.
+
+    Args:
+        side: Height and width in pixels.
+        what: Who asks for them, for the message.
+
+    Raises:
+        SettingsError: The side is not within 1 and `LARGEST_SIDE`.
+    """
+    if not 1 <= side <= LARGEST_SIDE:
+        raise SettingsError(f"{what} asks for images of {side} pixels on a side; expected 1 to {LARGEST_SIDE}")
 
 
 def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 from PIL import Image, ImageOps
 
-from transferscope.data.arrays import Parts
+from transferscope.data.arrays import Parts, check_side
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
 from transferscope.errors import CorruptDataError, DataError
 
 _TEST_SHARE = 0.2
+_UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 _GREY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
@@ -23,8 +24,8 @@ _WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 def load_image_folder(path: Path, *, resize: int | None, test_share: float | None, seed: int) -> Parts:
     """Read images whose class is the name of their folder.
 
-    Hidden files, and those whose suffix no reader of Pillow knows, are passed over. Images are turned upright by their
-    EXIF orientation and read as grey if all of them are grey, as RGB otherwise.
+    Hidden files, and those whose suffix belongs to no kind of image, are passed over. Images are turned upright by
+    their EXIF orientation and read as grey if all of them are grey, as RGB otherwise.
 
     Args:
         path: Holds one sub-folder per class, or the sub-folders `train` and `test` that do. A class may have any name.
@@ -39,8 +40,12 @@ def load_image_folder(path: Path, *, resize: int | None, test_share: float | Non
 
     Raises:
         CorruptDataError: A file is named like an image and cannot be read.
-        DataError: There are no classes or no images, sizes are mixed, or an image is too large to be one.
+        SettingsError: `resize` is larger than any image that one would train on.
+        DataError: There are no classes or no images, images lie elsewhere than in a class folder, sizes are mixed, or
+            an image is too large to be one or has transparent pixels.
     """
+    if resize is not None:
+        check_side(resize, f"{path}?resize={resize}")
     names = _sub_folders(path)
     if {"train", "test"} <= set(names):
         if test_share is not None or len(names) > 2:
@@ -85,20 +90,38 @@ def _sub_folders(path: Path) -> list[str]:
 
 
 def _list_files(path: Path, classes: Sequence[str]) -> _Files:
-    suffixes = {suffix for suffix, form in Image.registered_extensions().items() if form in Image.OPEN}
+    stray = [file for file in _visible(path) if _is_image(file)]
+    if stray:
+        raise DataError(f"{stray[0]} lies beside the folders of the classes; move it into one of them or remove it")
     paths: list[Path] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
-        folder = path / name
-        entries = sorted(folder.iterdir()) if folder.is_dir() else []
-        images = [file for file in entries if file.suffix.lower() in suffixes and not file.name.startswith(".")]
-        if folder.is_dir() and not images:
-            raise DataError(f"{folder} holds no images; add some or remove the folder")
+        entries = _visible(path / name) if (path / name).is_dir() else []
+        deeper = [entry for entry in entries if entry.is_dir()]
+        if deeper:
+            raise DataError(
+                f"{path / name} is the folder of a class and holds the folder {deeper[0].name!r}; put the images of a "
+                "class into its folder itself, or the classes under train and test"
+            )
+        images = [file for file in entries if _is_image(file)]
+        if not images and (path / name).is_dir():
+            raise DataError(f"{path / name} holds no images; add some or remove the folder")
         paths += images
         labels += [label] * len(images)
     if not paths:
         raise DataError(f"{path} has no sub-folders; expected one of images per class")
     return _Files(tuple(paths), np.array(labels, dtype=np.int64))
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+
+
+def _is_image(file: Path) -> bool:
+    """Whether the suffix belongs to images, those that Pillow cannot read included: these are refused, not lost."""
+    suffix = file.suffix.lower()
+    readable = Image.registered_extensions().get(suffix) in Image.OPEN
+    return (readable or suffix in _UNREADABLE) and not file.is_dir()
 
 
 def _read_images(paths: Sequence[Path], resize: int | None) -> UInt8[np.ndarray, "N C H W"]:
@@ -124,6 +147,8 @@ def _read_image(path: Path, resize: int | None) -> Image.Image:
                     raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
                 upright = ImageOps.exif_transpose(opened)
                 grey = upright.mode in _GREY_MODES
+                if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
+                    raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
                 image = (upright if grey else upright.convert("RGBA")).convert("L" if grey else "RGB")
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error

@@ -3,7 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
-from transferscope.data.transforms.images import whole_number
+from transferscope.data.transforms.images import side_of_images
 from transferscope.data.transforms.resize import resampling_matrix, resized
 from transferscope.errors import SettingsError
 
@@ -39,7 +39,13 @@ def test_images_of_the_right_size_are_not_touched() -> None:
 @pytest.mark.parametrize("text", ["0", "-3", "2.5", "big", "²"])
 def test_an_argument_that_is_no_number_is_refused(text: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        whole_number(text, "resize:28")
+        side_of_images(text, "resize:28")
     assert str(caught.value) == (
         f"a transform was given the argument {text!r}; expected a whole number >= 1, as in 'resize:28'"
     )
+
+
+def test_a_mistyped_size_does_not_take_all_memory() -> None:
+    with pytest.raises(SettingsError) as caught:
+        side_of_images("280028", "resize:28")
+    assert str(caught.value) == "resize:280028 asks for images of 280028 pixels on a side; expected 1 to 4096"

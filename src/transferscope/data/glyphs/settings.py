@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from transferscope.data.arrays import check_side
 from transferscope.errors import SettingsError
 
 
@@ -16,7 +17,7 @@ class GlyphSettings:
 
     Attributes:
         characters: The classes, in label order; at least 1 character, all different.
-        size: Height and width in pixels, at least 8.
+        size: Height and width in pixels, from 8 to `arrays.LARGEST_SIDE`.
         colour: Whether images have three channels (light, backgrounds and textures are then coloured) or one.
         appearance: "single", or "several": up to 4 smaller characters or fragments around and behind the labelled one.
         light: "fixed" (from the front), or "random": from a random side with random strength, which shades the scene
@@ -50,6 +51,7 @@ class GlyphSettings:
             raise SettingsError(f"characters = {self.characters!r} holds a space, which cannot be seen; leave it out")
         if self.size < 8:
             raise SettingsError(f"size = {self.size} is too small to show a character; expected at least 8 pixels")
+        check_side(self.size, f"size = {self.size}")
         if not 0 <= self.pose <= 2:
             raise SettingsError(f"pose = {self.pose} is out of range; expected 0 (upright) to 2")
         choices = {

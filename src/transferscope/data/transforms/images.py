@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float, Num
 
+from transferscope.data.arrays import check_side
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError
 
@@ -43,20 +44,21 @@ def check_images(dataset: Dataset) -> None:
         )
 
 
-def whole_number(text: str, what: str) -> int:
-    """The argument of a transform read as an integer of at least 1.
+def side_of_images(text: str, what: str) -> int:
+    """The argument of a transform read as the height and width of images in pixels.
 
     Args:
         text: The argument as written after the colon.
         what: The transform with a good argument, for the message.
 
     Raises:
-        SettingsError: It is not such a number.
+        SettingsError: It is no whole number, or too large or small for a side.
     """
     if not text.isdecimal() or int(text) < 1:
         raise SettingsError(
             f"a transform was given the argument {text!r}; expected a whole number >= 1, as in {what!r}"
         )
+    check_side(int(text), f"{what.partition(':')[0]}:{text}")
     return int(text)
 
 

@@ -10,7 +10,7 @@ from transferscope.data.transforms.images import (
     check_images,
     full_scale,
     map_images,
-    whole_number,
+    side_of_images,
 )
 from transferscope.errors import DataError
 
@@ -67,7 +67,7 @@ def pad(dataset: Dataset, argument: str, seed: int) -> Dataset:
         DataError: The inputs are no images, or larger than that.
         SettingsError: The argument is no whole number.
     """
-    side = whole_number(argument, "pad:32")
+    side = side_of_images(argument, "pad:32")
     return map_images(dataset, lambda images: _padded(images, side))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.data.task import Dataset
-from transferscope.data.transforms.images import Images, Reshaped, as_type_of, map_images, whole_number
+from transferscope.data.transforms.images import Images, Reshaped, as_type_of, map_images, side_of_images
 
 _CHUNK = 1024
 
@@ -24,7 +24,7 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
         DataError: The inputs are no images.
         SettingsError: The argument is no whole number.
     """
-    side = whole_number(argument, "resize:28")
+    side = side_of_images(argument, "resize:28")
     return map_images(dataset, lambda images: resized(images, side))
 
 
