@@ -1,12 +1,13 @@
 """Table 1 of 002 on real MNIST: R^2 of three bounds against the test error of fine-tuned linear models.
 
-    TRANSFERSCOPE_DATA=FOLDER python -m studies.theory.digits [--profile toy|quick|full]
+    TRANSFERSCOPE_DATA=FOLDER python -m studies.theory.digits [--profile toy|quick|full] [--draw 0] [--steps 1000]
 
 FOLDER holds mnist.npz with x_train, y_train, x_test, y_test.
 """
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,10 @@ def main() -> None:
     """Print the table of one profile."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profile", choices=PROFILES, default="toy")
-    settings = PROFILES[parser.parse_args().profile]
+    parser.add_argument("--draw", type=int, default=0, help="which draw of the pairs")
+    parser.add_argument("--steps", type=int, default=1000, help="gradient steps of both teachers")
+    options = parser.parse_args()
+    settings = replace(PROFILES[options.profile], seed=options.draw, pretraining_steps=options.steps)
     folder = Path(os.environ["TRANSFERSCOPE_DATA"])
     table = bound_table(read(folder, "train"), read(folder, "test"), settings)
     print(f"{settings.n_pairs} pairs, {settings.n_samples} samples, {settings.n_repeats} repeats\n")

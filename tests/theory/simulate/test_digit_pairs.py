@@ -45,7 +45,7 @@ def test_pairs_of_tasks_are_distinct() -> None:
 
 def test_the_table_has_every_bound_and_size() -> None:
     table = bound_table(blobs(200, 1), blobs(100, 2), QUICK)
-    bounds = {"theorem 4.2, c = 0.1", "theorem 4.2, c = 1", "theorem 4.2, c = 3", "bartlett", "distance"}
+    bounds = {*(f"theorem 4.2, c = {c}" for c in ("0.1", "0.5", "1", "2")), "bartlett", "distance"}
     assert set(table.r_squared) == bounds
     assert len(table.test_error) == 2
     assert all(0 <= estimate.value <= 1 for row in table.r_squared.values() for estimate in row)
@@ -60,6 +60,18 @@ def test_the_bound_is_the_formula_of_theorem_4_2() -> None:
     g = deviation_bound(covariance.eigenvalues, 4)
     bound = fine_tuning_bound(np.array([1.0, 2, 3]), covariance, deviation=g)
     assert bound.values[0] == pytest.approx(38.1837661841)
+
+
+def test_images_are_standardised_with_two_numbers() -> None:
+    data, scaled = blobs(50, 3), blobs(50, 3).standardised(blobs(50, 3))
+    assert scaled.images.mean() == pytest.approx(0, abs=1e-12)
+    assert scaled.images.std() == pytest.approx(1)
+    np.testing.assert_allclose(scaled.images, (data.images - data.images.mean()) / np.std(data.images))
+    moved = Digits(3 * data.images + 7, data.labels)
+    settings = TableSettings(n_pairs=3, n_samples=2, n_repeats=2, sizes=(6,), pretraining_steps=20)
+    first, second = (bound_table(images, images, settings).r_squared for images in (data, moved))
+    for name, estimates in first.items():
+        assert estimates[0].value == pytest.approx(second[name][0].value, rel=1e-6)
 
 
 def test_there_are_only_so_many_pairs() -> None:

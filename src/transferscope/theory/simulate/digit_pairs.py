@@ -5,11 +5,12 @@ training images, then fits a few target images exactly, moving as little as it c
 the mean test error is correlated with each of three bounds: Theorem 4.2 at m, the one adapted from Bartlett et al.
 (2020), and the squared distance between the teachers.
 
-The paper leaves open how long models are pretrained, what the target teacher of real data is, and the constant of
-Theorem 4.2. Here both teachers are gradient descent after `pretraining_steps` steps of one over the largest
-eigenvalue (exactly, by the spectral filter), the target teacher from zero, the source from a random start, and
-Theorem 4.2 is evaluated for several constants. Tasks are two independent draws of two digits, so that a target may
-share digits with its source, or be its mirror image.
+The paper leaves open how long models are pretrained, what the target teacher of real data is, how pixels are scaled,
+and the constant of Theorem 4.2. Here both teachers are gradient descent after `pretraining_steps` steps of one over the
+largest eigenvalue (exactly, by the spectral filter), the target teacher from zero, the source from a random start, and
+Theorem 4.2 is evaluated for several constants. The theorem is about centred inputs; without centring, the mean image is
+the leading eigenvector and the bound ranks tasks worse than its rivals, so images are standardised as is usual. Tasks
+are two independent draws of two digits, so that a target may share digits with its source, or be its mirror image.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,10 @@ class Digits:
 
     images: Float[np.ndarray, "N d"]
     labels: Int[np.ndarray, "N"]
+
+    def standardised(self, pixels: "Digits") -> "Digits":
+        """Images less the mean of all of `pixels`, over their standard deviation: two numbers, usual for MNIST."""
+        return Digits((self.images - pixels.images.mean()) / pixels.images.std(), self.labels)
 
     def task(self, positive: int, negative: int) -> "Task":
         """The images of two classes, labelled +1 and -1.
@@ -114,7 +119,7 @@ class TableSettings:
     m: int = 2
     pretraining_steps: int = 1000
     start_scale: float = 0.1
-    constants: tuple[float, ...] = (0.1, 1.0, 3.0)
+    constants: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0)
     seed: int = 0
 
 
@@ -160,7 +165,7 @@ def bound_table(train: Digits, test: Digits, settings: TableSettings | None = No
     """Correlate bounds with test errors over pairs of tasks.
 
     Args:
-        train: Images to pretrain on and to draw target samples from.
+        train: Images to pretrain on and to draw target samples from; all images are standardised with theirs.
         test: Images to measure on.
         settings: Numbers of pairs, samples and repeats; None for the paper's.
 
@@ -168,6 +173,7 @@ def bound_table(train: Digits, test: Digits, settings: TableSettings | None = No
         The table.
     """
     chosen = settings or TableSettings()
+    train, test = train.standardised(train), test.standardised(train)
     classes = sorted({int(c) for c in train.labels})
     pairs = draw_pairs(classes, chosen.n_pairs, chosen.seed)
     learnt = {(a, b): train.task(a, b) for row in pairs.tolist() for a, b in (row[:2], row[2:])}
