@@ -30,6 +30,40 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert capsys.readouterr().err == "transferscope: class '<b>' has one example; two are needed\n"
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            PermissionError(13, "Permission denied", "/runs"),
+            "transferscope: the operating system refused '/runs': Permission denied; check the path, your permission "
+            "there and the space left; what was stored is safe\n",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            "transferscope: the operating system refused: No space left on device; check the path, your permission "
+            "there and the space left; what was stored is safe\n",
+        ),
+        (
+            MemoryError("Unable to allocate 7 TiB"),
+            "transferscope: the memory of this machine does not suffice (Unable to allocate 7 TiB); use smaller data "
+            "or networks\n",
+        ),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, message: str
+) -> None:
+    def refuse(arguments: list[str]) -> None:
+        raise error
+
+    monkeypatch.setattr(main, "app", refuse)
+    monkeypatch.setattr(sys, "argv", ["transferscope"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == message
+
+
 def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def break_down(arguments: list[str]) -> None:
         raise ZeroDivisionError

@@ -143,6 +143,12 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
             "nosuch://user:secret@host/x",
             "the database driver of nosuch://user:***@host/x is missing: Can't load plugin: sqlalchemy.dialects:nosuch",
         ),
+        (":memory:", "the store ':memory:' is in memory and would be lost at the end; give the path of a file"),
+        ("sqlite://", "the store 'sqlite://' is in memory and would be lost at the end; give the path of a file"),
+        (
+            "sqlite:///:memory:",
+            "the store 'sqlite:///:memory:' is in memory and would be lost at the end; give the path of a file",
+        ),
     ],
 )
 def test_a_url_that_cannot_be_used_is_explained(url: str, message: str) -> None:

@@ -14,7 +14,11 @@ def written(tmp_path: Path, content: bytes) -> Path:
 
 @pytest.mark.parametrize(
     ("content", "store"),
-    [(b'name = "a"\nnonsense = 3', "runs/a.sqlite"), (b'name = "a"\nstore = "b.sqlite"', "b.sqlite")],
+    [
+        (b'name = "a"\nnonsense = 3', "runs/a.sqlite"),
+        (b'\xef\xbb\xbfname = "a"', "runs/a.sqlite"),
+        (b'name = "a"\nstore = "b.sqlite"', "b.sqlite"),
+    ],
 )
 def test_the_store_of_a_study_is_found_without_reading_the_rest(tmp_path: Path, content: bytes, store: str) -> None:
     assert find_study(written(tmp_path, content)) == StudyAddress("a", store)

@@ -63,10 +63,14 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ({"name": None}, "lacks the key 'name'"),
         ({"name": "a/b"}, "name = 'a/b' cannot name files; use letters, digits, '.', '_' and '-'"),
         ({"seeds": "3"}, 'seeds = "3" is of the wrong type; expected a whole number or a list in [ ]'),
-        ({"seeds": 0}, "seeds = 0 gives no seeds; expected a number of at least 1, or different ones in a list"),
+        ({"seeds": 0}, "seeds = 0; expected how many, from 1 to 10000, or a list of different ones, each at least 0"),
+        (
+            {"seeds": 20261007},
+            "seeds = 20261007; expected how many, from 1 to 10000, or a list of different ones, each at least 0",
+        ),
         (
             {"seeds": [1, 1]},
-            "seeds = (1, 1) gives no seeds; expected a number of at least 1, or different ones in a list",
+            "seeds = [1, 1]; expected how many, from 1 to 10000, or a list of different ones, each at least 0",
         ),
         ({"target": None}, "[target] lacks the key 'data'"),
         ({"target": "usps"}, '[target] is "usps"; write a line [target], and its settings below it'),
@@ -147,6 +151,15 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
             {"tuning": {"trials": 2, "grid": {"scratch": {"lr": ["fast"]}}}},
             '[tuning.grid.scratch] lr = "fast" is of the wrong type; expected a number',
         ),
+        (
+            {"methods": {"soft": {"method": ["fine-tune"]}}},
+            "[methods.soft] unknown method \"['fine-tune']\": did you mean 'fine-tune'? known are fine-tune, joint, l2-sp, "
+            "linear-probe, merlin, merlin-ft, scratch",
+        ),
+        (
+            {"tuning": {"trials": 2, "grid": {"merlin": {"rho": []}}}},
+            "[tuning.grid.merlin] rho = [] is empty; give the values to try",
+        ),
         ({"engine": {"workers": -1}}, "[engine] workers = -1 and threads = None; expected at least 0 and 1"),
         (
             {"engine": {"device": "gpu"}},
@@ -165,7 +178,7 @@ def test_all_mistakes_are_named_at_once() -> None:
         parse_spec(tables(seeds=0, training={"lr": "x"}, methods={"merlin": {"rho": -1}}), place="usps.toml")
     assert str(error.value) == (
         "usps.toml has 3 mistakes:\n"
-        "  seeds = 0 gives no seeds; expected a number of at least 1, or different ones in a list\n"
+        "  seeds = 0; expected how many, from 1 to 10000, or a list of different ones, each at least 0\n"
         '  [training] lr = "x" is of the wrong type; expected a number\n'
         "  [methods.merlin] rho = -1.0 is out of range; expected above 0"
     )

@@ -159,8 +159,8 @@ def test_classes_become_their_indicator_less_the_share_of_each() -> None:
     [
         ({}, "neither of steps and epochs were given; give exactly one, as in steps = 3000"),
         ({"steps": 3, "epochs": 2}, "both of steps and epochs were given; give exactly one, as in steps = 3000"),
-        ({"steps": 3, "lr": 0.0}, "lr = 0.0 is out of range; see TrainingSettings for its range"),
-        ({"steps": 3, "momentum": 1.0}, "momentum = 1.0 is out of range; see TrainingSettings for its range"),
+        ({"steps": 3, "lr": 0.0}, "lr = 0.0 is out of range; expected above 0"),
+        ({"steps": 3, "momentum": 1.0}, "momentum = 1.0 is out of range; expected at least 0 and below 1"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, float], message: str) -> None:

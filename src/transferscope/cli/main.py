@@ -25,6 +25,8 @@ LIST_OPTIONS = (
 )
 """Options that take several values, as in --labels 100 600."""
 
+_LONGEST_PATH = 200
+
 app = typer.Typer(
     name="transferscope",
     help="Whether transfer learning helps your task, which way, how much pre-training it takes, and why.",
@@ -62,9 +64,25 @@ def _options(
 
 
 def main() -> None:
-    """The entry point: mistakes are one sentence and exit code 2; only what is a bug shows a traceback."""
+    """The entry point: mistakes are one sentence and exit code 2; only what is a bug shows a traceback.
+
+    What the operating system refuses (a path, a permission, space, memory) is no bug either.
+    """
     try:
         app(one_option_per_value(sys.argv[1:], LIST_OPTIONS))
     except TransferscopeError as error:
-        typer.echo(f"transferscope: {error}", err=True)
-        sys.exit(2)
+        _refuse(str(error))
+    except OSError as error:
+        place = "" if error.filename is None else f" {str(error.filename)[:_LONGEST_PATH]!r}"
+        _refuse(
+            f"the operating system refused{place}: {error.strerror or error}; check the path, your permission there "
+            "and the space left; what was stored is safe"
+        )
+    except MemoryError as error:
+        reason = str(error) or "no more is free"
+        _refuse(f"the memory of this machine does not suffice ({reason}); use smaller data or networks")
+
+
+def _refuse(sentence: str) -> None:
+    typer.echo(f"transferscope: {sentence}", err=True)
+    sys.exit(2)

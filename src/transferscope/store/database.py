@@ -104,11 +104,16 @@ def connect(url: str | Path) -> Database:
 
 
 def sqlite_path(url: str | Path) -> Path | None:
-    """The file of a SQLite store; None for any other database."""
+    """The file of a SQLite store; None for any other database.
+
+    Raises:
+        StoreError: It is a SQLite database in memory.
+    """
     address = str(url)
-    if address.startswith("sqlite:///"):
-        return Path(address.removeprefix("sqlite:///"))
-    return None if "://" in address else Path(address)
+    path = address.removeprefix("sqlite:///")
+    if path == ":memory:" or path.startswith("sqlite://"):
+        raise StoreError(f"the store {address!r} is in memory and would be lost at the end; give the path of a file")
+    return None if "://" in path else Path(path)
 
 
 def insert_many(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:

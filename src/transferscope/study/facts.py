@@ -103,6 +103,7 @@ def load_data(spec: StudySpec) -> StudyData:
     networks = {name: _checksum(Path(file)) for name, file in files.items() if file is not None}
     _check_network(spec, target, [Path(file) for file in files.values() if file is not None])
     _check_sizes("[target]", spec.target.sizes, target)
+    _check_folds(spec, target)
     for name, source in sources.items():
         _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
     return StudyData(target, sources, networks, _held_out(spec, sources))
@@ -189,6 +190,15 @@ def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:
         raise DataError(
             f"{where} sizes asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
             f"ask for {there} or fewer"
+        )
+
+
+def _check_folds(spec: StudySpec, target: Dataset) -> None:
+    fewest = min(spec.target.sizes, default=len(target.train))
+    if spec.tuning is not None and spec.tuning.folds > fewest:
+        raise DataError(
+            f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for fewer "
+            "folds or more examples"
         )
 
 

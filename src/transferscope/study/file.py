@@ -34,8 +34,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         SettingsError: It is no TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, IsADirectoryError) as error:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise MissingDataError(f"there is no study file {path}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is no text in UTF-8; expected a study file in TOML") from error

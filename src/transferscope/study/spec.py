@@ -150,6 +150,10 @@ _TABLES = (
 )
 
 
+MOST_SEEDS = 10_000
+"""A larger number of seeds must be a seed, which goes in a list."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Header:
     name: str
@@ -159,10 +163,15 @@ class _Header:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[\w.-]+", self.name):
             raise SettingsError(f"name = {self.name!r} cannot name files; use letters, digits, '.', '_' and '-'")
-        seeds = self.all_seeds
-        if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        if isinstance(self.seeds, int):
+            fine, shown = 1 <= self.seeds <= MOST_SEEDS, str(self.seeds)
+        else:
+            distinct = len(set(self.seeds)) == len(self.seeds)
+            fine, shown = distinct and min(self.seeds, default=-1) >= 0, str(list(self.seeds))
+        if not fine:
             raise SettingsError(
-                f"seeds = {self.seeds} gives no seeds; expected a number of at least 1, or different ones in a list"
+                f"seeds = {shown}; expected how many, from 1 to {MOST_SEEDS}, or a list of different ones, each at "
+                "least 0"
             )
 
     @property
@@ -233,7 +242,7 @@ def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:
     if not isinstance(table, Mapping):
         return read_table(METHODS["scratch"], table, where, mistakes)
     kind = table.get("method", name)
-    if kind not in METHODS:
+    if not isinstance(kind, str) or kind not in METHODS:
         mistakes.add(f"{where} {unknown_name('method', str(kind), METHODS)}")
         return None
     settings = {key: value for key, value in table.items() if key != "method"}
@@ -287,6 +296,8 @@ def _check_grid(spec: StudySpec, tuning: TuningSettings, mistakes: Mistakes) -> 
             if key not in valid:
                 mistakes.add(f"{where} {unknown_name('key', key, valid)}")
                 continue
+            if not values:
+                mistakes.add(f"{where} {key} = [] is empty; give the values to try")
             for value in values:
                 _check_value(valid[key], key, value, where, mistakes)
 

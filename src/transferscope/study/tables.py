@@ -14,6 +14,7 @@ T = TypeVar("T")
 _EXPECTED = {
     "int_type": "a whole number",
     "float_type": "a number",
+    "finite_number": "a finite number",
     "bool_type": "true or false",
     "string_type": "text in quotes",
     "tuple_type": "a list in [ ]",
@@ -114,7 +115,7 @@ def _model(kind: type) -> type[BaseModel]:
 def _make_model(kind: type) -> type[BaseModel]:
     hints = get_type_hints(kind)
     columns: dict[str, Any] = {item.name: (hints[item.name], _default(item)) for item in _settings(kind)}
-    config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
     return create_model(kind.__name__, __config__=config, **columns)
 
 

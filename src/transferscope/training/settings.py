@@ -1,5 +1,6 @@
 """How a network is trained: one frozen record, shared by pre-training and every method."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,21 +54,19 @@ class TrainingSettings:
             seen = "both" if self.steps is not None else "neither"
             raise SettingsError(f"{seen} of steps and epochs were given; give exactly one, as in steps = 3000")
         checks = {
-            "steps": self.steps is None or self.steps >= 1,
-            "epochs": self.epochs is None or self.epochs > 0,
-            "batch_size": self.batch_size >= 1,
-            "lr": self.lr > 0,
-            "momentum": 0 <= self.momentum < 1,
-            "weight_decay": self.weight_decay >= 0,
-            "decay": 0 < self.decay <= 1,
-            "warmup": 0 <= self.warmup < 1,
-            "eval_every": self.eval_every is None or self.eval_every >= 1,
+            "steps": ("at least 1", self.steps is None or self.steps >= 1),
+            "epochs": ("above 0", self.epochs is None or 0 < self.epochs < math.inf),
+            "batch_size": ("at least 1", self.batch_size >= 1),
+            "lr": ("above 0", 0 < self.lr < math.inf),
+            "momentum": ("at least 0 and below 1", 0 <= self.momentum < 1),
+            "weight_decay": ("at least 0", 0 <= self.weight_decay < math.inf),
+            "decay": ("above 0 and at most 1", 0 < self.decay <= 1),
+            "warmup": ("at least 0 and below 1", 0 <= self.warmup < 1),
+            "eval_every": ("at least 1", self.eval_every is None or self.eval_every >= 1),
         }
-        for name, fine in checks.items():
+        for name, (expected, fine) in checks.items():
             if not fine:
-                raise SettingsError(
-                    f"{name} = {getattr(self, name)} is out of range; see TrainingSettings for its range"
-                )
+                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; expected {expected}")
 
     def n_steps(self, n_examples: int) -> int:
         """Optimiser steps of a run over `n_examples` training examples (at least 1)."""
