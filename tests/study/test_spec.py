@@ -153,8 +153,8 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ),
         (
             {"methods": {"soft": {"method": ["fine-tune"]}}},
-            "[methods.soft] unknown method \"['fine-tune']\": did you mean 'fine-tune'? known are fine-tune, joint, l2-sp, "
-            "linear-probe, merlin, merlin-ft, scratch",
+            "[methods.soft] unknown method \"['fine-tune']\": did you mean 'fine-tune'? known are fine-tune, joint, "
+            "l2-sp, linear-probe, merlin, merlin-ft, scratch",
         ),
         (
             {"tuning": {"trials": 2, "grid": {"merlin": {"rho": []}}}},
