@@ -44,6 +44,11 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
             "there and the space left; what was stored is safe\n",
         ),
         (
+            RuntimeError("can't allocate memory"),
+            "transferscope: the memory of this machine does not suffice (can't allocate memory); use smaller data or "
+            "networks\n",
+        ),
+        (
             MemoryError("Unable to allocate 7 TiB"),
             "transferscope: the memory of this machine does not suffice (Unable to allocate 7 TiB); use smaller data "
             "or networks\n",

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from study.plans import small_plan
+from transferscope.errors import SettingsError
 from transferscope.store import Store, StudyCounts
 from transferscope.study import engine
 from transferscope.study.engine import CellFailed, Event, StudyProgress, run_plan
@@ -45,6 +46,16 @@ def test_all_cells_are_done_and_stored(store: Store) -> None:
     labels = store.study_array("small", "target_test_labels")
     assert labels is not None
     np.testing.assert_array_equal(labels, np.arange(20))
+
+
+def test_a_device_that_is_absent_is_refused_before_any_cell_fails(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SettingsError) as refused:
+        do(small_plan(), store, engine=EngineSettings(workers=0, device="cuda"))
+    assert str(refused.value) == ("device 'cuda' was asked for and this machine has none; use device = 'auto' or 'cpu'")
+    assert store.counts("small") == StudyCounts(planned=12)
 
 
 def test_one_and_two_processes_give_the_same_tables(store: Store, tmp_path: Path) -> None:

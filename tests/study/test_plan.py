@@ -196,6 +196,16 @@ def test_the_same_file_plans_the_same_keys() -> None:
             "[target] sizes asks for 5000 examples and digits has 1438 training examples; ask for 1438 or fewer",
         ),
         (
+            {"sources": {"flipped": {"data": "glyphs?characters=a&n_train=40&n_test=9&size=8", "limit": None}}},
+            DataError,
+            "[sources.flipped] glyphs has the one class 'a'; give data with at least two to tell apart",
+        ),
+        (
+            {"tuning": {"trials": 1, "folds": 21}},
+            DataError,
+            "[tuning] folds = 21 and there are 20 labelled examples to divide; ask for fewer folds or more examples",
+        ),
+        (
             {"pretraining": {"sizes": [301]}},
             DataError,
             "[pretraining] for flipped: sizes asks for 301 examples and digits has 300 training examples; "
@@ -213,7 +223,7 @@ def test_a_study_that_cannot_be_done_is_refused_before_it_begins(
 ) -> None:
     whole = digits()
     for key, value in changes.items():
-        whole[key].update(value)
+        whole.setdefault(key, {}).update(value)
     with pytest.raises(kind) as error:
         plan_study(parse_spec(whole))
     assert str(error.value) == message

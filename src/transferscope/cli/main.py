@@ -78,7 +78,9 @@ def main() -> None:
             f"the operating system refused{place}: {error.strerror or error}; check the path, your permission there "
             "and the space left; what was stored is safe"
         )
-    except MemoryError as error:
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):  # how torch says it
+            raise
         reason = str(error) or "no more is free"
         _refuse(f"the memory of this machine does not suffice ({reason}); use smaller data or networks")
 

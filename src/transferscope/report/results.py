@@ -1,7 +1,7 @@
 """A study in one table and one verdict."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +9,7 @@ import pandas as pd
 from transferscope.errors import StoreError
 from transferscope.numerics.intervals import Interval
 from transferscope.report.advice import Progress
+from transferscope.report.cautions import cautions
 from transferscope.report.comparison import Comparison, compare_methods
 from transferscope.report.frames import StudyFrames, read_study
 from transferscope.report.verdict import Verdict, reach_verdict
@@ -77,6 +78,8 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     if not comparisons:
         raise StoreError(_why_empty(frames))
     verdict = reach_verdict(comparisons, frames.metric, progress_of(frames))
+    warned = (*verdict.sentences, *cautions(frames.study.facts, [c.n_target for c in comparisons]))
+    verdict = replace(verdict, sentences=warned)
     return Summary(frames, comparisons, comparison_table(comparisons), verdict)
 
 

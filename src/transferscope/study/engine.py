@@ -16,6 +16,7 @@ from transferscope.study.interrupt import Interrupt, deferred_interrupt
 from transferscope.study.planned import StudyPlan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.status import StudyStatus, study_status
+from transferscope.training import choose_device
 
 WORK = "transferscope.study.work:work"
 """What does the cells of a study."""
@@ -88,6 +89,7 @@ def run_plan(
         Where the study stands at the end.
 
     Raises:
+        SettingsError: The machine has no such device.
         StoreError: The store cannot be written; what was stored before is safe.
         KeyboardInterrupt: Somebody pressed Ctrl-C; the message says how far the study is.
     """
@@ -108,6 +110,8 @@ def run_plan(
 def _run_cells(
     plan: StudyPlan, store: Store, engine: EngineSettings, work: str, on_event: Callable[[Event], None]
 ) -> None:
+    if engine.device != "auto":
+        choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
     context = WorkContext(store.files, engine.device, engine.threads or 1)
     if engine.workers == 0:

@@ -104,6 +104,8 @@ def load_data(spec: StudySpec) -> StudyData:
     _check_network(spec, target, [Path(file) for file in files.values() if file is not None])
     _check_sizes("[target]", spec.target.sizes, target)
     _check_folds(spec, target)
+    for where, dataset in {"[target]": target, **{f"[sources.{name}]": data for name, data in sources.items()}}.items():
+        _check_classes(where, dataset)
     for name, source in sources.items():
         _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
     return StudyData(target, sources, networks, _held_out(spec, sources))
@@ -190,6 +192,14 @@ def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:
         raise DataError(
             f"{where} sizes asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
             f"ask for {there} or fewer"
+        )
+
+
+def _check_classes(where: str, dataset: Dataset) -> None:
+    classes = dataset.train.classes
+    if classes is not None and len(classes) == 1:
+        raise DataError(
+            f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell apart"
         )
 
 
