@@ -1,0 +1,98 @@
+"""What a transferability score is given, and what it is.
+
+A score looks at the features that a pretrained network gives to labelled target examples, or at what its source head
+says of them, and rates in closed form or nearly so how well the network would transfer. Higher is better for all of
+them. Scores of one kind compare networks on the same examples; their values mean nothing across target tasks.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from transferscope.errors import DataError
+from transferscope.records import Estimate
+
+Needs = Literal["features", "source_probabilities"]
+"""What a score reads."""
+
+
+@dataclass(frozen=True)
+class TargetView:
+    """Labelled target examples as a pretrained network sees them.
+
+    Attributes:
+        features: Outputs of the backbone, shape (n, d), finite.
+        labels: Class indices (int64, shape (n,)), or numbers for regression (float64, shape (n, K)).
+        source_probabilities: What the source head says of each example, shape (n, Z), rows that sum to 1; None for a
+            network without a head of classes.
+
+    Raises:
+        DataError: Shapes do not fit, a number is not finite, or probabilities do not sum to 1.
+    """
+
+    features: Float64[np.ndarray, "n d"]
+    labels: Int64[np.ndarray, "n"] | Float64[np.ndarray, "n K"]
+    source_probabilities: Float64[np.ndarray, "n Z"] | None = None
+
+    def __post_init__(self) -> None:
+        """Check what every score relies on."""
+        n = len(self.features)
+        rows = {"labels": self.labels, "source_probabilities": self.source_probabilities}
+        for name, array in rows.items():
+            if array is not None and len(array) != n:
+                raise DataError(
+                    f"{n} rows of features and {len(array)} of {name} were given; give one for each example"
+                )
+        if self.features.ndim != 2 or n == 0:
+            raise DataError(f"features of shape {self.features.shape} were given; expected (n, d) with n >= 1")
+        for name, array in {"features": self.features, **rows}.items():
+            if array is not None and not np.isfinite(array).all():
+                raise DataError(
+                    f"{name} hold a value that is not finite; remove these examples or train the network anew"
+                )
+        p = self.source_probabilities
+        if p is not None and (p.ndim != 2 or (p < 0).any() or not np.allclose(p.sum(axis=1), 1, atol=1e-4)):
+            raise DataError("source_probabilities must be rows of at least 0 that sum to 1; apply a softmax to logits")
+
+    def __len__(self) -> int:
+        """Number of examples."""
+        return len(self.features)
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether labels are classes."""
+        return self.labels.ndim == 1
+
+    def take(self, index: Int64[np.ndarray, "k"]) -> "TargetView":
+        """The examples at `index`."""
+        p = self.source_probabilities
+        return TargetView(self.features[index], self.labels[index], None if p is None else p[index])
+
+
+@runtime_checkable
+class Score(Protocol):
+    """A transferability score: a frozen dataclass whose fields are its settings.
+
+    `value` depends neither on the order of examples nor on the names (indices) of classes, and ignores classes without
+    examples. It never changes its input. Where there is no value the status of the estimate says why: "too_few" (fewer
+    examples than it takes), "undefined" (one class, features without variance), "not_identified" otherwise.
+
+    Class attributes:
+        name: As in `SCORES`.
+        title: In words, for tables.
+        source: Paper, with the equation or section.
+        needs: What it reads.
+        kinds: Of labels: "classification", "regression".
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    needs: ClassVar[Needs]
+    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]]
+
+    def value(self, view: TargetView) -> Estimate:
+        """The score on all examples, without a standard error (see `with_error`)."""
+        ...
