@@ -83,6 +83,14 @@ def test_an_unknown_method(tmp_path: Path) -> None:
         compare("glyphs?n_train=50&n_test=10", "digits", methods=["finetune"], folder=tmp_path)
 
 
+def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "digits-to-glyphs.toml").write_text("# edited by hand")
+    with pytest.raises(SettingsError) as refused:
+        compare("digits", "glyphs?n_train=20&n_test=5&size=8", labels=[0], methods=["fine-tune"], folder=tmp_path)
+    assert str(refused.value) == "the comparison: [target] sizes holds 0; expected at least 1"
+    assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
+
+
 def test_an_unknown_source(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'mnist'"):
         compare("mnits", "digits", folder=tmp_path)

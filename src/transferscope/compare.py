@@ -126,8 +126,8 @@ def compare(
         budget=budget or Budget(),
         folder=Path(folder),
     )
+    spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     path = write_study(tables, Path(folder))
-    spec = parse_spec(tables, place=str(path))
     with Store.open(spec.store) as store:
         run_study(spec, store, on_event=on_event)
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)

@@ -42,6 +42,12 @@ def test_a_regression_is_judged_by_squared_error(tmp_path: Path) -> None:
     assert (frames.metric, frames.classes) == (SQUARED_ERROR, None)
 
 
+def test_a_source_of_numbers_does_not_change_what_classes_are_judged_by(summary: Summary) -> None:
+    records = summary.frames.records
+    of_source = records.iloc[:1].assign(name="mse", part="source_test")
+    assert replace(summary.frames, records=pd.concat([records, of_source])).metric == ACCURACY
+
+
 def test_a_source_in_several_sizes_is_named_with_them() -> None:
     cells = [_cell("few", 1000), _cell("many", 50_000), _cell("none", None)]
     assert cells_frame(cells)["source"].tolist() == ["mnist (1,000 examples)", "mnist (50,000 examples)", "mnist"]

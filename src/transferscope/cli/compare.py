@@ -30,6 +30,7 @@ def compare(
     from transferscope.cli.run_and_report import run_and_report
     from transferscope.compare import Budget, study_tables, write_study
     from transferscope.methods import METHODS
+    from transferscope.study.spec import parse_spec
 
     budget = Budget(steps, pretraining_steps, network, workers=workers)
     tables = study_tables(
@@ -42,6 +43,7 @@ def compare(
         budget=budget,
         folder=out,
     )
+    parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     study = write_study(tables, out)
     typer.echo(f"study:   {study}")
     run_and_report(study)

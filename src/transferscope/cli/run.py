@@ -30,17 +30,20 @@ def run(
     spec = _override(read_spec(study), workers=workers, threads=threads, device=device)
     spec = replace(spec, store=store or spec.store)
     status = execute(spec, retry_failed=retry_failed, quiet=quiet)
-    _conclude(status, str(study) if store is None else store)
+    _conclude(status, store or str(study))
 
 
 def _override(spec: "StudySpec", *, workers: int | None, threads: int | None, device: str | None) -> "StudySpec":
     """The study with the options of the command line in place of those of its file."""
     from transferscope.study.settings import EngineSettings
-    from transferscope.study.tables import settings_of
+    from transferscope.study.tables import Mistakes, read_table
 
     given = {"workers": workers, "threads": threads, "device": device}
     engine = {name: getattr(spec.engine, name) if value is None else value for name, value in given.items()}
-    return replace(spec, engine=settings_of(EngineSettings, engine))
+    mistakes = Mistakes("the command line")
+    settings = read_table(EngineSettings, engine, "", mistakes)
+    mistakes.raise_any()
+    return replace(spec, engine=settings or spec.engine)
 
 
 def _conclude(status: "StudyStatus", place: str) -> None:

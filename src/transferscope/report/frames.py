@@ -44,7 +44,8 @@ class StudyFrames:
     @property
     def metric(self) -> Metric:
         """What the study is judged by."""
-        return SQUARED_ERROR if (self.records["name"] == "mse").any() else ACCURACY
+        of_target = self.records["part"].str.startswith("target")  # a source can be of another kind
+        return SQUARED_ERROR if (self.records.loc[of_target, "name"] == "mse").any() else ACCURACY
 
     @property
     def method_cells(self) -> pd.DataFrame:

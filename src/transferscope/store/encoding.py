@@ -11,6 +11,8 @@ import numpy as np
 
 from transferscope.errors import StoreError
 
+_DAMAGED = "a value in the store is damaged; restore the store from a copy, or give another path and run again"
+
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 _strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
 
@@ -54,8 +56,15 @@ _text = lru_cache(_encoder.encode)
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text."""
-    return json.loads(text)
+    """The value of a JSON text.
+
+    Raises:
+        StoreError: It is damaged.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise StoreError(_DAMAGED) from error
 
 
 def to_bytes(name: str, array: np.ndarray) -> bytes:
@@ -72,8 +81,15 @@ def to_bytes(name: str, array: np.ndarray) -> bytes:
 
 
 def from_bytes(content: bytes) -> np.ndarray:
-    """The array in `content`."""
-    array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
+    """The array in `content`.
+
+    Raises:
+        StoreError: It is damaged.
+    """
+    try:
+        array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise StoreError(_DAMAGED) from error
     return array
 
 
