@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cases_of_methods import classification_task, regression_task
-from transferscope.compare import Budget, compare, matching_transforms, study_tables
+from transferscope.compare import Budget, _check_data, _listed, _whole, compare, matching_transforms, study_tables
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.study.spec import parse_spec
 
@@ -81,6 +81,24 @@ def test_more_labels_than_there_are(tmp_path: Path) -> None:
 def test_an_unknown_method(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="did you mean 'fine-tune'"):
         compare("glyphs?n_train=50&n_test=10", "digits", methods=["finetune"], folder=tmp_path)
+
+
+def test_arguments_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as refused:
+        compare("digits", "digits", methods="merlin", folder=tmp_path)
+    assert str(refused.value) == "methods = 'merlin' is no list; write ['merlin']"
+    for check, message in (  # what the run-time types of tests would not let through the door
+        (lambda: _listed("labels", 10), "labels = 10 is no list; write [10]"),
+        (lambda: _whole("labels", 10.5), "labels holds 10.5; expected a whole number"),
+        (
+            lambda: _check_data("digits", np.zeros(3)),
+            "data are given as ndarray; expected a name, such as 'npz:PATH', or a transferscope.data.Dataset",
+        ),
+    ):
+        with pytest.raises(SettingsError) as refused:
+            check()
+        assert str(refused.value) == message
+    assert [_whole("labels", n) for n in _listed("labels", np.array([10, 20]))] == [10, 20]
 
 
 def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None:

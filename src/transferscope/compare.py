@@ -1,7 +1,8 @@
 """The Python door: compare transfer methods on a target, from a source, in one call."""
 
+import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,14 +116,15 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
-    sources = [source] if isinstance(source, str | Dataset) else list(source)
+    sources = [source] if isinstance(source, str | Dataset) else _listed("source", source)
+    _check_data(*sources, target)
     tables = study_tables(
         sources,
         target,
-        labels=labels,
-        methods=methods,
-        diagnostics=diagnostics,
-        seeds=seeds,
+        labels=[_whole("labels", label) for label in _listed("labels", labels)],
+        methods=_listed("methods", methods),
+        diagnostics=_listed("diagnostics", diagnostics),
+        seeds=_whole("seeds", seeds),
         budget=budget or Budget(),
         folder=Path(folder),
     )
@@ -225,6 +227,30 @@ def matching_transforms(shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:
     resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in images]
     greyed = [["grey"] if grey and shape[0] != 1 else [] for shape in images]
     return [first + second for first, second in zip(greyed, resized, strict=True)]
+
+
+def _listed(name: str, values: object) -> list[Any]:
+    """The values as a list; one alone, also a text, is refused."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SettingsError(f"{name} = {values!r} is no list; write [{values!r}]")
+    return list(values)
+
+
+def _whole(name: str, value: Any) -> int:
+    """A whole number as Python's own, from NumPy's too."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise SettingsError(f"{name} holds {value!r}; expected a whole number") from error
+
+
+def _check_data(*given: object) -> None:
+    for data in given:
+        if not isinstance(data, str | Dataset):
+            raise SettingsError(
+                f"data are given as {type(data).__name__}; expected a name, such as 'npz:PATH', or a "
+                "transferscope.data.Dataset"
+            )
 
 
 def _specify(data: str | Dataset, folder: Path) -> str:
