@@ -169,6 +169,23 @@ def test_wrong_settings_are_answered_in_a_sentence() -> None:
     assert str(wrong.value) == "d = 'many' cannot be read; expected a whole number, as in d=2"
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": "0"}, "width = 0 is out of range; width must be at least 1"),
+        ({"largest": "9"}, "largest = 9 is out of range; largest must be at least 10"),
+        (
+            {"head_mean": "0", "head_std": "0"},
+            "head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them",
+        ),
+    ],
+)
+def test_impossible_relu_teachers_are_answered_in_a_sentence(changes: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        configure(FIGURES["001-figure-4"], quick=True, changes=changes)
+    assert str(error.value) == message
+
+
 def test_a_seed_depends_on_the_place_of_a_point_only() -> None:
     first, again = (Point("a", "b", 0.5, expected) for expected in (0.0, 1.0))
     assert first.seed == again.seed

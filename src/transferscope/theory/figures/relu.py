@@ -67,10 +67,11 @@ class ReluFigure:
 
     def __post_init__(self) -> None:
         """Check what no other room checks."""
-        if self.largest < 10 or self.seeds < 1:
-            raise SettingsError(
-                f"largest = {self.largest} and seeds = {self.seeds} were given; they must be at least 10 and 1"
-            )
+        for name, least in {"width": 1, "largest": 10, "seeds": 1}.items():
+            if getattr(self, name) < least:
+                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; {name} must be at least {least}")
+        if self.head_mean == self.head_std == 0:
+            raise SettingsError("head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them")
 
     def theory(self) -> Theory:
         """The share of the target outside the features of the ablated source, over the teachers that are simulated."""
