@@ -1,0 +1,173 @@
+"""A candidate to transfer from: a pretrained network, and how it sees labelled target examples."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transferscope.data.task import LabelledSet
+from transferscope.diagnostics import Examples
+from transferscope.diagnostics.features import features_of
+from transferscope.errors import NetworkError
+from transferscope.models import BACKBONES, Network, NetworkSettings, build_network, load_weights
+from transferscope.models.weights import load_trained
+from transferscope.scores.score import TargetView
+from transferscope.study.shown import shown_examples
+
+LEAST_PER_CLASS = 2
+"""Fewer labels than these for each class leave a score without a spread within classes."""
+
+LEAST_NUMBERS = 10
+"""Fewer examples with numbers as labels than these say next to nothing."""
+
+
+@dataclass(frozen=True)
+class CandidateNetwork:
+    """A network to rate.
+
+    Attributes:
+        name: As it is called in tables.
+        network: The network, on the device where it is to be run.
+        n_source_classes: Outputs of its head as classes; None when the head says nothing of classes.
+    """
+
+    name: str
+    network: Network
+    n_source_classes: int | None
+
+
+@dataclass(frozen=True)
+class LabelledTarget:
+    """Labelled target examples, as networks read them and as scores do.
+
+    Attributes:
+        examples: Inputs standardised with their own statistics, as methods do it, and labels.
+        labels: Class indices (int64, shape (n,)), or numbers (float64, shape (n, K)).
+    """
+
+    examples: Examples
+    labels: np.ndarray
+
+    def seen_by(self, candidate: CandidateNetwork) -> TargetView:
+        """How a candidate sees them.
+
+        Raises:
+            NetworkError: Its features are not finite.
+        """
+        features = features_of(candidate.network, self.examples)
+        if not torch.isfinite(features).all():
+            raise NetworkError(
+                f"the features of {candidate.name} hold NaN or infinity; its training diverged, so leave it out"
+            )
+        said = None if candidate.n_source_classes is None else _probabilities(candidate.network.head, features)
+        return TargetView(features.numpy(), self.labels, said)
+
+
+def labelled_target(subset: LabelledSet, device: torch.device) -> LabelledTarget:
+    """A few-shot subset, ready to be looked at."""
+    examples = shown_examples(subset, scaled_by=subset, at_most=len(subset), device=device)
+    of_classes = subset.classes is not None
+    labels = subset.labels.astype(np.int64 if of_classes else np.float64)
+    return LabelledTarget(examples, labels if of_classes else labels.reshape(len(labels), -1))
+
+
+def least_labels(examples: LabelledSet) -> int:
+    """The fewest labels that scores can do something with."""
+    return LEAST_NUMBERS if examples.classes is None else LEAST_PER_CLASS * int((examples.class_counts() > 0).sum())
+
+
+def open_candidate(
+    name: str,
+    file: Path,
+    settings: NetworkSettings,
+    input_shape: tuple[int, ...],
+    *,
+    of_classes: bool,
+    device: torch.device,
+) -> CandidateNetwork:
+    """The network of a file, with its head where the file has a linear one.
+
+    Args:
+        name: What to call it.
+        file: Weights: safetensors, or a state dict written by `torch.save`.
+        settings: The architecture.
+        input_shape: Shape of one target input.
+        of_classes: Whether its head, if it has at least two outputs, is one of classes.
+        device: Where to put it.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: The file holds something else than weights.
+        NetworkError: The weights do not belong to the architecture, or are not finite.
+    """
+    frame = build_network(settings, input_shape, 1, seed=0).to(device)
+    try:
+        opened = _open(frame, file)
+    except NetworkError as error:
+        widths = settings.widths or BACKBONES[settings.name].widths
+        raise NetworkError(
+            f"{error}. It was read as {settings.name} of widths {widths} for inputs of shape {input_shape}; choose "
+            "these as in its training"
+        ) from error
+    if not all(torch.isfinite(tensor).all() for tensor in opened.network.state_dict().values()):
+        raise NetworkError(f"{file} holds NaN or infinity; its training diverged, so leave it out")
+    return CandidateNetwork(name, opened.network, opened.n_outputs if of_classes and opened.n_outputs > 1 else None)
+
+
+def random_candidate(
+    name: str,
+    settings: NetworkSettings,
+    input_shape: tuple[int, ...],
+    *,
+    n_classes: int | None,
+    seed: int,
+    device: torch.device,
+) -> CandidateNetwork:
+    """A network as it is initialised.
+
+    Args:
+        name: What to call it.
+        settings: The architecture.
+        input_shape: Shape of one target input.
+        n_classes: Outputs of its head, for scores that read source classes; None for no such head.
+        seed: Seed of the initialisation.
+        device: Where to put it.
+    """
+    network = build_network(settings, input_shape, n_classes or 1, seed=seed).to(device)
+    return CandidateNetwork(name, network, n_classes)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A file's network and the number of outputs of its head; 0 for a file without a linear head."""
+
+    network: Network
+    n_outputs: int
+
+
+def _open(frame: Network, file: Path) -> _Opened:
+    try:
+        network = load_trained(frame, file)
+    except NetworkError:  # no linear head, or another architecture; the backbone tells them apart
+        network = frame.copy()
+        report = load_weights(network, file, heads="ignore")
+        odd = [*report.missing, *report.unexpected]
+        if odd:
+            raise NetworkError(
+                f"{file} is not of this architecture: only one of the two has {', '.join(odd[:5])}"
+            ) from None
+        return _Opened(network, 0)
+    weight: Tensor = network.head.get_parameter("weight")
+    return _Opened(network, len(weight))
+
+
+def _probabilities(head: nn.Module, features: Tensor) -> np.ndarray:
+    """What a linear head says of each class, in float64."""
+    weight, bias = head.get_parameter("weight"), dict(head.named_parameters()).get("bias")
+    logits = features @ weight.detach().double().cpu().T
+    if bias is not None:
+        logits = logits + bias.detach().double().cpu()
+    probabilities: np.ndarray = torch.softmax(logits, dim=1).numpy()
+    return probabilities

@@ -1,0 +1,164 @@
+"""How scores would have chosen among sources, held against what transfer from each really gave."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from scipy import stats
+
+from transferscope.numerics.intervals import Interval, t_interval
+from transferscope.numerics.paired import paired_difference
+from transferscope.records import Estimate
+from transferscope.store.ranking import Bounded, Choice, Hindsight, Transferred
+
+N_DRAWS = 10_000
+"""Resampled studies."""
+
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class SizeCases:
+    """The cases of one number of labels.
+
+    Attributes:
+        n_target: Number of labels.
+        seeds: Seeds, shape (S,).
+        measured: What transfer gave, shape (S, C), as a fraction, higher is better; NaN where there is no result.
+        scores: Values of each score, shape (S, C); NaN where there is none.
+    """
+
+    n_target: int
+    seeds: tuple[int, ...]
+    measured: Float64[np.ndarray, "S C"]
+    scores: Mapping[str, Float64[np.ndarray, "S C"]]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One way of choosing in every case: arrays over cases, NaN where it says nothing."""
+
+    regret: Float64[np.ndarray, "cases"]
+    right: Float64[np.ndarray, "cases"]
+    tau: Float64[np.ndarray, "cases"]
+
+
+def look_back(method: str, measure: str, candidates: Sequence[str], sizes: Sequence[SizeCases]) -> Hindsight:
+    """How each score would have chosen.
+
+    A case is a number of labels and a seed with a result for all candidates. Its regret is the best result minus that
+    of the candidate which the score puts first (the mean over those that tie); picking at random has the mean over
+    candidates. Intervals resample seeds with all their cases (percentiles of the mean, spread by sqrt(S / (S - 1)),
+    which resampling S of S takes away); with one seed there are none.
+
+    Args:
+        method: The method whose results count.
+        measure: "accuracy" or "r2".
+        candidates: Names, C of them, without the random features.
+        sizes: The cases by number of labels.
+
+    Returns:
+        Hindsight over all cases; results that are missing for one candidate leave out their case.
+    """
+    names = list(dict.fromkeys(name for size in sizes for name in size.scores))
+    seeds = np.array([seed for size in sizes for seed in size.seeds])
+    measured = np.concatenate([size.measured for size in sizes])
+    at_random = _at_random(measured)
+    choices = []
+    for name in names:
+        values = np.concatenate([size.scores.get(name, np.full_like(size.measured, math.nan)) for size in sizes])
+        choices.append(_choice(name, _judged(values, measured), at_random, seeds))
+    choices.append(_choice("", at_random, None, seeds))
+    transferred = tuple(one for size in sizes for one in _transferred(candidates, size))
+    return Hindsight(method, measure, transferred, tuple(choices))
+
+
+def _judged(values: Float64[np.ndarray, "cases C"], measured: Float64[np.ndarray, "cases C"]) -> _Judged:
+    rows = [_case(v, m) for v, m in zip(values, measured, strict=True)]
+    regret, right, tau = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    return _Judged(regret, right, tau)
+
+
+def _case(values: Float64[np.ndarray, "C"], measured: Float64[np.ndarray, "C"]) -> list[float]:
+    """Regret, whether the best was picked, and tau-b of one case."""
+    if not (np.isfinite(values).all() and np.isfinite(measured).all()):
+        return [math.nan, math.nan, math.nan]
+    picked = measured[values == values.max()]
+    varies = np.ptp(values) > 0 and np.ptp(measured) > 0
+    tau = float(stats.kendalltau(values, measured).statistic) if varies else math.nan
+    return [float(measured.max() - picked.mean()), float((picked == measured.max()).mean()), tau]
+
+
+def _at_random(measured: Float64[np.ndarray, "cases C"]) -> _Judged:
+    best = measured.max(axis=1)
+    right = np.where(np.isfinite(best), (measured == best[:, None]).mean(axis=1), math.nan)
+    return _Judged(best - measured.mean(axis=1), right, np.where(np.isfinite(best), 0.0, math.nan))
+
+
+def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, "cases"]) -> Choice:
+    known = np.isfinite(judged.regret)
+    saved = None if at_random is None else _mean(at_random.regret - judged.regret, seeds)
+    return Choice(
+        score=name,
+        n_cases=int(known.sum()),
+        n_right=float(judged.right[known].sum()),
+        regret=_mean(judged.regret, seeds, low=0.0),
+        rank_correlation=_mean(judged.tau, seeds, low=-1.0, high=1.0),
+        saved=saved,
+    )
+
+
+def _mean(
+    values: Float64[np.ndarray, "cases"], seeds: Int64[np.ndarray, "cases"], *, low: float = -1e300, high: float = 1e300
+) -> Bounded:
+    """Mean over cases with a bootstrap over seeds, within a range."""
+    known = np.isfinite(values)
+    values, seeds = values[known], seeds[known]
+    if not len(values):
+        return Bounded(Estimate(math.nan, None, 0, "undefined"))
+    mean, distinct = float(values.mean()), np.unique(seeds)
+    if len(distinct) < 2:
+        return Bounded(Estimate(mean, None, len(values), "too_few"))
+    belongs = seeds[None] == distinct[:, None]  # (S, cases)
+    sums, counts = belongs @ values, belongs.sum(axis=1)
+    drawn = np.random.default_rng(0).integers(0, len(distinct), size=(N_DRAWS, len(distinct)))
+    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    spread = mean + (means - mean) * math.sqrt(len(distinct) / (len(distinct) - 1))
+    ends = np.quantile(spread, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    interval = Interval(float(ends[0]), float(ends[1]), _LEVEL).clipped(low, high)
+    return Bounded(Estimate(mean, float(spread.std()), len(values)), interval)
+
+
+def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred]:
+    """Means over the seeds that have a result of every candidate, with paired differences."""
+    measured = size.measured[np.isfinite(size.measured).all(axis=1)]
+    if not len(measured):
+        return []
+    best = int(measured.mean(axis=0).argmax())
+    return [
+        Transferred(
+            candidate=name,
+            n_target=size.n_target,
+            performance=_over_seeds(measured[:, i]),
+            behind=None if i == best else _paired(measured[:, best], measured[:, i]),
+        )
+        for i, name in enumerate(candidates)
+    ]
+
+
+def _over_seeds(values: Float64[np.ndarray, "S"]) -> Bounded:
+    found = t_interval(values)
+    if found.interval is None:
+        return Bounded(Estimate(found.mean, None, 1, "too_few"))
+    return Bounded(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)
+
+
+def _paired(best: Float64[np.ndarray, "S"], other: Float64[np.ndarray, "S"]) -> Bounded:
+    found = paired_difference(best, other)
+    if found.status == "too_few":
+        return Bounded(Estimate(found.mean, None, 1, "too_few"))
+    if found.interval is None:  # every pair differs by the same amount
+        return Bounded(Estimate(found.mean, 0.0, found.n), Interval(found.mean, found.mean))
+    return Bounded(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)

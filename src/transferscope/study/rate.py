@@ -1,0 +1,161 @@
+"""From the values of one score on the same examples to an order with its uncertainty."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.numerics.hierarchical_bootstrap import probability_of_best
+from transferscope.numerics.intervals import Interval
+from transferscope.records import Estimate, Status
+from transferscope.store.ranking import RANDOM, Bounded, RatedCandidate
+
+N_DRAWS = 10_000
+"""Draws that intervals and probabilities are read from."""
+
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class ScoreValues:
+    """One score of S subsets (one per seed) and C candidates, each subset the same for all candidates.
+
+    Attributes:
+        values: Shape (S, C); NaN where there is none.
+        without: Values without each of G groups of examples, shape (S, C, G), the same groups for all candidates.
+        status: Of each candidate: "ok", or why it has no value.
+        n_examples: Examples in each subset.
+    """
+
+    values: Float64[np.ndarray, "S C"]
+    without: Float64[np.ndarray, "S C G"]
+    status: tuple[Status, ...]
+    n_examples: int
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Means over seeds and what else they might have been.
+
+    Attributes:
+        means: Shape (C,); NaN without a value in every subset.
+        covariance: Shape (C, C); NaN without a spread.
+        draws: Shape (N_DRAWS, C); NaN without a spread.
+    """
+
+    means: Float64[np.ndarray, "C"]
+    covariance: Float64[np.ndarray, "C C"]
+    draws: Float64[np.ndarray, "draws C"]
+
+    def combined(self, weights: Float64[np.ndarray, "C"], n: int) -> Bounded:
+        """A sum of means with weights, such as a difference; over n examples."""
+        chosen = weights != 0
+        weights = weights[chosen]
+        value, draws = float(self.means[chosen] @ weights), self.draws[:, chosen] @ weights
+        if not np.isfinite(draws).all():
+            return Bounded(Estimate(value, None, n))
+        variance = float(weights @ self.covariance[np.ix_(chosen, chosen)] @ weights)
+        low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+        return Bounded(Estimate(value, math.sqrt(max(variance, 0.0)), n), Interval(float(low), float(high), _LEVEL))
+
+
+def rate(
+    candidates: Sequence[str], scored: ScoreValues, *, overlap: float, networks_vary: bool
+) -> tuple[RatedCandidate, ...]:
+    """The order of candidates by one score, with paired differences.
+
+    Uncertainty has two parts. That of the examples comes from leaving out groups of them (delete-a-group jackknife,
+    with the covariance of candidates, so that differences are paired): W for one subset. Subsets of n from N labelled
+    examples share n / N of them, so that the mean over S subsets has
+
+        W (n/N + (1 - n/N) / S)
+
+    Where each seed has networks of its own, the part of the covariance over seeds that other examples do not explain,
+    T = [cov over seeds - (1 - n/N) W]_+, adds T / S. Both are estimated from few values, which widens the draws of each
+    by sqrt(df / chi^2_df), df = S (G - 1) and S - 1; intervals are quantiles of the draws.
+
+    Args:
+        candidates: Names, shape (C,); `RANDOM` among them or not.
+        scored: The values.
+        overlap: n / N, in (0, 1].
+        networks_vary: Whether each seed has networks of its own.
+
+    Returns:
+        One for each candidate, in their order.
+    """
+    spread = _spread(scored, overlap=overlap, networks_vary=networks_vary)
+    means = spread.means
+    has_value = np.isfinite(means)
+    best = int(np.nanargmax(means)) if has_value.any() else None
+    baseline = candidates.index(RANDOM) if RANDOM in candidates else None
+    chances = _chances(spread)
+    n, unit = scored.n_examples, np.eye(len(candidates))
+
+    def minus(i: int | None, j: int | None) -> Bounded | None:
+        if i is None or j is None or i == j or not (has_value[i] and has_value[j]):
+            return None
+        return spread.combined(unit[i] - unit[j], n)
+
+    return tuple(
+        RatedCandidate(
+            candidate=name,
+            score=spread.combined(unit[i], n) if has_value[i] else _none(scored.status[i], n),
+            place=1 + int((means > means[i]).sum()) if has_value[i] else None,
+            behind=minus(best, i),
+            above_random=minus(i, baseline),
+            probability_best=chances.get(i),
+        )
+        for i, name in enumerate(candidates)
+    )
+
+
+def _none(status: Status, n: int) -> Bounded:
+    return Bounded(Estimate(math.nan, None, n, "undefined" if status in ("ok", "converged") else status))
+
+
+def _spread(scored: ScoreValues, *, overlap: float, networks_vary: bool) -> _Spread:
+    n_seeds, n_candidates, n_groups = scored.without.shape
+    means = scored.values.mean(axis=0)
+    usable = np.isfinite(means) & np.isfinite(scored.without).all(axis=(0, 2))
+    covariance = np.full((n_candidates, n_candidates), math.nan)
+    draws = np.full((N_DRAWS, n_candidates), math.nan)
+    if usable.any() and n_groups > 1:
+        rng = np.random.default_rng(0)
+        deviations = scored.without[:, usable] - scored.without[:, usable].mean(axis=2, keepdims=True)
+        w = (n_groups - 1) / n_groups * np.einsum("scg,sdg->cd", deviations, deviations) / n_seeds  # (C, C)
+        share = overlap + (1 - overlap) / n_seeds
+        total = share * w
+        drawn = means[usable] + _draw(rng, w * share, n_seeds * (n_groups - 1))
+        if networks_vary and n_seeds > 1:
+            over_seeds = np.atleast_2d(np.cov(scored.values[:, usable].T))
+            own = _positive_part(over_seeds - (1 - overlap) * w)
+            total = total + own / n_seeds
+            drawn += _draw(rng, own / n_seeds, n_seeds - 1)
+        covariance[np.ix_(usable, usable)], draws[:, usable] = total, drawn
+    return _Spread(means, covariance, draws)
+
+
+def _draw(rng: np.random.Generator, covariance: Float64[np.ndarray, "C C"], df: int) -> Float64[np.ndarray, "draws C"]:
+    """Multivariate t around 0."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))  # (C, C)
+    normal = rng.standard_normal((N_DRAWS, len(values))) @ root.T
+    widened: np.ndarray = normal * np.sqrt(df / rng.chisquare(df, size=(N_DRAWS, 1)))
+    return widened
+
+
+def _positive_part(matrix: Float64[np.ndarray, "C C"]) -> Float64[np.ndarray, "C C"]:
+    values, vectors = np.linalg.eigh(matrix)
+    positive: np.ndarray = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return positive
+
+
+def _chances(spread: _Spread) -> dict[int, float]:
+    """Probability of being best, where every candidate with a value has a spread."""
+    has_value = np.isfinite(spread.means)
+    if not has_value.any() or not np.isfinite(spread.draws[:, has_value]).all():
+        return {}
+    found = probability_of_best(spread.draws[:, has_value])
+    return {int(i): float(chance) for i, chance in zip(np.flatnonzero(has_value), found, strict=True)}
