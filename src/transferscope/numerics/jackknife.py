@@ -4,12 +4,44 @@ from collections.abc import Callable
 from math import isfinite
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float64, Int, Int64
 
 from transferscope.records import Estimate
 
 Statistic = Callable[[Int[np.ndarray, "n"]], float]
 """From the indices of the examples to use to a number; NaN where it does not exist."""
+
+
+def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int64[np.ndarray, "m"]]:
+    """What is left of n examples without each of G groups, drawn at random once.
+
+    Args:
+        n: Number of examples, at least 1.
+        n_groups: G; with fewer examples than twice this, one group per example.
+        seed: Seed of the assignment to groups.
+
+    Returns:
+        G increasing arrays of indices; the same for the same three arguments.
+    """
+    order = np.random.default_rng(seed).permutation(n)
+    groups = np.array_split(order, n_groups if n >= 2 * n_groups else n)
+    return [np.setdiff1d(np.arange(n), group) for group in groups]
+
+
+def grouped_error(without: Float64[np.ndarray, "G"]) -> float | None:
+    """Standard error of a statistic, or of a difference of two, from its values without each group.
+
+        stderr^2 = (G - 1) / G sum_g (t_g - mean t)^2
+
+    Args:
+        without: t_g, shape (G,).
+
+    Returns:
+        The standard error; None where there are fewer than two values or one of them is not finite.
+    """
+    if len(without) < 2 or not np.isfinite(without).all():
+        return None
+    return float(np.sqrt(((without - without.mean()) ** 2).sum() * (len(without) - 1) / len(without)))
 
 
 def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0) -> Estimate:
@@ -30,16 +62,10 @@ def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0
         The estimate over n examples; "undefined" where the statistic is NaN, and without a standard error where it is
         NaN without one of the groups.
     """
-    everything = np.arange(n)
-    value = statistic(everything)
+    value = statistic(np.arange(n))
     if not isfinite(value):
         return Estimate(float("nan"), None, n, "undefined")
     if n < 3:
         return Estimate(value, None, n)
-    order = np.random.default_rng(seed).permutation(n)
-    groups = np.array_split(order, n_groups if n >= 2 * n_groups else n)
-    without = np.array([statistic(np.setdiff1d(everything, group)) for group in groups])
-    if not np.isfinite(without).all():
-        return Estimate(value, None, n)
-    spread = ((without - without.mean()) ** 2).sum() * (len(groups) - 1) / len(groups)
-    return Estimate(value, float(np.sqrt(spread)), n)
+    without = np.array([statistic(rest) for rest in all_but_one_group(n, n_groups=n_groups, seed=seed)])
+    return Estimate(value, grouped_error(without), n)

@@ -1,0 +1,78 @@
+"""H-score: how much of the features' variance lies between classes, in units of their covariance.
+
+Bao et al., "An information-theoretic approach to transferability in task transfer learning", ICIP 2019, definition of
+the H-score: H = tr(Sigma^-1 Sigma_between). Ibrahim, Ponomareva and Mazumder, "Newer is not always better: Rethinking
+transferability metrics, their peculiarities, stability and performance", 2021 (H_alpha): with the covariance shrunk by
+Ledoit and Wolf (2004), Sigma_a = (1 - a) Sigma + a (tr Sigma / d) I,
+
+    H_a = (1 - a) tr(Sigma_a^-1 Sigma_between),    Sigma_between = sum_c n_c / n (mu_c - mu)(mu_c - mu)'.
+
+All covariances divide by n. With U and s from the centred features, mu_c - mu has coordinates sqrt(s_i) u_ci / n_c for
+u_c = U' 1_c, so the trace is a sum over the r directions that the examples span.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.records import Estimate
+from transferscope.scores.readiness import indicators, without_value
+from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.spectrum import centred, spectrum
+
+
+@dataclass(frozen=True)
+class HScore:
+    """H-score, between 0 and C - 1 for C classes.
+
+    Plain, it is C - 1 for any features of full rank with n <= d, noise included; shrinkage is therefore the default.
+    It sees class means only: classes that differ in spread, or form several clusters around one mean, look alike. The
+    shrunk one changes (a little) when features without variance are added, since these count in the mean variance.
+
+    Attributes:
+        shrinkage: Whether the covariance is shrunk (Ibrahim et al.) or not (Bao et al., by the pseudo-inverse).
+    """
+
+    shrinkage: bool = True
+    name: ClassVar[str] = "h-score"
+    title: ClassVar[str] = "H-score"
+    source: ClassVar[str] = "Bao et al. 2019; shrunk: Ibrahim et al. 2021"
+    needs: ClassVar[Needs] = "features"
+    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+
+    def value(self, view: TargetView) -> Estimate:
+        """The H-score; see the class."""
+        refusal = without_value(self, view)
+        if refusal is not None:
+            return refusal
+        n, d = view.features.shape
+        features, classes = centred(view.features), indicators(view)
+        found = spectrum(features)
+        variances = found.squares / n  # (r,)
+        between = (found.coordinates(classes) ** 2 / classes.sum(axis=0)).sum(axis=1)  # (r,): sum_c u_ci^2 / n_c
+        a = ledoit_wolf(features, found.squares) if self.shrinkage else 0.0
+        shrunk = (1 - a) * variances + a * variances.sum() / d
+        return Estimate(float((1 - a) * (variances / shrunk * between).sum()), None, n)
+
+
+def ledoit_wolf(features: Float64[np.ndarray, "n d"], squares: Float64[np.ndarray, "r"]) -> float:
+    """The shrinkage of Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", 2004.
+
+    With m the mean variance, it is min(b^2, delta^2) / delta^2 for d delta^2 = |Sigma - m I|^2 and
+    d b^2 = (1/n sum_j |x_j|^4 - |Sigma|^2) / n.
+
+    Args:
+        features: Centred, shape (n, d).
+        squares: Their squared singular values that are not 0.
+
+    Returns:
+        A number in [0, 1].
+    """
+    n, d = features.shape
+    variances = squares / n
+    square = float((variances**2).sum())
+    error = (float(((features**2).sum(axis=1) ** 2).mean()) - square) / n
+    distance = square - float(variances.sum()) ** 2 / d
+    return min(max(error, 0.0), distance) / distance if distance > 0 else 0.0

@@ -1,0 +1,97 @@
+"""Leave-one-out accuracy of k nearest neighbours on the features.
+
+Fix and Hodges 1951; Cover and Hart, "Nearest neighbor pattern classification", 1967. A common probe of features without
+training (for instance Wu et al., "Unsupervised feature learning via non-parametric instance discrimination", 2018).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate
+from transferscope.scores.readiness import outputs, without_value
+from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.spectrum import centred
+
+_ROWS = 512  # examples whose distances are held at once
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Share of examples whose k nearest others vote for their class; R^2 of the mean of the k nearest in regression.
+
+    Euclidean distances of the features as they are. Where several examples are equally far, at the edge of the k, they
+    share the votes that are left; where m classes have the most votes, the example counts 1/m if its class is among
+    them. So neither the order of examples nor of classes matters. R^2 is the mean over the outputs that vary.
+
+    It rewards features whose distances fit the labels, which a linear head does not need: a few strong directions that
+    are irrelevant spoil it. Votes of few neighbours are noisy, and without the example its class is rarer by one.
+
+    Attributes:
+        k: Number of neighbours, at least 1.
+    """
+
+    k: int = 5
+    name: ClassVar[str] = "knn"
+    title: ClassVar[str] = "nearest neighbours"
+    source: ClassVar[str] = "Cover and Hart 1967, leave-one-out"
+    needs: ClassVar[Needs] = "features"
+    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification", "regression")
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.k < 1:
+            raise SettingsError(f"k = {self.k} was given; expected at least 1 neighbour")
+
+    def value(self, view: TargetView) -> Estimate:
+        """Accuracy or R^2, leaving one out; see the class."""
+        refusal = without_value(self, view, at_least=max(3, self.k + 1))
+        if refusal is not None:
+            return refusal
+        targets = outputs(view)
+        means = neighbour_means(centred(view.features), targets, self.k)
+        value = accuracy(means, targets) if view.is_classification else r_squared(means, targets)
+        return Estimate(value, None, len(view))
+
+
+def neighbour_means(
+    features: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, "n K"], k: int
+) -> Float64[np.ndarray, "n K"]:
+    """Mean target of the k nearest other examples; those at the distance of the k-th share what is left of the k."""
+    norms = (features**2).sum(axis=1)
+    rounding = 1e-12 * norms.max()
+    means = np.empty(targets.shape)
+    for start in range(0, len(features), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(features)))
+        squared = norms[rows, None] + norms - 2 * features[rows] @ features.T  # (rows, n)
+        squared[np.arange(len(rows)), rows] = np.inf
+        edge = np.partition(squared, k - 1, axis=1)[:, k - 1 : k]
+        nearer = squared < edge - rounding
+        level = np.abs(squared - edge) <= rounding
+        share = (k - nearer.sum(axis=1, keepdims=True)) / level.sum(axis=1, keepdims=True)
+        means[rows] = (nearer + share * level) @ targets / k
+    return means
+
+
+def accuracy(votes: Float64[np.ndarray, "n C"], classes: Float64[np.ndarray, "n C"]) -> float:
+    """Share of examples whose class has the most votes; 1/m of one where m classes have as many.
+
+    Args:
+        votes: Number or weight of the votes for each class.
+        classes: One column of 0 and 1 for each class.
+
+    Returns:
+        A number in [0, 1].
+    """
+    leading = votes >= votes.max(axis=1, keepdims=True) - 1e-9
+    return float(((leading * classes).sum(axis=1) / leading.sum(axis=1)).mean())
+
+
+def r_squared(predictions: Float64[np.ndarray, "n K"], targets: Float64[np.ndarray, "n K"]) -> float:
+    """1 - squared error / variance, mean over outputs, which must all vary."""
+    error = ((targets - predictions) ** 2).sum(axis=0)
+    spread = ((targets - targets.mean(axis=0)) ** 2).sum(axis=0)
+    return float((1 - error / spread).mean())

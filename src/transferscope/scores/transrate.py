@@ -1,0 +1,67 @@
+"""TransRate: how many more bits it takes to code all features than those of one class.
+
+Huang, Huang, Rong, Yang and Wei, "Frustratingly easy transferability estimation", ICML 2022: for features Z less their
+mean over all examples,
+
+    TrR = R(Z) - sum_c n_c / n R(Z_c),    R(Z) = 1/2 log det(I_d + Z' Z / (n eps)).
+
+The class terms are weighted by n_c / n as a conditional entropy is; for classes of one size this is the plain mean of
+the listing in the paper. log det(I_d + Z' Z / a) = log det(I_n + Z Z' / a) lets the smaller matrix do.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate
+from transferscope.scores.readiness import class_indices, varies, without_value
+from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.spectrum import centred
+
+
+@dataclass(frozen=True)
+class TransRate:
+    """TransRate, at least 0, in nats.
+
+    It depends on the scale of the features, and at the published eps mainly on the number of directions that the
+    examples span: a class with no more examples than features spans fewer than all examples do, so that wide noise
+    rates above informative features. Where the smallest class is that small, the status is "not_identified".
+
+    Attributes:
+        epsilon: Squared distortion of the code, above 0; the published value is 1e-4.
+    """
+
+    epsilon: float = 1e-4
+    name: ClassVar[str] = "transrate"
+    title: ClassVar[str] = "TransRate"
+    source: ClassVar[str] = "Huang et al. 2022, TransRate"
+    needs: ClassVar[Needs] = "features"
+    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if not self.epsilon > 0:
+            raise SettingsError(f"epsilon = {self.epsilon} was given; expected a number above 0")
+
+    def value(self, view: TargetView) -> Estimate:
+        """Difference of coding rates; see the class."""
+        refusal = without_value(self, view)
+        if refusal is not None:
+            return refusal
+        n, classes = len(view), class_indices(view)
+        sizes = np.bincount(classes)
+        features = centred(view.features)
+        within = sum(size / n * coding_rate(features[classes == c], self.epsilon) for c, size in enumerate(sizes))
+        narrow = sizes.min() > varies(view.features).sum()
+        rate = coding_rate(features, self.epsilon) - within
+        return Estimate(float(rate), None, n, "ok" if narrow else "not_identified")
+
+
+def coding_rate(features: Float64[np.ndarray, "n d"], epsilon: float) -> float:
+    """R(Z) = 1/2 log det(I + Z' Z / (n epsilon)), in nats, by way of the smaller Gram matrix."""
+    n, d = features.shape
+    gram = features.T @ features if d <= n else features @ features.T
+    return float(np.linalg.slogdet(np.eye(len(gram)) + gram / (n * epsilon))[1]) / 2

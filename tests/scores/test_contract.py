@@ -1,0 +1,212 @@
+"""What every score promises, tried on all of them."""
+
+from dataclasses import FrozenInstanceError, fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+from scores.views import classes_view, probabilities, regression_view
+from transferscope.errors import DataError
+from transferscope.scores import SCORES, Score, TargetView, with_error
+
+every_score = pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
+of_features = pytest.mark.parametrize(
+    "score", [s for s in SCORES.values() if s.needs == "features"], ids=lambda s: s.name
+)
+for_regression = pytest.mark.parametrize(
+    "score", [s for s in SCORES.values() if "regression" in s.kinds], ids=lambda s: s.name
+)
+SHAPES = {"more examples than features": (60, 8), "fewer": (30, 100)}
+every_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+
+ROTATES = {"logme", "h-score", "transrate", "gbc", "knn", "ridge-probe"}
+SCALES = {"logme", "h-score", "gbc", "parc", "knn", "ridge-probe"}
+SHIFTS = {"h-score", "transrate", "gbc", "parc", "knn", "ridge-probe"}
+
+
+def _same(score: Score, first: TargetView, second: TargetView) -> None:
+    a, b = score.value(first), score.value(second)
+    assert b.value == pytest.approx(a.value, rel=1e-7, abs=1e-9)
+    assert b.status == a.status
+
+
+@every_score
+def test_it_is_listed_under_its_name_and_frozen(score: Score) -> None:
+    assert SCORES[score.name] is score
+    assert isinstance(score, Score)
+    for setting in fields(score):  # type: ignore[arg-type]
+        with pytest.raises(FrozenInstanceError):
+            setattr(score, setting.name, 1)
+
+
+@every_score
+@every_shape
+def test_looking_changes_nothing_and_is_repeatable(score: Score, shape: tuple[int, int]) -> None:
+    view = classes_view(*shape)
+    before = [np.array(view.features), np.array(view.labels), np.array(view.source_probabilities)]
+    first, second = score.value(view), score.value(view)
+    assert first == second
+    assert np.isfinite(first.value)
+    assert first.n == len(view)
+    assert first.stderr is None
+    for array, copy in zip((view.features, view.labels, view.source_probabilities), before, strict=True):
+        np.testing.assert_array_equal(np.asarray(array), copy)
+
+
+@every_score
+@every_shape
+def test_order_of_examples(score: Score, shape: tuple[int, int]) -> None:
+    view = classes_view(*shape)
+    _same(score, view, view.take(np.random.default_rng(3).permutation(len(view))))
+
+
+@every_score
+@every_shape
+def test_names_of_classes_and_unused_indices(score: Score, shape: tuple[int, int]) -> None:
+    view = classes_view(*shape)
+    _same(score, view, replace(view, labels=np.array([2, 0, 1])[view.labels]))
+    _same(score, view, replace(view, labels=np.array([7, 100, 3])[view.labels]))
+
+
+@every_score
+def test_one_class_is_undefined(score: Score) -> None:
+    view = classes_view()
+    estimate = score.value(replace(view, labels=np.full(len(view), 4)))
+    assert (estimate.status, estimate.n) == ("undefined", len(view))
+    assert np.isnan(estimate.value)
+
+
+@every_score
+@pytest.mark.parametrize("n", [1, 2])
+def test_too_few_examples(score: Score, n: int) -> None:
+    estimate = score.value(classes_view(n))
+    assert (estimate.status, estimate.n, estimate.stderr) == ("too_few", n, None)
+    assert np.isnan(estimate.value)
+    assert with_error(score, classes_view(n)).status == "too_few"
+
+
+@of_features
+def test_features_that_never_vary_are_undefined(score: Score) -> None:
+    view = classes_view()
+    for constant in (0.0, 0.1):
+        estimate = score.value(replace(view, features=np.full_like(view.features, constant)))
+        assert estimate.status == "undefined"
+        assert np.isnan(estimate.value)
+
+
+@of_features
+@every_shape
+def test_dead_features_are_harmless(score: Score, shape: tuple[int, int]) -> None:
+    view = classes_view(*shape)
+    dead = replace(view, features=np.hstack([view.features, np.zeros((len(view), 3))]))
+    if score.name == "h-score":  # they count in the mean variance to which it shrinks
+        assert np.isfinite(score.value(dead).value)
+    else:
+        _same(score, view, dead)
+
+
+@every_score
+@every_shape
+def test_duplicated_examples_are_answered(score: Score, shape: tuple[int, int]) -> None:
+    view = classes_view(*shape)
+    twice = view.take(np.tile(np.arange(len(view)), 2))
+    estimate = score.value(twice)
+    assert np.isfinite(estimate.value) or estimate.status == "unbounded"
+    _same(score, twice, twice.take(np.random.default_rng(0).permutation(len(twice))))
+
+
+@of_features
+@every_shape
+def test_rotations_scales_and_shifts_of_the_features(score: Score, shape: tuple[int, int]) -> None:
+    view = classes_view(*shape)
+    rotation = ortho_group.rvs(shape[1], random_state=1)
+    if score.name in ROTATES:
+        _same(score, view, replace(view, features=view.features @ rotation))
+    if score.name in SCALES:
+        _same(score, view, replace(view, features=1e-3 * view.features))
+        _same(score, view, replace(view, features=1e4 * view.features))
+    if score.name in SHIFTS:
+        _same(score, view, replace(view, features=view.features + 10.0))
+
+
+@every_score
+@pytest.mark.parametrize("n", [60, 200])
+def test_informative_beats_noise(score: Score, n: int) -> None:
+    for seed in range(5):
+        good, noise = classes_view(n, signal=1.0, seed=seed), classes_view(n, signal=0.0, seed=seed)
+        assert score.value(good).value > score.value(noise).value
+
+
+@of_features
+@pytest.mark.parametrize("d_noise", [200, 2000])
+def test_wide_noise_does_not_beat_informative_features(score: Score, d_noise: int) -> None:
+    """Peers rate noise with d >> n above everything; where a published score does, its status must say so."""
+    for seed in range(3):
+        good = classes_view(100, 20, signal=1.0, seed=seed)
+        noise = classes_view(100, d_noise, signal=0.0, seed=seed)
+        rated = score.value(noise)
+        assert rated.value < score.value(good).value or not rated.usable
+
+
+def test_transrate_alone_prefers_wide_noise() -> None:
+    good, noise = classes_view(100, 20, signal=1.0), classes_view(100, 2000, signal=0.0)
+    preferring = {
+        s.name for s in SCORES.values() if s.needs == "features" and s.value(noise).value > s.value(good).value
+    }
+    assert preferring == {"transrate"}
+
+
+def test_wide_noise_of_confident_source_classes_is_flagged_by_nce() -> None:
+    rng = np.random.default_rng(0)
+    view = classes_view(100, signal=1.0)
+    confident = replace(view, source_probabilities=probabilities(30 * rng.standard_normal((100, 2000))))
+    assert SCORES["nce"].value(confident).value > SCORES["nce"].value(view).value
+    assert SCORES["nce"].value(confident).status == "not_identified"
+    assert SCORES["nce"].value(view).status == "ok"
+
+
+@for_regression
+@every_shape
+def test_regression(score: Score, shape: tuple[int, int]) -> None:
+    view = regression_view(*shape)
+    assert np.isfinite(score.value(view).value)
+    _same(score, view, view.take(np.random.default_rng(1).permutation(len(view))))
+    _same(score, view, replace(view, labels=view.labels[:, ::-1]))
+    constant = np.column_stack([view.labels, np.full(len(view), 3.0)])
+    _same(score, view, replace(view, labels=constant))
+    assert score.value(replace(view, labels=np.full_like(view.labels, 3.0))).status == "undefined"
+
+
+@for_regression
+def test_labels_that_features_explain_beat_shuffled_ones(score: Score) -> None:
+    for seed in range(5):
+        view = regression_view(seed=seed)
+        shuffled = replace(view, labels=np.random.default_rng(seed).permutation(view.labels))
+        assert score.value(view).value > score.value(shuffled).value
+
+
+@every_score
+def test_labels_of_another_kind(score: Score) -> None:
+    if "regression" in score.kinds:
+        return
+    with pytest.raises(DataError) as refused:
+        score.value(replace(regression_view(), source_probabilities=np.ones((60, 1))))
+    assert str(refused.value) == f"{score.name} rates classification and the labels are of regression; leave it out"
+
+
+@pytest.mark.parametrize("name", ["leep", "nce"])
+def test_no_source_probabilities(name: str) -> None:
+    with pytest.raises(DataError) as refused:
+        SCORES[name].value(replace(classes_view(), source_probabilities=None))
+    assert str(refused.value) == (
+        f"{name} reads what the source head says and no source_probabilities were given; give the softmax of a head of "
+        "classes or leave it out"
+    )
+
+
+@every_score
+def test_the_documentation_has_it(score: Score) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scores.md").read_text()
+    assert f"| `{score.name}` |" in page
