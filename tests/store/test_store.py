@@ -150,6 +150,18 @@ def test_a_cell_that_is_done_stays_as_it_is(store: Store) -> None:
     assert store.counts("s") == StudyCounts(done=1)
 
 
+def test_a_cell_whose_files_are_gone_can_be_done_again(store: Store) -> None:
+    store.plan(study(), [cell("a"), cell("b")])
+    store.finish("a", Outcome((Record("accuracy", Estimate(0.5)),), Cost(1.0), {"predictions": np.arange(3)}))
+    store.redo(["a", "b", "unknown"])
+    assert store.counts("s") == StudyCounts(planned=2)
+    assert len(store.records("s")) == 0
+    assert store.arrays("s", "predictions") == {}
+    assert claimed(store) == "a"
+    store.finish("a", outcome(0.6))
+    assert store.records("s").value.tolist() == [0.6]
+
+
 def test_an_outcome_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
     store.plan(study(), [cell("a")])
     assert claimed(store) == "a"

@@ -48,6 +48,21 @@ def test_all_cells_are_done_and_stored(store: Store) -> None:
     np.testing.assert_array_equal(labels, np.arange(20))
 
 
+def test_pretraining_whose_network_is_gone_is_done_again_when_a_cell_needs_it(store: Store) -> None:
+    do(small_plan(1), store)
+    before = table(store)
+    (network,) = store.files.glob("*.safetensors")
+    network.unlink()
+    do(small_plan(1), store, work="log_count")
+    assert not (store.files / "log.txt").exists()  # no cell that is left to do needs it
+    larger = small_plan(1, sizes=(10, 20, 30))
+    status = do(larger, store, work="log_count")
+    assert status.counts == StudyCounts(done=5)
+    assert log(store) == [network.stem, larger.cells[-1].key]
+    after = table(store)
+    pd.testing.assert_frame_equal(after[after.key.isin(before.key)].reset_index(drop=True), before)
+
+
 def test_a_device_that_is_absent_is_refused_before_any_cell_fails(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,17 @@ def write_failure(connection: Connection, key: str, failure: Failure) -> None:
     connection.execute(insert(schema.failures).values(row))
 
 
+def forget_outcome(connection: Connection, key: str) -> None:
+    """Make a cell that is done planned again; nothing happens to any other."""
+    table = schema.cells
+    cell_id = connection.scalar(select(table.c.id).where(table.c.key == key, table.c.state == "done"))
+    if cell_id is None:
+        return
+    for kept in (schema.outcomes, schema.records, schema.arrays):
+        connection.execute(delete(kept).where(kept.c.cell_id == cell_id))
+    connection.execute(update(table).where(table.c.id == cell_id).values(state="planned"))
+
+
 def _settle(connection: Connection, key: str, state: CellState) -> int | None:
     """Give a cell its last state; its number, or None when another process has done it meanwhile."""
     table = schema.cells

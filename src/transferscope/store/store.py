@@ -1,7 +1,7 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
@@ -149,6 +149,16 @@ class Store:
         """
         with self._database.write() as connection:
             outcomes.write_failure(connection, key, failure)
+
+    def redo(self, keys: Iterable[str]) -> None:
+        """Plan cells that are done again, because what they left outside the store is gone; other cells stay.
+
+        Raises:
+            StoreError: The store cannot be written.
+        """
+        with self._database.write() as connection:
+            for key in keys:
+                outcomes.forget_outcome(connection, key)
 
     def release(self, owner: Owner) -> None:
         """Give up every claim of `owner`."""

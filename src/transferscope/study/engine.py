@@ -13,6 +13,7 @@ from transferscope.study.backends.machine import default_workers
 from transferscope.study.context import WorkContext
 from transferscope.study.forecast import Forecast
 from transferscope.study.interrupt import Interrupt, deferred_interrupt
+from transferscope.study.lost_networks import lost_networks
 from transferscope.study.planned import StudyPlan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.status import StudyStatus, study_status
@@ -102,6 +103,9 @@ def run_plan(
     else:
         store.retry_failed(name, kinds=("lost",))
     counts = store.counts(name)
+    if counts.planned:
+        states = {standing.key: standing.state for standing in store.standings(name)}
+        store.redo(lost_networks(plan.cells, states, WorkContext(store.files)))
     if counts.planned or counts.running:
         _run_cells(plan, store, engine, work, on_event)
     return study_status(store, name)
