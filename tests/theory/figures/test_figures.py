@@ -172,7 +172,7 @@ def test_wrong_settings_are_answered_in_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"width": "0"}, "width = 0 is out of range; width must be at least 1"),
+        ({"width": "0"}, "width = 0 is out of range; expected a whole number of at least 1"),
         ({"largest": "9"}, "largest = 9 is out of range; largest must be at least 10"),
         (
             {"head_mean": "0", "head_std": "0"},
@@ -183,6 +183,33 @@ def test_wrong_settings_are_answered_in_a_sentence() -> None:
 def test_impossible_relu_teachers_are_answered_in_a_sentence(changes: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError) as error:
         configure(FIGURES["001-figure-4"], quick=True, changes=changes)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("001-figure-1", {"seeds": "0"}, "seeds = 0 is out of range; expected a whole number of at least 1"),
+        ("001-figure-3", {"d": "-3"}, "d = -3 is out of range; expected a whole number of at least 1"),
+        ("001-figure-1", {"sigma": "nan"}, "sigma = nan is out of range; expected a finite number"),
+        ("001-figure-1", {"sigma": "inf"}, "sigma = inf is out of range; expected a finite number"),
+        (
+            "001-figure-1",
+            {"sigma": "-1"},
+            "001-figure-1 makes no sense with these settings: sigma = -1 is out of range; sigma must be at least 0",
+        ),
+        (
+            "001-figure-1",
+            {"d": "1"},
+            "001-figure-1 makes no sense with these settings: n = 0 is out of range; n must be at least 1",
+        ),
+    ],
+)
+def test_settings_without_sense_are_refused_before_anything_is_simulated(
+    name: str, changes: dict[str, str], message: str
+) -> None:
+    with pytest.raises(SettingsError) as error:
+        configure(FIGURES[name], quick=True, changes=changes)
     assert str(error.value) == message
 
 

@@ -4,6 +4,7 @@ A figure is a frozen dataclass whose fields are its settings. Its points are sim
 them can stop and resume anywhere; everything about the theory is instant.
 """
 
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -197,7 +198,7 @@ def configure(figure: TheoryFigure, *, quick: bool, changes: Mapping[str, str]) 
     Args:
         figure: Which, with the settings of the full profile.
         quick: Whether to take the quick profile.
-        changes: New values by name, as text; "inf" is allowed for a depth.
+        changes: New values by name, as text.
 
     Returns:
         The figure.
@@ -212,7 +213,10 @@ def configure(figure: TheoryFigure, *, quick: bool, changes: Mapping[str, str]) 
         if name not in known:
             raise unknown_name(f"setting of {figure.name}", name, known)
         values[name] = _number(name, text, known[name])
-    return replace(figure, **values)  # type: ignore[type-var]
+    changed = replace(figure, **values)  # type: ignore[type-var]
+    if changes:
+        _check_points(changed)
+    return changed
 
 
 def settings_of(figure: TheoryFigure) -> dict[str, float]:
@@ -246,9 +250,27 @@ def agreement_of(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Agreem
     return agreement(estimates, expected, known_error=figure.known_error)
 
 
+_MAY_BE_ZERO = ("draw",)
+
+
 def _number(name: str, text: str, kind: object) -> float:
+    whole = kind is int
     try:
-        return int(text) if kind is int else float(text)
+        value = int(text) if whole else float(text)
     except ValueError:
-        expected = "a whole number" if kind is int else "a number"
+        expected = "a whole number" if whole else "a number"
         raise SettingsError(f"{name} = {text!r} cannot be read; expected {expected}, as in {name}=2") from None
+    least = 0 if name in _MAY_BE_ZERO else 1
+    if whole and value < least:
+        raise SettingsError(f"{name} = {text} is out of range; expected a whole number of at least {least}")
+    if not math.isfinite(value):
+        raise SettingsError(f"{name} = {text} is out of range; expected a finite number")
+    return value
+
+
+def _check_points(figure: TheoryFigure) -> None:
+    """Let settings that leave a figure without sense be refused before anything is simulated."""
+    try:
+        figure.points()
+    except SettingsError as error:
+        raise SettingsError(f"{figure.name} makes no sense with these settings: {error}") from error
