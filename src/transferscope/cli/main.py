@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from transferscope.cli import compare, data, demo, diagnose, report, run, scaling, status, theory
+from transferscope.cli import compare, data, demo, diagnose, rank, report, run, scaling, status, theory
 from transferscope.cli.lists import one_option_per_value
 from transferscope.errors import TransferscopeError
 
@@ -22,8 +22,11 @@ LIST_OPTIONS = (
     "--source-transforms",
     "--widths",
     "--diagnostics",
+    "--scores",
 )
 """Options that take several values, as in --labels 100 600."""
+
+_LIST_OPTIONS_OF_RANK = (*LIST_OPTIONS, "--checkpoint")
 
 _LONGEST_PATH = 200
 
@@ -43,6 +46,7 @@ app.command()(demo.demo)
 app.command()(theory.theory)
 app.command()(scaling.scaling)
 app.command()(diagnose.diagnose)
+app.command()(rank.rank)
 
 
 def _show_version(wanted: bool | None) -> None:
@@ -69,7 +73,7 @@ def main() -> None:
     What the operating system refuses (a path, a permission, space, memory) is no bug either.
     """
     try:
-        app(one_option_per_value(sys.argv[1:], LIST_OPTIONS))
+        app(one_option_per_value(sys.argv[1:], _LIST_OPTIONS_OF_RANK if "rank" in sys.argv[1:2] else LIST_OPTIONS))
     except TransferscopeError as error:
         _refuse(str(error))
     except OSError as error:

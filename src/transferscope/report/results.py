@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from transferscope.report.frames import StudyFrames, read_study
 from transferscope.report.verdict import Verdict, reach_verdict
 from transferscope.report.wording import counted, listed
 from transferscope.store import Store
+from transferscope.store.ranking import DOCUMENT
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,14 @@ class Summary:
         comparisons: Every method from every source at every size that has a result.
         table: One row per comparison, see `comparison_table`.
         verdict: The answer in plain words.
+        ranking: The document that `store.ranking` reads; None for a study whose sources were not ranked.
     """
 
     frames: StudyFrames
     comparisons: tuple[Comparison, ...]
     table: pd.DataFrame
     verdict: Verdict
+    ranking: Mapping[str, Any] | None = None
 
     @property
     def in_short(self) -> str:
@@ -65,7 +69,8 @@ def summarise(store: Store, study: str) -> Summary:
         UnknownNameError: There is no such study.
         StoreError: The study has no result yet, or the store cannot be read.
     """
-    return summarise_frames(read_study(store, study))
+    summary = summarise_frames(read_study(store, study))
+    return replace(summary, ranking=store.study_document(study, DOCUMENT))
 
 
 def summarise_frames(frames: StudyFrames) -> Summary:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -17,6 +17,9 @@ N_DRAWS = 10_000
 """Resampled studies."""
 
 _LEVEL = 0.95
+
+_NO_ORDER = Bounded(Estimate(0.0, 0.0, 0))
+"""What picking at random correlates with anything, on average."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,12 @@ def look_back(method: str, measure: str, candidates: Sequence[str], sizes: Seque
 
     A case is a number of labels and a seed with a result for all candidates. Its regret is the best result minus that
     of the candidate which the score puts first (the mean over those that tie); picking at random has the mean over
-    candidates. Intervals resample seeds with all their cases (percentiles of the mean, spread by sqrt(S / (S - 1)),
-    which resampling S of S takes away); with one seed there are none.
+    candidates. Intervals resample seeds with all their cases. Percentiles of a bootstrap over few seeds lie too close
+    to the mean, so that they are moved out from it by
+
+        sqrt(S / (S - 1)) t_{0.975, S - 1} / z_{0.975}
+
+    (the expanded percentile interval, Hesterberg 2015, The American Statistician 69, section 5); one seed has none.
 
     Args:
         method: The method whose results count.
@@ -70,7 +77,7 @@ def look_back(method: str, measure: str, candidates: Sequence[str], sizes: Seque
     for name in names:
         values = np.concatenate([size.scores.get(name, np.full_like(size.measured, math.nan)) for size in sizes])
         choices.append(_choice(name, _judged(values, measured), at_random, seeds))
-    choices.append(_choice("", at_random, None, seeds))
+    choices.append(replace(_choice("", at_random, None, seeds), rank_correlation=_NO_ORDER))
     transferred = tuple(one for size in sizes for one in _transferred(candidates, size))
     return Hindsight(method, measure, transferred, tuple(choices))
 
@@ -125,10 +132,12 @@ def _mean(
     sums, counts = belongs @ values, belongs.sum(axis=1)
     drawn = np.random.default_rng(0).integers(0, len(distinct), size=(N_DRAWS, len(distinct)))
     means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-    spread = mean + (means - mean) * math.sqrt(len(distinct) / (len(distinct) - 1))
-    ends = np.quantile(spread, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    unbiased = (means - mean) * math.sqrt(len(distinct) / (len(distinct) - 1))
+    upper = (1 + _LEVEL) / 2
+    expansion = stats.t.ppf(upper, len(distinct) - 1) / stats.norm.ppf(upper)
+    ends = mean + expansion * np.quantile(unbiased, [1 - upper, upper])
     interval = Interval(float(ends[0]), float(ends[1]), _LEVEL).clipped(low, high)
-    return Bounded(Estimate(mean, float(spread.std()), len(values)), interval)
+    return Bounded(Estimate(mean, float(unbiased.std()), len(values)), interval)
 
 
 def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred]:

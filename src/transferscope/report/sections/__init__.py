@@ -12,6 +12,7 @@ from transferscope.report.sections.gaps import gaps_section
 from transferscope.report.sections.methods import methods_section
 from transferscope.report.sections.origins import origins_section
 from transferscope.report.sections.placements import placements_section
+from transferscope.report.sections.ranking import ranking_section
 from transferscope.report.sections.scores import differences_section, scores_section, seeds_section
 from transferscope.report.sections.verdict import verdict_section
 
@@ -22,6 +23,7 @@ SECTIONS: tuple[Callable[[Summary], Section | None], ...] = (
     differences_section,
     seeds_section,
     checkpoints_section,
+    ranking_section,
     placements_section,
     diagnostics_section,
     curves_section,

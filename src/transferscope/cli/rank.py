@@ -1,0 +1,79 @@
+"""`transferscope rank`: what to transfer from, before any training on the target."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transferscope.errors import SettingsError
+
+
+def rank(
+    place: Annotated[
+        str | None, typer.Argument(metavar="[STUDY.toml|STORE]", help="A finished study, or its store.")
+    ] = None,
+    checkpoints: Annotated[
+        list[Path] | None,
+        typer.Option("--checkpoint", metavar="FILE", help="Pretrained weights: safetensors, or a state dict of torch."),
+    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="SPEC", help="The target, as in usps or npz:PATH.")] = None,
+    transforms: Annotated[list[str] | None, typer.Option(help="Transformations of it, as in resize:28.")] = None,
+    network: Annotated[str, typer.Option(help="The architecture of the weights.")] = "lenet",
+    widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
+    labels: Annotated[
+        list[int] | None, typer.Option(metavar="N", help="Labelled training examples to look at. [100]")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Draws of so many labels.")] = 3,
+    scores: Annotated[list[str] | None, typer.Option(help="Scores by name. [all]")] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="METHOD", help="With a study: hold the scores against this method. [fine-tune, if any]"),
+    ] = None,
+    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for CSV, SVG and PDF.")] = None,
+) -> None:
+    """What to transfer from? Rate pretrained networks on a few labelled target examples, without training.
+
+    With files: `transferscope rank --data usps --checkpoint a.safetensors b.safetensors`. With a finished study, also
+    how well each score would have chosen, given what transfer really gave; its report shows this from then on.
+    """
+    from_files = {"--checkpoint": checkpoints, "--data": data, "--transforms": transforms, "--labels": labels}
+    if place is None:
+        if not checkpoints or data is None:
+            raise SettingsError(
+                "rank needs pretrained networks and a target; give them as in `transferscope rank --data usps "
+                "--checkpoint a.safetensors b.safetensors`, or a finished study as in `transferscope rank usps.toml`"
+            )
+        if against is not None or study is not None:
+            raise SettingsError("--against and --study are about a study and none was given; leave them out")
+        if labels is not None and len(labels) != 1:
+            raise SettingsError(f"--labels was given {len(labels)} numbers; rank with one at a time")
+    elif given := [name for name, value in from_files.items() if value is not None]:
+        raise SettingsError(
+            f"{place} says which networks and labels to look at, and {given[0]} was given too; leave it out"
+        )
+    # the command line starts faster without what a mistake, or another command, does not need
+    from transferscope.cli.rank_answer import answer_files, answer_study
+    from transferscope.models import NetworkSettings
+    from transferscope.study.rank_files import RankQuestion
+    from transferscope.study.settings import DataSettings
+
+    chosen = tuple(scores or ())
+    try:
+        if place is not None:
+            typer.echo(answer_study(place, study, scores=chosen, against=against, device=device, out=out))
+            return
+        question = RankQuestion(
+            checkpoints=tuple(checkpoints or ()),
+            data=DataSettings(data or "", tuple(transforms or ())),
+            network=NetworkSettings(network, None if widths is None else tuple(widths)),
+            labels=100 if labels is None else labels[0],
+            seeds=seeds,
+            scores=chosen,
+            device=device,
+        )
+        typer.echo(answer_files(question, out=out))
+    except KeyboardInterrupt:
+        typer.echo("transferscope: stopped before everything was rated", err=True)
+        raise typer.Exit(130) from None

@@ -1,0 +1,153 @@
+"""The work behind `transferscope rank`: rate, say and write."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from transferscope.cli.places import open_existing, studies_in
+from transferscope.errors import StoreError
+from transferscope.report.blocks import Cell, Figure, Table
+from transferscope.report.figures.ranking import draw_ranking
+from transferscope.report.figures.style import save_figure
+from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
+from transferscope.report.sections.ranking import choices_table, scores_table
+from transferscope.store import Store
+from transferscope.store.ranking import StudyRanking
+from transferscope.study.rank_files import RankQuestion, rank_checkpoints
+from transferscope.study.rank_study import keep_ranking, rank_study
+from transferscope.study.ranking_words import LIMITS
+
+_SAID_EVERY = 0.1  # of all values, in a log
+
+
+def answer_files(question: RankQuestion, *, out: Path | None) -> str:
+    """Rank pretrained networks from files.
+
+    Args:
+        question: Which networks, which target.
+        out: Folder for figure and table, made if it does not exist; None to write nothing.
+
+    Returns:
+        What to tell the reader.
+    """
+    with _shown() as on_progress:
+        ranking = rank_checkpoints(question, on_progress=on_progress)
+    parts = [as_text(scores_table(ranking, None)), "\n".join(ranking.words), LIMITS]
+    if out is not None:
+        figure = draw_ranking(ranking)
+        parts.append(f"written: {_write(figure, out, 'ranking')}")
+    return "\n\n".join(parts)
+
+
+def answer_study(
+    place: str, study: str | None, *, scores: Sequence[str], against: str | None, device: str, out: Path | None
+) -> str:
+    """Rank the pretrained networks of a study, and keep the ranking with it for its report.
+
+    Args:
+        place: A study file, or the path or URL of a store.
+        study: Which study of the store; None for the only one.
+        scores: By name; empty for all.
+        against: The method whose results count; None for the usual.
+        device: Where networks are run.
+        out: Folder for figures and tables, made if it does not exist; None to write nothing.
+
+    Returns:
+        What to tell the reader.
+    """
+    with open_existing(place) as store:
+        name = _only_study(store, place, study)
+        with _shown() as on_progress:
+            found = rank_study(
+                store, name, scores=scores, against=against, device=device, keep=False, on_progress=on_progress
+            )
+        kept = _keep(store, name, found, place)
+    parts = []
+    for ranking in found.rankings:
+        parts += [as_text(scores_table(ranking, found.hindsight)), "\n".join(ranking.words)]
+    if found.hindsight is not None:
+        parts.append(as_text(choices_table(found.hindsight)))
+    else:
+        parts.append(
+            "Nothing was measured to hold the scores against: that takes one of fine-tune, l2-sp, merlin and "
+            "linear-probe, or --against METHOD, with results from every source."
+        )
+    parts += ["\n".join(found.words)] if found.words else []
+    parts += [found.limits]
+    if out is not None:
+        parts.append(f"written: {_write_study(found, out, name)}")
+    return "\n\n".join([*parts, kept])
+
+
+def as_text(table: Table) -> str:
+    """A table of the report as a terminal shows it: columns in line, quieter lines in brackets but for row headings."""
+    rows = [[row[0].text, *(_in_a_line(cell) for cell in row[1:])] for row in table.rows]
+    lines = [[column.title for column in table.columns], *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _in_a_line(cell: Cell) -> str:
+    return f"{cell.text} ({cell.detail})" if cell.detail else cell.text
+
+
+def _only_study(store: Store, place: str, study: str | None) -> str:
+    names = [study] if study is not None else studies_in(store, place)
+    if len(names) != 1:
+        raise StoreError(f"{place} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
+    return names[0]
+
+
+def _keep(store: Store, study: str, found: StudyRanking, address: str) -> str:
+    """Keep the ranking; what came of it, in a line."""
+    try:
+        keep_ranking(store, study, found)
+    except StoreError as error:
+        return f"The report will not show this: {error}"
+    place = store.place if "://" in address else address  # a URL may hold a password
+    return f"The report shows this now: transferscope report {place}"
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on a terminal, and a line for every tenth in a log; on the standard error stream."""
+    with Progress(*Progress.get_default_columns(), console=Console(stderr=True), transient=True) as bar:
+        task, said = bar.add_task("Rating pretrained networks"), 0.0
+
+        def show(done: int, total: int) -> None:
+            nonlocal said
+            bar.update(task, completed=done, total=total)
+            if not bar.console.is_terminal and done / total >= said + _SAID_EVERY:
+                said = done / total
+                bar.console.print(f"rating pretrained networks: {done} of {total} values done")
+
+        yield show
+
+
+def _write_study(found: StudyRanking, out: Path, name: str) -> str:
+    written = [
+        _write(draw_ranking(ranking, found.hindsight), out, f"{name}-ranking-{ranking.n_target}")
+        for ranking in found.rankings
+    ]
+    tables = {"scores": ranking_rows(found.rankings)}
+    if found.hindsight is not None:
+        tables["transfer"] = transferred_rows(found.hindsight.transferred)
+        tables["choices"] = choice_rows(found.hindsight.choices)
+    for kind, table in tables.items():
+        file = out / f"{name}-ranking-{kind}.csv"
+        table.to_csv(file, index=False)
+        written.append(file.name)
+    return ", ".join(written)
+
+
+def _write(figure: Figure, out: Path, name: str) -> str:
+    out.mkdir(parents=True, exist_ok=True)
+    svg, pdf = save_figure(figure.canvas, figure.svg, out, name)
+    table = out / f"{name}.csv"
+    figure.data.to_csv(table, index=False)
+    return f"{svg}, {pdf.name}, {table.name}"
