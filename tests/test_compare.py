@@ -1,12 +1,23 @@
 """The Python door, end to end on small data in memory."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cases_of_methods import classification_task, regression_task
-from transferscope.compare import Budget, _check_data, _listed, _whole, compare, matching_transforms, study_tables
+from transferscope.compare import (
+    Budget,
+    WrittenStudy,
+    _check_data,
+    _listed,
+    _whole,
+    compare,
+    matching_transforms,
+    study_tables,
+    write_study,
+)
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.study.spec import parse_spec
 
@@ -152,3 +163,17 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     assert spec.target.sizes == (100, 600)
     assert list(spec.methods) == ["scratch", "fine-tune"]
     assert list(spec.diagnostics) == ["weights"]
+
+
+def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:
+    tables = {"name": "a-to-b", "seeds": 2}
+    first = write_study(tables, tmp_path)
+    assert write_study({**tables, "seeds": 3}, tmp_path) == WrittenStudy(first.path, None)
+    for i in (1, 2):
+        edited = first.path.read_text() + f"# my note {i}\n"
+        first.path.write_text(edited)
+        again = write_study(tables, tmp_path)
+        assert again.aside == tmp_path / f"a-to-b.edited-{i}.toml"
+        assert again.aside.read_text() == edited
+    assert tomllib.loads(first.path.read_text()) == tables
+    assert len(list(tmp_path.iterdir())) == 3

@@ -1,5 +1,7 @@
 """The Python door: compare transfer methods on a target, from a source, in one call."""
 
+import hashlib
+import itertools
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -129,7 +131,7 @@ def compare(
         folder=Path(folder),
     )
     spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
-    path = write_study(tables, Path(folder))
+    path = write_study(tables, Path(folder)).path
     with Store.open(spec.store) as store:
         run_study(spec, store, on_event=on_event)
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
@@ -193,20 +195,54 @@ def study_tables(
     }
 
 
-def write_study(tables: Mapping[str, Any], folder: Path) -> Path:
-    """Write a study file.
+@dataclass(frozen=True)
+class WrittenStudy:
+    """A study file.
+
+    Attributes:
+        path: The file, named for the study.
+        aside: Where a file of this name that somebody had edited was moved; None when there was none.
+    """
+
+    path: Path
+    aside: Path | None
+
+
+def write_study(tables: Mapping[str, Any], folder: Path) -> WrittenStudy:
+    """Write a study file; an earlier one is replaced, or set aside if it was edited since.
 
     Args:
         tables: The study.
         folder: Where to; made if absent.
 
     Returns:
-        The file, named for the study.
+        The file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{tables['name']}.toml"
-    path.write_text(tomli_w.dumps(tables), encoding="utf-8")
-    return path
+    path, aside = folder / f"{tables['name']}.toml", None
+    if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):
+        aside = _free_name(path)
+        path.replace(aside)
+    text = tomli_w.dumps(tables)
+    path.write_text(f"{_SIGNATURE}{_digest(text)}\n{text}", encoding="utf-8")
+    return WrittenStudy(path, aside)
+
+
+_SIGNATURE = "# Written by a comparison; edit it freely, the next comparison sets an edited file aside. "
+
+
+def _is_edited(text: str) -> bool:
+    first, _, rest = text.partition("\n")
+    return first != f"{_SIGNATURE}{_digest(rest)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.stem}.edited-{i}.toml") for i in itertools.count(1))
+    return next(name for name in names if not name.exists())
 
 
 def matching_transforms(shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:

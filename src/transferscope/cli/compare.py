@@ -45,5 +45,7 @@ def compare(
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     study = write_study(tables, out)
-    typer.echo(f"study:   {study}")
-    run_and_report(study)
+    typer.echo(f"study:   {study.path}")
+    if study.aside:
+        typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
+    run_and_report(study.path)
