@@ -15,6 +15,7 @@ SUITE = (
     "curvature",
     "landscape",
     "ntk",
+    "scores",
 )
 
 

@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import entropy
+from sklearn.metrics import mutual_info_score
+
+from scores.views import classes_view, probabilities
+from transferscope.scores import Leep, Nce, TargetView
+
+
+def leep_in_loops(view: TargetView) -> float:
+    theta = view.source_probabilities
+    assert theta is not None
+    n, n_source = theta.shape
+    total: float = 0.0
+    for i in range(n):
+        expected = 0.0
+        for z in range(n_source):
+            p_z = sum(theta[j, z] for j in range(n)) / n
+            p_yz = sum(theta[j, z] for j in range(n) if view.labels[j] == view.labels[i]) / n
+            expected += p_yz / p_z * theta[i, z]
+        total += float(np.log(expected))
+    return float(total / n)
+
+
+@pytest.mark.parametrize("signal", [0.0, 0.5, 2.0])
+def test_definitions(signal: float) -> None:
+    view = classes_view(24, signal=signal)
+    assert view.source_probabilities is not None
+    assert Leep().value(view).value == pytest.approx(leep_in_loops(view))
+    source = view.source_probabilities.argmax(axis=1)
+    counts = np.unique(view.labels, return_counts=True)[1]
+    conditional = entropy(counts / 24) - mutual_info_score(view.labels, source)  # H(Y | Z) = H(Y) - I(Y; Z)
+    assert Nce().value(view).value == pytest.approx(-conditional)
+
+
+def test_source_classes_that_are_never_predicted_change_nothing() -> None:
+    """A peer divides 0 by 0 here."""
+    view = classes_view()
+    p = view.source_probabilities
+    assert p is not None
+    wider = replace(view, source_probabilities=np.insert(p, [0, 2, 5], 0.0, axis=1))
+    for score in (Leep(), Nce()):
+        assert score.value(wider).value == pytest.approx(score.value(view).value, rel=1e-12)
+
+
+def test_a_head_that_knows_the_classes_is_perfect() -> None:
+    view = replace(classes_view(), source_probabilities=np.eye(3)[classes_view().labels])
+    assert Leep().value(view).value == pytest.approx(0)
+    assert Nce().value(view).value == pytest.approx(0)
+
+
+def test_a_head_that_says_nothing_leaves_the_entropy_of_the_labels() -> None:
+    view = replace(classes_view(), source_probabilities=np.full((60, 7), 1 / 7))
+    assert Leep().value(view).value == pytest.approx(-np.log(3))
+    assert Nce().value(view).value == pytest.approx(-np.log(3))
+
+
+def test_leep_is_at_least_nce_for_confident_heads() -> None:
+    """For one-hot predictions the two are the same number."""
+    view = classes_view()
+    rng = np.random.default_rng(0)
+    confident = replace(view, source_probabilities=np.round(probabilities(500 * rng.standard_normal((60, 4)))))
+    assert Leep().value(confident).value == pytest.approx(Nce().value(confident).value)

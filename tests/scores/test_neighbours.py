@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from sklearn.metrics import r2_score
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from scores.views import classes_view, regression_view
+from transferscope.errors import SettingsError
+from transferscope.scores import Neighbours
+from transferscope.scores.neighbours import accuracy, neighbour_means
+
+
+@pytest.mark.parametrize("k", [1, 5, 6])
+@pytest.mark.parametrize(("n", "d"), [(60, 8), (30, 100)])
+def test_classification_is_scikit_learn_in_a_loop(n: int, d: int, k: int) -> None:
+    view = classes_view(n, d, signal=0.3)
+    credit = 0.0
+    for i in range(n):
+        rest = np.arange(n) != i
+        model = KNeighborsClassifier(k).fit(view.features[rest], view.labels[rest])
+        votes = model.predict_proba(view.features[i : i + 1])[0]
+        leading = np.flatnonzero(votes == votes.max())  # ties share the example
+        credit += (view.labels[i] in leading) / len(leading)
+    assert Neighbours(k).value(view).value == pytest.approx(credit / n)
+
+
+def test_regression_is_scikit_learn_in_a_loop() -> None:
+    view = regression_view(700, 3)  # more than one block of rows
+    rest = ~np.eye(700, dtype=bool)
+    predictions = np.array(
+        [
+            KNeighborsRegressor(5)
+            .fit(view.features[rest[i]], view.labels[rest[i]])
+            .predict(view.features[i : i + 1])[0]
+            for i in range(700)
+        ]
+    )
+    assert Neighbours().value(view).value == pytest.approx(r2_score(view.labels, predictions))
+
+
+def test_equally_far_examples_share_the_votes_that_are_left() -> None:
+    """A square and its middle, k = 2: a corner has the middle, and half of each neighbouring corner."""
+    corners = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
+    means = neighbour_means(np.vstack([np.zeros(2), corners]), np.array([[8.0], [1], [2], [4], [16]]), 2)
+    of_corners = [8 + (2 + 4) / 2, 8 + (1 + 16) / 2, 8 + (1 + 16) / 2, 8 + (2 + 4) / 2]
+    np.testing.assert_allclose(means[:, 0], np.array([2 * (1 + 2 + 4 + 16) / 4, *of_corners]) / 2)
+
+
+def test_votes_that_tie_favour_no_class() -> None:
+    votes = np.array([[2.0, 2, 1], [2, 2, 1], [0, 1, 4], [1, 1, 1]])
+    assert accuracy(votes, np.eye(3)[[0, 1, 2, 2]]) == pytest.approx((0.5 + 0.5 + 1 + 1 / 3) / 4)
+
+
+def test_as_many_neighbours_as_examples_are_too_few() -> None:
+    assert Neighbours(6).value(classes_view(6)).status == "too_few"
+    assert Neighbours(5).value(classes_view(6)).status == "ok"
+
+
+def test_k_out_of_range() -> None:
+    with pytest.raises(SettingsError) as refused:
+        Neighbours(0)
+    assert str(refused.value) == "k = 0 was given; expected at least 1 neighbour"
