@@ -4,8 +4,8 @@
 
 The published one (You et al. 2021, Algorithm 1, with the singular value decomposition of F done once) iterates alpha
 and beta class by class until alpha / beta moves by less than 1e-3, 11 times at most. Both times contain everything from
-the arrays to the number; memory is the peak of what NumPy allocates on the way, in a run of its own. Set OMP_NUM_THREADS
-to compare on a given number of threads.
+the arrays to the number; memory is the peak of what NumPy allocates on the way, in a run of its own. Set
+OMP_NUM_THREADS to compare on a given number of threads.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from transferscope.numerics.jackknife import jackknife
+from transferscope.numerics.jackknife import all_but_one_group, grouped_error, jackknife
 
 DATA = np.random.default_rng(0).standard_normal(200)
 
@@ -37,3 +37,21 @@ def test_no_standard_error_when_a_group_is_needed() -> None:
 
 def test_two_examples_have_no_standard_error() -> None:
     assert jackknife(lambda index: float(len(index)), 2).stderr is None
+
+
+@pytest.mark.parametrize(("n", "n_groups"), [(100, 20), (47, 20), (39, 39), (1, 1)])
+def test_every_example_is_left_out_once(n: int, n_groups: int) -> None:
+    rests = all_but_one_group(n)
+    assert len(rests) == n_groups
+    left_out = np.concatenate([np.setdiff1d(np.arange(n), rest) for rest in rests])
+    np.testing.assert_array_equal(np.sort(left_out), np.arange(n))
+    for rest, again in zip(rests, all_but_one_group(n), strict=True):
+        np.testing.assert_array_equal(rest, again)
+    assert n < 40 or any(not np.array_equal(*pair) for pair in zip(rests, all_but_one_group(n, seed=1), strict=True))
+
+
+def test_error_from_values_without_each_group() -> None:
+    means = np.array([np.delete(DATA, i).mean() for i in range(200)])
+    assert grouped_error(means) == pytest.approx(DATA.std(ddof=1) / np.sqrt(200))
+    assert grouped_error(np.array([1.0])) is None
+    assert grouped_error(np.array([1.0, np.nan])) is None
