@@ -9,12 +9,13 @@ import numpy as np
 from transferscope.data.load import load
 from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
-from transferscope.errors import DataError, SettingsError, StoreError, unknown_name
+from transferscope.errors import DataError, SettingsError
 from transferscope.models import build_network, load_weights
 from transferscope.records import Estimate
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
+from transferscope.study.finished_cells import finished_cells
 from transferscope.study.keep_placements import keep_placements
 from transferscope.study.measured_transfer import Measured, measured_transfer
 from transferscope.study.pair_estimates import (
@@ -71,7 +72,7 @@ def place_study(
         at_least("input_dimension", input_dimension, 1)
     if examples < LEAST_EXAMPLES:
         raise SettingsError(f"examples = {examples}; expected at least {LEAST_EXAMPLES} to estimate from")
-    cells = _finished_cells(store, study)
+    cells = finished_cells(store, study, before="it is placed")
     starts = _starts(store, study, cells)
     n_parts = 1 + len(starts)
     on_progress(0, n_parts)
@@ -102,21 +103,6 @@ class _Start:
     seed: int
     recipe: MethodRecipe
     file: Path
-
-
-def _finished_cells(store: Store, study: str) -> list[StoredCell]:
-    names = [row.name for row in store.studies()]
-    if study not in names:
-        if not names:
-            raise StoreError(f"{store.place} holds no study yet; run {study} with `transferscope run` first")
-        raise unknown_name(f"study in {store.place}", study, names)
-    counts = store.counts(study)
-    if counts.planned or counts.running or not counts.done:
-        raise StoreError(
-            f"{counts.done} of the {counts.total} cells of {study} are done; finish it with `transferscope run` before "
-            "it is placed"
-        )
-    return [stored for stored in store.cells(study) if stored.state == "done"]
 
 
 def _starts(store: Store, study: str, cells: Sequence[StoredCell]) -> list[_Start]:

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 
 from transferscope.data.splits import few_shot
 from transferscope.data.task import LabelledSet
-from transferscope.errors import DataError, StoreError, unknown_name
+from transferscope.errors import DataError
 from transferscope.scores import SCORES
 from transferscope.store import Store, StoredCell
 from transferscope.store.ranking import DOCUMENT, RANDOM, StudyRanking, to_document
@@ -21,6 +21,7 @@ from transferscope.study.candidate import (
     random_candidate,
 )
 from transferscope.study.context import no_progress
+from transferscope.study.finished_cells import finished_cells
 from transferscope.study.fitting import load_data
 from transferscope.study.hindsight import SizeCases, look_back
 from transferscope.study.pretrained_sources import Origin, Pretrained, Results, pretrained_of, results_of
@@ -65,7 +66,7 @@ def rank_study(
         DataError: It has fewer than two pretrained networks, one is gone, or it has too few labels.
         SettingsError: The method lacks results for a candidate.
     """
-    cells = _finished_cells(store, study)
+    cells = finished_cells(store, study, before="its sources are ranked")
     pretrained = pretrained_of(study, cells, store.files)
     results = results_of(cells, store.records(study), pretrained, against=against)
     train = load_data(pretrained.recipe.target).train
@@ -122,19 +123,6 @@ class _Work:
     def names(self) -> tuple[str, ...]:
         """The candidates, the random features last."""
         return (*self.pretrained.names.values(), RANDOM)
-
-
-def _finished_cells(store: Store, study: str) -> list[StoredCell]:
-    names = [row.name for row in store.studies()]
-    if study not in names:
-        raise unknown_name(f"study in {store.place}", study, names)
-    counts = store.counts(study)
-    if counts.planned or counts.running or not counts.done:
-        raise StoreError(
-            f"{counts.done} of the {counts.total} cells of {study} are done; finish it with `transferscope run` before "
-            "its sources are ranked"
-        )
-    return [stored for stored in store.cells(study) if stored.state == "done"]
 
 
 def _places(study: str, cells: Sequence[StoredCell], train: LabelledSet) -> dict[int, list[int]]:

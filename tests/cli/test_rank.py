@@ -1,0 +1,105 @@
+"""`transferscope rank` as a reader meets it."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from study.test_place import classification
+from transferscope.cli import main
+from transferscope.cli.rank import rank
+from transferscope.errors import SettingsError, StoreError
+from transferscope.models import NetworkSettings, build_network, save_weights
+from transferscope.report import build_report
+from transferscope.store import Store
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec
+
+app = typer.Typer()
+app.command()(rank)
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def files(folder: Path) -> list[str]:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(160, 4)), np.arange(160) % 3
+    x[:, 0] += 3 * y
+    np.savez(folder / "target.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
+    for seed, name in enumerate(("first", "second")):
+        save_weights(build_network(NetworkSettings("mlp", (8,)), (4,), 3, seed=seed), folder / f"{name}.safetensors")
+    return [str(folder / "first.safetensors"), str(folder / "second.safetensors")]
+
+
+def test_files_are_ranked_with_words_figure_and_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = files(tmp_path)
+    out, target = tmp_path / "out", f"npz:{tmp_path}/target.npz"
+    typed = f"rank --data {target} --checkpoint {first} {second} --network mlp --widths 8 --labels 30 --seeds 2 "
+    monkeypatch.setattr(sys, "argv", ["transferscope", *typed.split(), "--scores", "knn", "leep", "--out", str(out)])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    lines = said.splitlines()
+    assert lines[0].split() == ["By", "first.safetensors", "second.safetensors", "random", "features"]
+    assert [line.split()[0] for line in lines[1:3]] == ["knn", "leep"]
+    assert "With 30 labels (2 draws)" in said
+    assert "no test example was read" in said
+    assert f"written: {out}/ranking.svg, ranking.pdf, ranking.csv" in said
+    table = pd.read_csv(out / "ranking.csv")
+    assert len(table) == 2 * 3
+    assert set(table["candidate"]) == {"first.safetensors", "second.safetensors", "random features"}
+
+
+def test_a_study_is_ranked_and_its_report_shows_it(tmp_path: Path) -> None:
+    study = classification(tmp_path, store=str(tmp_path / "small.sqlite"))
+    place = study["store"]
+    with Store.open(place) as store:
+        run_study(parse_spec(study), store)
+    said = run(place, "--scores", "h-score", "--scores", "ridge-probe", "--out", str(tmp_path / "out"))
+    assert "Held against what fine-tune gave in 2 cases" in said
+    assert "picking at random" in said
+    assert said.endswith(f"The report shows this now: transferscope report {place}\n")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *(f"small-ranking-12.{ending}" for ending in ("svg", "pdf", "csv")),
+        *(f"small-ranking-{name}.csv" for name in ("scores", "transfer", "choices")),
+    }
+    with Store.open(place) as store:
+        page = build_report(store, "small", tmp_path / "report.html").html.read_text(encoding="utf-8")
+    assert "What to transfer from" in page
+    assert "ridge-probe" in page
+    _with_another(place)
+    with pytest.raises(StoreError, match=r"small\.sqlite holds 2 studies \(small, other\); choose one with --study$"):
+        run(place)
+
+
+def _with_another(place: str) -> None:
+    with Store.open(place) as store:
+        first = store.study("small")
+        store.plan(type(first)("other", first.spec, first.facts, first.created), [])
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^rank needs pretrained networks and a target; give them as in `transfer"):
+        run("--data", "usps")
+    with pytest.raises(SettingsError, match=r"^--against and --study are about a study and none was given; leave them"):
+        run("--data", "usps", "--checkpoint", "a.pt", "--against", "fine-tune")
+    with pytest.raises(SettingsError, match=r"^--labels was given 2 numbers; rank with one at a time$"):
+        run("--data", "usps", "--checkpoint", "a.pt", "--labels", "5", "--labels", "6")
+    with pytest.raises(
+        SettingsError,
+        match=r"^x\.toml says which networks and labels to look at, and --data was given too; leave it out$",
+    ):
+        run("x.toml", "--data", "usps")
+    with pytest.raises(SettingsError, match=r"^1 pretrained network was given; give at least two to rank$"):
+        run("--data", "usps", "--checkpoint", files(tmp_path)[0])

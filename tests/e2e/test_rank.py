@@ -1,0 +1,69 @@
+"""What to transfer from, from a study file to the page and from its networks as files: digits, tiny networks."""
+
+from pathlib import Path
+
+import pytest
+
+from transferscope.models import NetworkSettings
+from transferscope.report import build_report
+from transferscope.report.html import typeset
+from transferscope.store import Store
+from transferscope.store.ranking import RANDOM
+from transferscope.study.rank_files import RankQuestion, rank_checkpoints
+from transferscope.study.rank_study import rank_study
+from transferscope.study.run import run_study
+from transferscope.study.settings import DataSettings
+from transferscope.study.spec import parse_spec
+
+SCORES = ("logme", "leep", "knn")
+STUDY = {
+    "name": "digits",
+    "seeds": 1,
+    "target": {"data": "digits", "sizes": [100]},
+    "sources": {
+        "upside-down": {"data": "digits", "transforms": ["upside-down"]},
+        "brightness": {"data": "digits", "transforms": ["relabel:brightness"]},
+    },
+    "network": {"name": "mlp", "widths": [32]},
+    "pretraining": {"steps": 300, "lr": 0.1},
+    "training": {"steps": 60, "lr": 0.1},
+    "methods": {"scratch": {}, "fine-tune": {}},
+    "engine": {"workers": 0, "device": "cpu"},
+}
+
+
+def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "digits.sqlite") as store:
+        run_study(parse_spec(STUDY), store)
+        found = rank_study(store, "digits", scores=SCORES, device="cpu")
+        page = build_report(store, "digits", tmp_path / "report.html").html.read_text(encoding="utf-8")
+        networks = {
+            str(cell.cell.labels["source"]): store.files / f"{cell.cell.key}.safetensors"
+            for cell in store.cells("digits")
+            if cell.cell.role == "pretrain"
+        }
+    (of_study,) = found.rankings
+    assert of_study.candidates == ("upside-down", "brightness", RANDOM)
+    assert found.hindsight is not None
+    assert all(one.n_cases == 1 for one in found.hindsight.choices)
+    assert typeset(found.words[0]) in page
+
+    question = RankQuestion(
+        tuple(networks.values()),
+        DataSettings("digits"),
+        NetworkSettings("mlp", (32,)),
+        seeds=1,
+        scores=SCORES,
+        device="cpu",
+    )
+    of_files = rank_checkpoints(question)
+    names = dict(zip(question.names, networks, strict=True)) | {RANDOM: RANDOM}
+    for score, same in zip(of_files.scores, of_study.scores, strict=True):  # same networks, same examples, same draw
+        for one in score.rated:
+            assert one.score.value == pytest.approx(same.of(names[one.candidate]).score.value)
+    # what tells classes apart by distance alone: strokes that stand on their heads are strokes, brightness is none
+    neighbours = next(score for score in of_study.scores if score.score == "knn")
+    behind = neighbours.of("brightness").behind
+    assert neighbours.of("upside-down").place == 1
+    assert behind is not None
+    assert behind.sign == 1

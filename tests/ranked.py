@@ -1,0 +1,82 @@
+"""Rankings made up for tests."""
+
+import math
+from collections.abc import Mapping
+
+from transferscope.numerics.intervals import Interval
+from transferscope.records import Estimate
+from transferscope.store.ranking import (
+    RANDOM,
+    Bounded,
+    Choice,
+    Hindsight,
+    Ranking,
+    RatedCandidate,
+    ScoreRanking,
+    StudyRanking,
+    Transferred,
+)
+
+NOTHING = Bounded(Estimate(math.nan, None, 100, "too_few"))
+
+
+def bounded(value: float, half_width: float = 0.1) -> Bounded:
+    """A number with its interval."""
+    return Bounded(Estimate(value, half_width / 2, 100), Interval(value - half_width, value + half_width))
+
+
+def score(name: str, values: Mapping[str, float | None], *, half_width: float = 0.1) -> ScoreRanking:
+    """A score with these values and intervals of differences this wide; None for no value."""
+    known = {candidate: value for candidate, value in values.items() if value is not None}
+    best = max(known, key=lambda candidate: known[candidate])
+    rated = []
+    for candidate, value in values.items():
+        if value is None:
+            rated.append(RatedCandidate(candidate, NOTHING, None, None, None, None))
+            continue
+        baseline = known.get(RANDOM)
+        above = None if candidate == RANDOM or baseline is None else bounded(value - baseline, half_width)
+        behind = None if candidate == best else bounded(known[best] - value, half_width)
+        place = 1 + sum(other > value for other in known.values())
+        rated.append(
+            RatedCandidate(candidate, bounded(value), place, behind, above, 0.9 if candidate == best else 0.05)
+        )
+    return ScoreRanking(name, name.upper(), tuple(rated))
+
+
+def ranking(*scores: ScoreRanking, n_target: int = 100, words: tuple[str, ...] = ()) -> Ranking:
+    """Those scores over three seeds."""
+    names = tuple(one.candidate for one in scores[0].rated)
+    return Ranking(n_target, (0, 1, 2), names, scores, words=words)
+
+
+def choice(name: str, regret: float, saved: Bounded | None) -> Choice:
+    """How a score would have chosen in 6 cases."""
+    return Choice(name, 6, 4.0, bounded(regret, 0.01), bounded(0.5), saved)
+
+
+def hindsight() -> Hindsight:
+    """Two sources at 100 labels."""
+    return Hindsight(
+        "fine-tune",
+        "accuracy",
+        (
+            Transferred("mnist", 100, bounded(0.9, 0.02), None),
+            Transferred("fashion", 100, bounded(0.8), bounded(0.1, 0.05)),
+        ),
+        (
+            choice("logme", 0.01, bounded(0.04, 0.01)),
+            choice("leep", 0.07, bounded(-0.02, 0.05)),
+            choice("", 0.05, None),
+        ),
+    )
+
+
+def study_ranking(*, n_finished: int = 0, digest: str = "") -> StudyRanking:
+    """Two sources by two scores, one without a value of one of them, at 50 and 100 labels."""
+    scores = (
+        score("logme", {"mnist": 0.9, "fashion": 0.5, RANDOM: 0.1}),
+        score("leep", {"mnist": -1.0, "fashion": None, RANDOM: -2.0}),
+    )
+    rankings = tuple(ranking(*scores, n_target=n, words=(f"First with {n}.", "Then.")) for n in (50, 100))
+    return StudyRanking(rankings, hindsight(), ("Looking back.",), "Only features.", n_finished, digest)

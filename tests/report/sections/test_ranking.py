@@ -1,0 +1,162 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ranked import study_ranking
+from report.fabricate import Fabrication, fabricate
+from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
+from transferscope.report.build import build_report
+from transferscope.report.results import Summary, summarise
+from transferscope.report.sections.ranking import ranking_section
+from transferscope.store.ranking import RANDOM, StudyRanking, to_document
+from transferscope.theory.placement_document import FinishedRuns
+
+SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
+
+
+def kept(folder: Path, ranking: StudyRanking | None = None) -> Summary:
+    with fabricate(folder / "s.sqlite", SMALL) as store:
+        done = [one.cell.key for one in store.cells("usps") if one.state == "done" and one.cell.role == "method"]
+        runs = FinishedRuns.of(done)
+        found = ranking or study_ranking(n_finished=runs.count, digest=runs.digest)
+        store.put_study_document("usps", "ranking", to_document(found))
+        return summarise(store, "usps")
+
+
+def section_of(folder: Path, ranking: StudyRanking | None = None) -> Section:
+    section = ranking_section(kept(folder, ranking))
+    assert section is not None
+    return section
+
+
+def texts(section: Section, tone: str = "plain") -> list[str]:
+    return [block.text for block in section.blocks if isinstance(block, Text) and block.tone == tone]
+
+
+def every(section: Section, kind: type[Block]) -> list[Block]:
+    return [block for block in section.blocks if isinstance(block, kind)]
+
+
+def test_a_study_that_was_not_ranked_has_no_section(summary: Summary) -> None:
+    assert summary.ranking is None
+    assert ranking_section(summary) is None
+
+
+def test_it_begins_with_words_and_ends_with_limits(tmp_path: Path) -> None:
+    section = section_of(tmp_path)
+    assert (section.title, section.slug) == ("What to transfer from", "ranking")
+    assert texts(section) == ["First with 100. Then.", "Looking back."]
+    assert texts(section, "warning") == []
+    assert section.blocks[-1] == Text("Only features.", "note")
+    assert list(section.files) == ["ranking-scores", "ranking-transfer", "ranking-choices"]
+
+
+def test_the_measured_values_stand_beside_the_scores(tmp_path: Path) -> None:
+    section = section_of(tmp_path)
+    table, choices = every(section, Table)
+    assert isinstance(table, Table)
+    assert [column.title for column in table.columns] == ["By", "mnist", "fashion", RANDOM]
+    assert [[(cell.text, cell.detail, cell.tone) for cell in row] for row in table.rows] == [
+        [
+            ("Fine-tuning", "measured accuracy in %", ""),
+            ("90.0", "88.0 to 92.0", ""),
+            ("80.0", "70.0 to 90.0", ""),
+            ("–", "", ""),
+        ],
+        [
+            ("logme", "LOGME", ""),
+            ("0.9", "± 0.05, no. 1 (90 %)", "best"),
+            ("0.5", "± 0.05, no. 2", ""),
+            ("0.1", "± 0.05, no. 3", ""),
+        ],
+        [
+            ("leep", "LEEP", ""),
+            ("−1", "± 0.05, no. 1 (90 %)", "best"),
+            ("–", "", ""),
+            ("−2", "± 0.05, no. 2", ""),
+        ],
+    ]
+    assert isinstance(choices, Table)
+    assert [[(cell.text, cell.detail, cell.tone) for cell in row] for row in choices.rows] == [
+        [
+            ("logme", "", ""),
+            ("1.00", "0.00 to 2.00", ""),
+            ("4.00", "3.00 to 5.00", "positive"),
+            ("4 of 6", "", ""),
+            ("0.50", "0.40 to 0.60", ""),
+        ],
+        [
+            ("leep", "", ""),
+            ("7.00", "6.00 to 8.00", ""),
+            ("−2.00", "−7.00 to 3.00", ""),
+            ("4 of 6", "", ""),
+            ("0.50", "0.40 to 0.60", ""),
+        ],
+        [
+            ("picking at random", "", "baseline"),
+            ("5.00", "4.00 to 6.00", ""),
+            ("–", "", ""),
+            ("4 of 6", "", ""),
+            ("0.50", "0.40 to 0.60", ""),
+        ],
+    ]
+    (folded,) = every(section, Folded)
+    assert isinstance(folded, Folded)
+    assert (folded.title, folded.blocks[0]) == ("With 50 labels", Text("First with 50. Then."))
+
+
+def test_the_figure_has_a_panel_for_transfer_and_for_every_score(tmp_path: Path) -> None:
+    (figure,) = every(section_of(tmp_path), Figure)
+    assert isinstance(figure, Figure)
+    drawn = [axes for axes in figure.canvas.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in drawn] == ["Fine-tuning", "logme", "leep"]
+    marks = [[line for line in axes.lines if line.get_marker() in ("o", "D")] for axes in drawn]
+    shown = [sorted(round(float(np.asarray(line.get_xdata())[0]), 6) for line in panel) for panel in marks]
+    assert shown == [[-10.0, 0.0], [-0.8, -0.4, 0.0], [-1.0, 0.0]]  # minus what each is behind the best
+    assert len(figure.data) == 2 * 3
+
+
+def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
+    section = section_of(tmp_path, replace(study_ranking(), hindsight=None, words=()))
+    assert texts(section) == ["First with 100. Then."]
+    (table,) = every(section, Table)
+    assert isinstance(table, Table)
+    assert [row[0].text for row in table.rows] == ["logme", "leep"]
+
+
+def test_a_study_that_changed_since_says_so(tmp_path: Path) -> None:
+    section = section_of(tmp_path, study_ranking(n_finished=3, digest="then"))
+    assert texts(section, "warning") == [
+        "The study has changed since its sources were ranked: it had 3 finished runs then and has 27 now. What "
+        "follows is of then; run `transferscope rank STUDY.toml` again."
+    ]
+    (tmp_path / "other").mkdir()
+    other = section_of(tmp_path / "other", study_ranking(n_finished=27, digest="then"))
+    assert texts(other, "warning")[0].startswith(
+        "The study has changed since its sources were ranked: other runs are finished now than then. "
+    )
+
+
+def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path) -> None:
+    with fabricate(tmp_path / "s.sqlite", SMALL) as store:
+        store.put_study_document("usps", "ranking", {"format": 99})
+        section = ranking_section(summarise(store, "usps"))
+    assert section is not None
+    assert texts(section, "warning") == [
+        "The ranking of the study is kept in format 99, and this version of transferscope reads format 1; run "
+        "`transferscope rank` again."
+    ]
+
+
+def test_the_page_escapes_names(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script> $x$"
+    ranking = study_ranking()
+    named = replace(ranking, words=(hostile,))
+    with fabricate(tmp_path / "s.sqlite", SMALL) as store:
+        store.put_study_document("usps", "ranking", to_document(named))
+        built = build_report(store, "usps", tmp_path / "report.html")
+    page = built.html.read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in page
+    assert 'id="ranking"' in page
+    assert {"ranking.svg", "ranking.csv", "ranking-scores.csv"} <= {path.name for path in built.files}
