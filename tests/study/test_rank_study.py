@@ -112,6 +112,27 @@ def test_a_source_of_numbers_says_nothing_of_classes(store: Store, tmp_path: Pat
     assert next(score for score in ranking.scores if score.score == "h-score").of("numbers").place is not None
 
 
+def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(160, 4)).astype(np.float32)
+    for name, y in (("near", x[:, :1] + x[:, 1:2]), ("far", x[:, 2:3] ** 2), ("target", x[:, :1] + 0.9 * x[:, 1:2])):
+        np.savez(tmp_path / f"{name}.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
+    study = classification(_folder(tmp_path), seeds=2) | {
+        "target": {"data": f"npz:{tmp_path}/target.npz", "sizes": [20]},
+        "sources": {name: {"data": f"npz:{tmp_path}/{name}.npz"} for name in ("near", "far")},
+        "pretraining": {"steps": 100, "lr": 0.05},
+        "methods": {"scratch": {}, "linear-probe": {}},
+    }
+    found = ranked(store, study, scores=("knn", "leep"))
+    (ranking,) = found.rankings
+    assert [one.score for one in ranking.left_out] == ["leep"]
+    assert found.hindsight is not None
+    assert (found.hindsight.method, found.hindsight.measure) == ("linear-probe", "r2")
+    near, far = found.hindsight.transferred
+    assert near.performance.value > far.performance.value
+    assert "points of R²" in found.words[0]
+
+
 def test_a_study_of_methods_that_do_not_count_has_no_hindsight(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, methods={"scratch": {}, "inner": {"method": "merlin-ft"}})
     study["pretraining"] = {"steps": 20, "lr": 0.1}
@@ -185,3 +206,9 @@ def test_an_unfinished_study_is_refused(store: Store, tmp_path: Path) -> None:
         StoreError, match=r"cells of small are done; finish it with `transferscope run` before its sources"
     ):
         rank_study(store, "small")
+
+
+def _folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "classes"
+    folder.mkdir()
+    return folder

@@ -76,6 +76,17 @@ def test_networks_of_their_own_add_their_spread() -> None:
     assert (own.score.interval.low, own.score.interval.high) == pytest.approx(expected, abs=0.2 * error)
 
 
+def test_random_features_are_of_their_own_in_every_seed() -> None:
+    values = np.array([[1.0, 0.3], [1.0, 0.5], [1.0, 0.7]])
+    samples = np.repeat(values[:, :, None], 12, axis=2)
+    fixed, random = rated(samples, ("a", RANDOM), overlap=0.01)
+    assert fixed.score.estimate.stderr == pytest.approx(0.0, abs=1e-12)
+    assert fixed.above_random is not None
+    assert fixed.above_random.estimate.stderr == pytest.approx(0.2 / math.sqrt(3))
+    assert random.behind is not None
+    assert random.behind.value == pytest.approx(0.5)
+
+
 def test_equal_networks_share_the_first_place_and_its_chance() -> None:
     x = np.random.default_rng(3).normal(size=20)
     a, b = rated(np.stack([x, x])[None])

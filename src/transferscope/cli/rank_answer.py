@@ -33,6 +33,7 @@ def answer_files(question: RankQuestion, *, out: Path | None) -> str:
     Returns:
         What to tell the reader.
     """
+    _make(out)
     with _shown() as on_progress:
         ranking = rank_checkpoints(question, on_progress=on_progress)
     parts = [as_text(scores_table(ranking, None)), "\n".join(ranking.words), LIMITS]
@@ -58,6 +59,7 @@ def answer_study(
     Returns:
         What to tell the reader.
     """
+    _make(out)
     with open_existing(place) as store:
         name = _only_study(store, place, study)
         with _shown() as on_progress:
@@ -94,6 +96,12 @@ def as_text(table: Table) -> str:
 
 def _in_a_line(cell: Cell) -> str:
     return f"{cell.text} ({cell.detail})" if cell.detail else cell.text
+
+
+def _make(out: Path | None) -> None:
+    """The folder, made before the work begins, so that a mistake in it costs nothing."""
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
 
 
 def _only_study(store: Store, place: str, study: str | None) -> str:
@@ -146,7 +154,6 @@ def _write_study(found: StudyRanking, out: Path, name: str) -> str:
 
 
 def _write(figure: Figure, out: Path, name: str) -> str:
-    out.mkdir(parents=True, exist_ok=True)
     svg, pdf = save_figure(figure.canvas, figure.svg, out, name)
     table = out / f"{name}.csv"
     figure.data.to_csv(table, index=False)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from transferscope.numerics.hierarchical_bootstrap import probability_of_best
 from transferscope.numerics.intervals import Interval
@@ -72,20 +72,22 @@ def rate(
 
         W (n/N + (1 - n/N) / S)
 
-    Where each seed has networks of its own, the part of the covariance over seeds that other examples do not explain,
-    T = [cov over seeds - (1 - n/N) W]_+, adds T / S. Both are estimated from few values, which widens the draws of each
-    by sqrt(df / chi^2_df), df = S (G - 1) and S - 1; intervals are quantiles of the draws.
+    Among networks of which each seed has its own (the random features always are), the part of the covariance over
+    seeds that other examples do not explain, T = [cov over seeds - (1 - n/N) W]_+, adds T / S. Both are estimated from
+    few values, which widens the draws of each by sqrt(df / chi^2_df), df = S (G - 1) and S - 1; intervals are quantiles
+    of the draws.
 
     Args:
         candidates: Names, shape (C,); `RANDOM` among them or not.
         scored: The values.
         overlap: n / N, in (0, 1].
-        networks_vary: Whether each seed has networks of its own.
+        networks_vary: Whether each seed has pretrained networks of its own.
 
     Returns:
         One for each candidate, in their order.
     """
-    spread = _spread(scored, overlap=overlap, networks_vary=networks_vary)
+    vary = np.array([networks_vary or name == RANDOM for name in candidates])
+    spread = _spread(scored, vary, overlap=overlap)
     means = spread.means
     has_value = np.isfinite(means)
     best = int(np.nanargmax(means)) if has_value.any() else None
@@ -115,7 +117,7 @@ def _none(status: Status, n: int) -> Bounded:
     return Bounded(Estimate(math.nan, None, n, "undefined" if status in ("ok", "converged") else status))
 
 
-def _spread(scored: ScoreValues, *, overlap: float, networks_vary: bool) -> _Spread:
+def _spread(scored: ScoreValues, vary: Bool[np.ndarray, "C"], *, overlap: float) -> _Spread:
     n_seeds, n_candidates, n_groups = scored.without.shape
     means = scored.values.mean(axis=0)
     usable = np.isfinite(means) & np.isfinite(scored.without).all(axis=(0, 2))
@@ -128,9 +130,11 @@ def _spread(scored: ScoreValues, *, overlap: float, networks_vary: bool) -> _Spr
         share = overlap + (1 - overlap) / n_seeds
         total = share * w
         drawn = means[usable] + _draw(rng, w * share, n_seeds * (n_groups - 1))
-        if networks_vary and n_seeds > 1:
-            over_seeds = np.atleast_2d(np.cov(scored.values[:, usable].T))
-            own = _positive_part(over_seeds - (1 - overlap) * w)
+        own = np.zeros_like(w)
+        if n_seeds > 1 and (vary & usable).any():
+            among = np.ix_(vary[usable], vary[usable])
+            over_seeds = np.atleast_2d(np.cov(scored.values[:, vary & usable].T))
+            own[among] = _positive_part(over_seeds - (1 - overlap) * w[among])
             total = total + own / n_seeds
             drawn += _draw(rng, own / n_seeds, n_seeds - 1)
         covariance[np.ix_(usable, usable)], draws[:, usable] = total, drawn
