@@ -112,6 +112,16 @@ def test_a_source_of_numbers_says_nothing_of_classes(store: Store, tmp_path: Pat
     assert next(score for score in ranking.scores if score.score == "h-score").of("numbers").place is not None
 
 
+def test_a_seed_whose_pretraining_failed_is_passed_over(store: Store, tmp_path: Path) -> None:
+    study = tables(tmp_path, seeds=3)
+    run_study(parse_spec(study), store)
+    lost = [one.cell for one in store.cells("small") if one.cell.labels["seed"] == 1 and one.cell.labels["source"]]
+    others = [one.cell for one in store.cells("small") if one.cell not in lost]
+    store.plan(store.study("small"), [*others, *(cell for cell in lost if cell.labels["source"] == "file")])
+    for ranking in rank_study(store, "small", scores=SCORES, device="cpu").rankings:
+        assert ranking.seeds == (0, 2)
+
+
 def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(160, 4)).astype(np.float32)

@@ -71,7 +71,7 @@ def rank_study(
     results = results_of(cells, store.records(study), pretrained, against=against)
     train = load_data(pretrained.recipe.target).train
     chosen = choose_scores(scores, SCORES, of_classes=train.classes is not None)
-    places = _places(study, cells, train)
+    places = _places(study, cells, pretrained, train)
     work = _Work(pretrained, train, _sources_of_classes(store, study, pretrained), choose_device(device))
     n_values = sum(map(len, places.values())) * (1 + len(pretrained.names)) * len(chosen.scores)
     n_done = 0
@@ -125,12 +125,18 @@ class _Work:
         return (*self.pretrained.names.values(), RANDOM)
 
 
-def _places(study: str, cells: Sequence[StoredCell], train: LabelledSet) -> dict[int, list[int]]:
-    """The seeds of each number of labels that is not too small, ascending."""
+def _places(
+    study: str, cells: Sequence[StoredCell], pretrained: Pretrained, train: LabelledSet
+) -> dict[int, list[int]]:
+    """The seeds of each number of labels that is not too small, ascending; without seeds whose pre-training failed."""
+    complete = set.intersection(*(set(files) for files in pretrained.files.values()))
+    if not complete:
+        names = ", ".join(pretrained.names.values())
+        raise DataError(f"no seed of {study} has a network of every candidate ({names}); run its failed cells again")
     found: dict[int, set[int]] = {}
     for stored in cells:
-        if stored.cell.role == "method":
-            labels = stored.cell.labels
+        labels = stored.cell.labels
+        if stored.cell.role == "method" and labels["seed"] in complete:
             found.setdefault(int(str(labels["n_target"])), set()).add(int(str(labels["seed"])))
     least = least_labels(train)
     if max(found) < least:
@@ -164,12 +170,10 @@ def _subsets(work: _Work, n_target: int, seeds: Sequence[int]) -> Iterator[Subse
 
 def _open(work: _Work, origin: Origin, name: str, seed: int) -> CandidateNetwork:
     files = work.pretrained.files[origin]
-    if seed not in files or not files[seed].is_file():
-        where = f"the network pretrained on {name} with seed {seed}"
-        gone = f" ({files[seed]})" if seed in files else ""
+    if not files[seed].is_file():
         raise DataError(
-            f"{where}{gone} is gone; put the folder of networks back beside the store, or run the study again in a "
-            "new store"
+            f"the network pretrained on {name} with seed {seed} ({files[seed]}) is gone; put the folder of networks "
+            "back beside the store, or run the study again in a new store"
         )
     return open_candidate(
         name,
