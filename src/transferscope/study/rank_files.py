@@ -58,7 +58,9 @@ class RankQuestion:
             raise SettingsError(f"{twice[0]} is given twice; give each file once")
         if len(self.checkpoints) < 2:
             n = len(self.checkpoints)
-            raise SettingsError(f"{n} pretrained network{'s were' if n != 1 else ' was'} given; give at least two to rank")
+            raise SettingsError(
+                f"{n} pretrained network{'s were' if n != 1 else ' was'} given; give at least two to rank"
+            )
         if self.seeds < 1 or (self.labels is not None and self.labels < 1):
             raise SettingsError(f"labels = {self.labels} and seeds = {self.seeds}; expected at least 1 of each")
 
