@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from transferscope.numerics.intervals import Interval
 from transferscope.records import Estimate
-from transferscope.store.ranking import (
+from transferscope.scores.ranking import (
     RANDOM,
     Bounded,
     Choice,

@@ -7,8 +7,8 @@ import pytest
 from transferscope.models import NetworkSettings
 from transferscope.report import build_report
 from transferscope.report.html import typeset
+from transferscope.scores.ranking import RANDOM
 from transferscope.store import Store
-from transferscope.store.ranking import RANDOM
 from transferscope.study.rank_files import RankQuestion, rank_checkpoints
 from transferscope.study.rank_study import rank_study
 from transferscope.study.run import run_study

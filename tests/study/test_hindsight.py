@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.store.ranking import Hindsight
+from transferscope.scores.ranking import Hindsight
 from transferscope.study.hindsight import SizeCases, look_back
 
 NAMES = ("a", "b", "c")

@@ -14,7 +14,7 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError, UnknownNameError
 from transferscope.models import Network, NetworkSettings, build_network, save_weights
 from transferscope.scores import SCORES, TargetView, with_error
-from transferscope.store.ranking import RANDOM, Ranking
+from transferscope.scores.ranking import RANDOM, Ranking
 from transferscope.study.rank_files import RankQuestion, rank_checkpoints
 from transferscope.study.settings import DataSettings
 from transferscope.training import stream_seed

@@ -12,8 +12,8 @@ import pytest
 from study.test_place import classification
 from transferscope.errors import DataError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
+from transferscope.scores.ranking import RANDOM, StudyRanking, from_document
 from transferscope.store import Store
-from transferscope.store.ranking import RANDOM, StudyRanking, from_document
 from transferscope.study.rank_study import rank_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from ranked import bounded, choice, hindsight, ranking, score
-from transferscope.store.ranking import RANDOM, LeftOut
+from transferscope.scores.ranking import RANDOM, LeftOut
 from transferscope.study.ranking_words import hindsight_in_words, in_words
 
 

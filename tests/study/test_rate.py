@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.store.ranking import RANDOM, RatedCandidate
+from transferscope.scores.ranking import RANDOM, RatedCandidate
 from transferscope.study.rate import ScoreValues, rate
 
 

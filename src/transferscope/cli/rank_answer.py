@@ -14,8 +14,8 @@ from transferscope.report.figures.ranking import draw_ranking
 from transferscope.report.figures.style import save_figure
 from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
 from transferscope.report.sections.ranking import choices_table, scores_table
+from transferscope.scores.ranking import StudyRanking
 from transferscope.store import Store
-from transferscope.store.ranking import StudyRanking
 from transferscope.study.rank_files import RankQuestion, rank_checkpoints
 from transferscope.study.rank_study import keep_ranking, rank_study
 from transferscope.study.ranking_words import LIMITS

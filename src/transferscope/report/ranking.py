@@ -7,7 +7,7 @@ import pandas as pd
 
 from transferscope.report.frames import StudyFrames
 from transferscope.report.wording import counted
-from transferscope.store.ranking import Bounded, Choice, Ranking, StudyRanking, Transferred
+from transferscope.scores.ranking import Bounded, Choice, Ranking, StudyRanking, Transferred
 
 
 def ranking_change_in_words(frames: StudyFrames, ranking: StudyRanking) -> str:

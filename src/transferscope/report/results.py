@@ -15,8 +15,8 @@ from transferscope.report.comparison import Comparison, compare_methods
 from transferscope.report.frames import StudyFrames, read_study
 from transferscope.report.verdict import Verdict, reach_verdict
 from transferscope.report.wording import counted, listed
+from transferscope.scores.ranking import DOCUMENT
 from transferscope.store import Store
-from transferscope.store.ranking import DOCUMENT
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Summary:
         comparisons: Every method from every source at every size that has a result.
         table: One row per comparison, see `comparison_table`.
         verdict: The answer in plain words.
-        ranking: The document that `store.ranking` reads; None for a study whose sources were not ranked.
+        ranking: The document that `scores.ranking` reads; None for a study whose sources were not ranked.
     """
 
     frames: StudyFrames

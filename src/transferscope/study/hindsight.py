@@ -11,7 +11,7 @@ from scipy import stats
 from transferscope.numerics.intervals import Interval, t_interval
 from transferscope.numerics.paired import paired_difference
 from transferscope.records import Estimate
-from transferscope.store.ranking import Bounded, Choice, Hindsight, Transferred
+from transferscope.scores.ranking import Bounded, Choice, Hindsight, Transferred
 
 N_DRAWS = 10_000
 """Resampled studies."""

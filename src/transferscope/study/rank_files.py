@@ -11,7 +11,7 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
 from transferscope.models import NetworkSettings
 from transferscope.scores import SCORES
-from transferscope.store.ranking import RANDOM, Ranking
+from transferscope.scores.ranking import RANDOM, Ranking
 from transferscope.study.candidate import (
     CandidateNetwork,
     labelled_target,

@@ -11,8 +11,8 @@ from transferscope.data.splits import few_shot
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.scores import SCORES
+from transferscope.scores.ranking import DOCUMENT, RANDOM, StudyRanking, to_document
 from transferscope.store import Store, StoredCell
-from transferscope.store.ranking import DOCUMENT, RANDOM, StudyRanking, to_document
 from transferscope.study.candidate import (
     CandidateNetwork,
     labelled_target,

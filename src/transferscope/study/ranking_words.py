@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from transferscope.store.ranking import RANDOM, Hindsight, Ranking, ScoreRanking
+from transferscope.scores.ranking import RANDOM, Hindsight, Ranking, ScoreRanking
 
 LIMITS = (
     "A score rates the features as they are, or what the source head says of them, on labelled training examples: it "

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float64
 from transferscope.numerics.hierarchical_bootstrap import probability_of_best
 from transferscope.numerics.intervals import Interval
 from transferscope.records import Estimate, Status
-from transferscope.store.ranking import RANDOM, Bounded, RatedCandidate
+from transferscope.scores.ranking import RANDOM, Bounded, RatedCandidate
 
 N_DRAWS = 10_000
 """Draws that intervals and probabilities are read from."""

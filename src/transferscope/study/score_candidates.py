@@ -10,8 +10,8 @@ from jaxtyping import Float64
 from transferscope.errors import DataError, unknown_name
 from transferscope.records import Estimate, Status
 from transferscope.scores import leave_groups_out
+from transferscope.scores.ranking import LeftOut, Ranking, ScoreRanking
 from transferscope.scores.score import Score, TargetView
-from transferscope.store.ranking import LeftOut, Ranking, ScoreRanking
 from transferscope.study.candidate import CandidateNetwork, LabelledTarget
 from transferscope.study.ranking_words import in_words
 from transferscope.study.rate import ScoreValues, rate

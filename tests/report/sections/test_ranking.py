@@ -9,7 +9,7 @@ from transferscope.report.blocks import Block, Figure, Folded, Section, Table, T
 from transferscope.report.build import build_report
 from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.ranking import ranking_section
-from transferscope.store.ranking import RANDOM, StudyRanking, to_document
+from transferscope.scores.ranking import RANDOM, StudyRanking, to_document
 from transferscope.theory.placement_document import FinishedRuns
 
 SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)

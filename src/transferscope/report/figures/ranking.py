@@ -12,7 +12,7 @@ from transferscope.report.figures.palette import BASELINE_COLOUR
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.report.ranking import ranking_rows
 from transferscope.report.wording import capitalised, method_words
-from transferscope.store.ranking import RANDOM, Bounded, Hindsight, Ranking
+from transferscope.scores.ranking import RANDOM, Bounded, Hindsight, Ranking
 
 _PANELS_IN_A_ROW = 4
 _MOST_CANDIDATES = 12

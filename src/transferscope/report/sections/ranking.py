@@ -10,7 +10,7 @@ from transferscope.report.figures.ranking import draw_ranking
 from transferscope.report.ranking import choice_rows, ranking_change_in_words, ranking_rows, transferred_rows
 from transferscope.report.results import Summary
 from transferscope.report.wording import capitalised, counted, method_words, probability_words
-from transferscope.store.ranking import (
+from transferscope.scores.ranking import (
     RANDOM,
     Bounded,
     Choice,

@@ -5,7 +5,7 @@ import pytest
 
 from ranked import study_ranking
 from transferscope.errors import StoreError
-from transferscope.store.ranking import from_document, to_document
+from transferscope.scores.ranking import from_document, to_document
 
 
 def test_a_ranking_comes_back_from_json_as_it_was() -> None:
