@@ -101,5 +101,3 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         match=r"^x\.toml says which networks and labels to look at, and --data was given too; leave it out$",
     ):
         run("x.toml", "--data", "usps")
-    with pytest.raises(SettingsError, match=r"^1 pretrained network was given; give at least two to rank$"):
-        run("--data", "usps", "--checkpoint", files(tmp_path)[0])

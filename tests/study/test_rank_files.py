@@ -158,10 +158,22 @@ def test_numbers_leave_out_what_is_for_classes(question: RankQuestion, tmp_path:
         rank_checkpoints(replace(numbers, scores=("leep",)))
 
 
+def test_one_network_alone_is_held_against_random_features(question: RankQuestion) -> None:
+    alone = rank_checkpoints(replace(question, checkpoints=question.checkpoints[:1], scores=("logme", "knn")))
+    both = rank_checkpoints(replace(question, scores=("logme", "knn")))
+    assert alone.candidates == (question.names[0], "random features")
+    for one, other in zip(alone.scores, both.scores, strict=True):
+        own, beside = one.of(question.names[0]), other.of(question.names[0])
+        assert own.score.estimate == beside.score.estimate
+        assert own.above_random is not None
+        assert beside.above_random is not None
+        assert own.above_random.value == beside.above_random.value
+
+
 def test_mistakes_are_one_sentence(question: RankQuestion, tmp_path: Path) -> None:
     first, second = question.checkpoints
-    with pytest.raises(SettingsError, match=r"^1 pretrained network was given; give at least two to rank$"):
-        replace(question, checkpoints=(first,))
+    with pytest.raises(SettingsError, match=r"^no pretrained network was given; give at least one to rank$"):
+        replace(question, checkpoints=())
     with pytest.raises(SettingsError, match=r"blind\.safetensors is given twice; give each file once$"):
         replace(question, checkpoints=(first, first))
     with pytest.raises(SettingsError, match=r"^labels = 0 and seeds = 2; expected at least 1 of each$"):

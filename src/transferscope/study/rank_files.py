@@ -31,7 +31,8 @@ class RankQuestion:
     """Which networks to rank, for which target.
 
     Attributes:
-        checkpoints: Weights of at least two pretrained networks: safetensors, or state dicts written by `torch.save`.
+        checkpoints: Weights of pretrained networks: safetensors, or state dicts written by `torch.save`. One alone is
+            held against random features.
         data: The target; only its training part is read.
         network: The architecture that all weights belong to.
         labels: Labelled training examples to look at, at least 2 for each class; None for all.
@@ -40,7 +41,7 @@ class RankQuestion:
         device: "auto", "cpu", "cuda" or "mps".
 
     Raises:
-        SettingsError: There are fewer than two files, one is given twice, or a number is out of range.
+        SettingsError: There is no file, one is given twice, or a number is out of range.
     """
 
     checkpoints: tuple[Path, ...]
@@ -56,11 +57,8 @@ class RankQuestion:
         twice = [path for path in self.checkpoints if self.checkpoints.count(path) > 1]
         if twice:
             raise SettingsError(f"{twice[0]} is given twice; give each file once")
-        if len(self.checkpoints) < 2:
-            n = len(self.checkpoints)
-            raise SettingsError(
-                f"{n} pretrained network{'s were' if n != 1 else ' was'} given; give at least two to rank"
-            )
+        if not self.checkpoints:
+            raise SettingsError("no pretrained network was given; give at least one to rank")
         if self.seeds < 1 or (self.labels is not None and self.labels < 1):
             raise SettingsError(f"labels = {self.labels} and seeds = {self.seeds}; expected at least 1 of each")
 
