@@ -72,7 +72,7 @@ def answer_study(
         parts += [as_text(scores_table(ranking, found.hindsight)), "\n".join(ranking.words)]
     if found.hindsight is not None:
         parts.append(as_text(choices_table(found.hindsight)))
-    else:
+    elif len(found.rankings[0].candidates) > 2:  # the random features are one of them
         parts.append(
             "Nothing was measured to hold the scores against: that takes one of fine-tune, l2-sp, merlin and "
             "linear-probe, or --against METHOD, with results from every source."

@@ -67,7 +67,7 @@ def pretrained_of(study: str, cells: Sequence[StoredCell], files: Path) -> Pretr
         files: Folder of the trained networks.
 
     Raises:
-        DataError: There are fewer than two.
+        DataError: There is none.
     """
     context = WorkContext(files)
     found: dict[Origin, dict[int, Path]] = {}
@@ -83,11 +83,10 @@ def pretrained_of(study: str, cells: Sequence[StoredCell], files: Path) -> Pretr
             file = context.network(needs[0]) if step is None else context.snapshot(needs[0], step)
         found.setdefault(origin, {})[_whole(stored, "seed")] = file
         recipes.append(recipe)
-    if len(found) < 2:
-        have = f"one pretrained network ({next(iter(found)).source})" if found else "no pretrained networks"
+    if not found:
         raise DataError(
-            f"{study} has {have} that a finished method starts from, and a ranking takes two; give it another source "
-            "or a method that starts from a pretrained network, such as [methods.fine-tune], and run it again"
+            f"{study} has no pretrained networks that a finished method starts from; give it a source, and a method "
+            "that starts from a pretrained network, such as [methods.fine-tune], and run it again"
         )
     return Pretrained(_names(list(found)), found, recipes[0])
 

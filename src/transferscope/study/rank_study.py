@@ -43,7 +43,8 @@ def rank_study(
 ) -> StudyRanking:
     """Rank the pretrained networks of a finished study, and see how the scores would have chosen.
 
-    Scores look at the few-shot subsets that the study's cells trained on. What transfer gave is the study's own, so
+    Scores look at the few-shot subsets that the study's cells trained on. One network alone is held against random
+    features, without hindsight. What transfer gave is the study's own, so
     that nothing is trained. All of it is kept with the study, where the report finds it; it replaces what was kept
     before.
 
@@ -63,7 +64,7 @@ def rank_study(
     Raises:
         UnknownNameError: There is no such study, score or method.
         StoreError: The study is not finished, or the store cannot be written.
-        DataError: It has fewer than two pretrained networks, one is gone, or it has too few labels.
+        DataError: It has no pretrained network, one is gone, or it has too few labels.
         SettingsError: The method lacks results for a candidate.
     """
     cells = finished_cells(store, study, before="its sources are ranked")
@@ -189,7 +190,7 @@ def _together(
     ranked: Sequence[Ranked], pretrained: Pretrained, results: Results | None, cells: Sequence[StoredCell]
 ) -> StudyRanking:
     hindsight = None
-    if results is not None:
+    if results is not None and len(pretrained.names) > 1:
         sizes = [_cases(one, pretrained, results) for one in ranked]
         hindsight = look_back(results.method, results.measure, tuple(pretrained.names.values()), sizes)
     runs = FinishedRuns.of(one.cell.key for one in cells if one.cell.role == "method")
