@@ -43,7 +43,6 @@ def test_disagreement_and_nothing_to_offer() -> None:
     )
     assert found.words == (
         "With 100 labels the scores disagree: of 2, a by 1 and random features by 1 are first.",
-        "logme cannot tell a from random features.",
         "a and b are not clearly above random features by any score.",
         "leep is for labels that are classes, so it is left out.",
     )

@@ -88,10 +88,12 @@ def _not_told_apart(ranking: Ranking, winner: str) -> list[str]:
 
 
 def _unclear(score: ScoreRanking, winner: str) -> tuple[str, ...]:
+    """Candidates that a score cannot tell from the winner; random features are spoken of apart."""
     return tuple(
         one.candidate
         for one in score.rated
-        if one.candidate != winner and (one.place == 1 or (one.behind is not None and one.behind.sign <= 0))
+        if one.candidate not in (winner, RANDOM)
+        and (one.place == 1 or (one.behind is not None and one.behind.sign <= 0))
     )
 
 
