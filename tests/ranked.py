@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 
 from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate
+from transferscope.numerics.ranged import Ranged
+from transferscope.records import Estimate, FinishedRuns
 from transferscope.scores.ranking import (
     RANDOM,
-    Bounded,
     Choice,
     Hindsight,
     Ranking,
@@ -17,12 +17,12 @@ from transferscope.scores.ranking import (
     Transferred,
 )
 
-NOTHING = Bounded(Estimate(math.nan, None, 100, "too_few"))
+NOTHING = Ranged(Estimate(math.nan, None, 100, "too_few"))
 
 
-def bounded(value: float, half_width: float = 0.1) -> Bounded:
+def bounded(value: float, half_width: float = 0.1) -> Ranged:
     """A number with its interval."""
-    return Bounded(Estimate(value, half_width / 2, 100), Interval(value - half_width, value + half_width))
+    return Ranged(Estimate(value, half_width / 2, 100), Interval(value - half_width, value + half_width))
 
 
 def score(name: str, values: Mapping[str, float | None], *, half_width: float = 0.1) -> ScoreRanking:
@@ -50,7 +50,7 @@ def ranking(*scores: ScoreRanking, n_target: int = 100, words: tuple[str, ...] =
     return Ranking(n_target, (0, 1, 2), names, scores, words=words)
 
 
-def choice(name: str, regret: float, saved: Bounded | None) -> Choice:
+def choice(name: str, regret: float, saved: Ranged | None) -> Choice:
     """How a score would have chosen in 6 cases."""
     return Choice(name, 6, 4.0, bounded(regret, 0.01), bounded(0.5), saved)
 
@@ -72,11 +72,14 @@ def hindsight() -> Hindsight:
     )
 
 
-def study_ranking(*, n_finished: int = 0, digest: str = "") -> StudyRanking:
+NO_RUNS = FinishedRuns(0, "")
+
+
+def study_ranking(runs: FinishedRuns = NO_RUNS) -> StudyRanking:
     """Two sources by two scores, one without a value of one of them, at 50 and 100 labels."""
     scores = (
         score("logme", {"mnist": 0.9, "fashion": 0.5, RANDOM: 0.1}),
         score("leep", {"mnist": -1.0, "fashion": None, RANDOM: -2.0}),
     )
     rankings = tuple(ranking(*scores, n_target=n, words=(f"First with {n}.", "Then.")) for n in (50, 100))
-    return StudyRanking(rankings, hindsight(), ("Looking back.",), "Only features.", n_finished, digest)
+    return StudyRanking(rankings, hindsight(), ("Looking back.",), "Only features.", runs)

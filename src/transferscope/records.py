@@ -1,7 +1,9 @@
 """Plain frozen results that every room can read and the store can keep. No torch, no NumPy."""
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 Status = Literal[
     "ok",
@@ -98,3 +100,22 @@ class Cost:
     trained_parameters: int = 0
     examples_seen: int = 0
     steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRuns:
+    """The method cells of a study that were done: equal to those of another moment if nothing has changed since.
+
+    Attributes:
+        count: How many.
+        digest: Of their keys, whatever their order.
+    """
+
+    count: int
+    digest: str
+
+    @classmethod
+    def of(cls, keys: Iterable[str]) -> Self:
+        """Those with these keys."""
+        ordered = sorted(keys)
+        return cls(len(ordered), hashlib.blake2b("\n".join(ordered).encode(), digest_size=16).hexdigest())

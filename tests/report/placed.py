@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 
 from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate
+from transferscope.numerics.ranged import Ranged
+from transferscope.records import Estimate, FinishedRuns
 from transferscope.store import Store
-from transferscope.theory.placement import Placement, Ranged
+from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import (
     DOCUMENT,
-    FinishedRuns,
     KeptPlacement,
     KeptPlacements,
     to_document,

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 
 from report.placed import NOT_MEASURED, point, ranged
-from transferscope.records import Estimate
-from transferscope.report.placements import change_in_words, placement_rows, signs_in_words, signs_of
+from transferscope.numerics.ranged import Ranged
+from transferscope.records import Estimate, FinishedRuns
+from transferscope.report.changes import change_in_words
+from transferscope.report.placements import placement_rows, signs_in_words, signs_of
 from transferscope.report.results import Summary
-from transferscope.theory.placement import Ranged
-from transferscope.theory.placement_document import FinishedRuns, KeptPlacements
+from transferscope.theory.placement_document import KeptPlacements
 
 UP, DOWN, ACROSS = ranged(0.2, 0.1, 0.3), ranged(-0.2, -0.3, -0.1), ranged(0.1, -0.1, 0.3)
 ONE_SEED = Ranged(Estimate(0.2, None, 1, "too_few"), None)
@@ -60,14 +61,14 @@ def test_a_study_that_has_changed_since_is_said(summary: Summary) -> None:
     frames = summary.frames
     kept = KeptPlacements((), "", None, frames.finished_runs)
     assert frames.finished_runs.count == 3 * 5 * 9 - 1  # sizes, seeds, methods; one has failed
-    assert change_in_words(frames, kept) == ""
+    assert change_in_words(frames, kept.runs, since="it was placed", again="theory place") == ""
     fewer = replace(frames, cells=frames.cells[frames.cells["seed"] < 4])
-    assert change_in_words(fewer, kept) == (
+    assert change_in_words(fewer, kept.runs, since="it was placed", again="theory place") == (
         "The study has changed since it was placed: it had 134 finished runs then and has 107 now. What follows is of "
         "then; run `transferscope theory place STUDY.toml` again."
     )
     others = KeptPlacements((), "", None, FinishedRuns.of(str(i) for i in range(134)))
-    assert change_in_words(frames, others) == (
+    assert change_in_words(frames, others.runs, since="it was placed", again="theory place") == (
         "The study has changed since it was placed: other runs are finished now than then. What follows is of then; "
         "run `transferscope theory place STUDY.toml` again."
     )

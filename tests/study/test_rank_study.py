@@ -95,7 +95,7 @@ def test_it_is_kept_until_it_is_ranked_again(store: Store, tmp_path: Path) -> No
     assert document is not None
     assert repr(from_document(document)) == repr(found)
     done = [cell for cell in store.cells("small") if cell.cell.role == "method" and cell.state == "done"]
-    assert found.n_finished == len(done)
+    assert found.runs.count == len(done)
 
 
 def test_a_source_of_numbers_says_nothing_of_classes(store: Store, tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from transferscope.errors import SettingsError
 from transferscope.numerics.intervals import Interval
+from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
 from transferscope.theory.effective_dimension import effective_dimension
 from transferscope.theory.linear_transfer import linear_transferability_finite, negative_transfer
 from transferscope.theory.placement import (
     Pair,
     Placement,
-    Ranged,
     critical_share,
     expected_transferability,
     linear_head_risk,

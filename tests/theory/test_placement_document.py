@@ -5,10 +5,10 @@ import pytest
 
 from transferscope.errors import StoreError
 from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate
-from transferscope.theory.placement import Placement, Ranged
+from transferscope.numerics.ranged import Ranged
+from transferscope.records import Estimate, FinishedRuns
+from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import (
-    FinishedRuns,
     KeptPlacement,
     KeptPlacements,
     from_document,
@@ -61,8 +61,8 @@ def test_finished_runs_are_equal_for_the_same_keys_in_any_order() -> None:
 
 def test_placements_of_another_version_are_refused() -> None:
     with pytest.raises(StoreError) as error:
-        from_document({"format": 2})
+        from_document({"format": 3})
     assert str(error.value) == (
-        "the placements of the study are kept in format 2, and this version of transferscope reads format 1; run "
+        "the placements of the study are kept in format 3, and this version of transferscope reads format 2; run "
         "`transferscope theory place` again"
     )

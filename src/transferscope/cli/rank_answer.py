@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from transferscope.cli.kept import keep_for_report
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Cell, Figure, Table
@@ -66,7 +67,7 @@ def answer_study(
             found = rank_study(
                 store, name, scores=scores, against=against, device=device, keep=False, on_progress=on_progress
             )
-        kept = _keep(store, name, found, place)
+        kept = keep_for_report(store, place, lambda: keep_ranking(store, name, found))
     parts = []
     for ranking in found.rankings:
         parts += [as_text(scores_table(ranking, found.hindsight)), "\n".join(ranking.words)]
@@ -109,16 +110,6 @@ def _only_study(store: Store, place: str, study: str | None) -> str:
     if len(names) != 1:
         raise StoreError(f"{place} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
     return names[0]
-
-
-def _keep(store: Store, study: str, found: StudyRanking, address: str) -> str:
-    """Keep the ranking; what came of it, in a line."""
-    try:
-        keep_ranking(store, study, found)
-    except StoreError as error:
-        return f"The report will not show this: {error}"
-    place = store.place if "://" in address else address  # a URL may hold a password
-    return f"The report shows this now: transferscope report {place}"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The work behind `transferscope theory place STUDY`: a study's pairs on the linear-transfer diagram."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -9,10 +9,10 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import Progress
 
+from transferscope.cli.kept import keep_for_report
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
-from transferscope.store import Store
 from transferscope.study.keep_placements import keep_placements
 from transferscope.study.place import place_study
 from transferscope.study.placed_source import PlacedSource
@@ -43,21 +43,13 @@ def place(address: str, out: Path, *, examples: int, directions: float | None) -
             placed = place_study(
                 store, names[0], examples=examples, input_dimension=directions, keep=False, on_progress=on_progress
             )
-        kept = _keep(store, names[0], placed, directions, address)
+        kept = keep_for_report(
+            store, address, lambda: keep_placements(store, names[0], placed, input_dimension=directions)
+        )
     out.mkdir(parents=True, exist_ok=True)
     sentences = [in_words(placement) for source in placed for placement in source.placements]
     kinds = {placement.kind for source in placed for placement in source.placements}
     return "\n\n".join([*sentences, limits(kinds), f"{_write(placed, out, f'{names[0]}-placement')}\n{kept}"])
-
-
-def _keep(store: Store, study: str, placed: Sequence[PlacedSource], directions: float | None, address: str) -> str:
-    """Keep the placements; what came of it, in a line."""
-    try:
-        keep_placements(store, study, placed, input_dimension=directions)
-    except StoreError as error:
-        return f"The report will not show this: {error}"
-    place = store.place if "://" in address else address  # a URL may hold a password
-    return f"The report shows this now: transferscope report {place}"
 
 
 @contextmanager

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from transferscope.records import FinishedRuns
 from transferscope.report.metric import ACCURACY, SQUARED_ERROR, Metric
 from transferscope.store import Store, StoredCell, StudyRow
-from transferscope.theory.placement_document import DOCUMENT, FinishedRuns
+from transferscope.theory.placement_document import DOCUMENT
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]

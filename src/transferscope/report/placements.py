@@ -6,10 +6,9 @@ from typing import Literal
 
 import pandas as pd
 
-from transferscope.report.frames import StudyFrames
 from transferscope.report.wording import counted, listed
 from transferscope.theory.placement import Placement
-from transferscope.theory.placement_document import KeptPlacement, KeptPlacements
+from transferscope.theory.placement_document import KeptPlacement
 
 Signs = Literal["same", "opposite", "open"]
 """Of expected and measured transferability; open where one of them is not known."""
@@ -17,7 +16,7 @@ Signs = Literal["same", "opposite", "open"]
 
 def signs_of(placement: Placement) -> Signs:
     """Whether what is expected and what was measured are on one side of 0."""
-    product = placement.expected.sign() * placement.measured.sign()
+    product = placement.expected.sign * placement.measured.sign
     return "open" if product == 0 else "same" if product > 0 else "opposite"
 
 
@@ -38,22 +37,6 @@ def signs_in_words(points: Sequence[KeptPlacement]) -> str:
         return f"{said}."
     reasons = listed(list(dict.fromkeys(map(_why_open, unknown))), last="or")
     return f"{said}; in {len(unknown)} it cannot be told, because {reasons}."
-
-
-def change_in_words(frames: StudyFrames, kept: KeptPlacements) -> str:
-    """That the study has changed since it was placed; empty when it has not."""
-    now, then = frames.finished_runs, kept.runs
-    if now == then:
-        return ""
-    what = (
-        f"it had {counted(then.count, 'finished run')} then and has {now.count:,} now"
-        if now.count != then.count
-        else "other runs are finished now than then"
-    )
-    return (
-        f"The study has changed since it was placed: {what}. What follows is of then; run `transferscope theory place "
-        "STUDY.toml` again."
-    )
 
 
 def placement_rows(points: Sequence[KeptPlacement]) -> pd.DataFrame:

@@ -5,25 +5,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from transferscope.report.frames import StudyFrames
-from transferscope.report.wording import counted
-from transferscope.scores.ranking import Bounded, Choice, Ranking, StudyRanking, Transferred
-
-
-def ranking_change_in_words(frames: StudyFrames, ranking: StudyRanking) -> str:
-    """That the study has changed since its sources were ranked; empty when it has not."""
-    now = frames.finished_runs
-    if (now.count, now.digest) == (ranking.n_finished, ranking.digest):
-        return ""
-    what = (
-        f"it had {counted(ranking.n_finished, 'finished run')} then and has {now.count:,} now"
-        if now.count != ranking.n_finished
-        else "other runs are finished now than then"
-    )
-    return (
-        f"The study has changed since its sources were ranked: {what}. What follows is of then; run `transferscope "
-        "rank STUDY.toml` again."
-    )
+from transferscope.numerics.ranged import Ranged
+from transferscope.scores.ranking import Choice, Ranking, Transferred
 
 
 def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
@@ -86,7 +69,7 @@ def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
     )
 
 
-def _numbers(name: str, found: Bounded | None) -> dict[str, float]:
+def _numbers(name: str, found: Ranged | None) -> dict[str, float]:
     before = f"{name}_" if name else ""
     if found is None:
         found_value, stderr, interval = math.nan, None, None

@@ -1,17 +1,16 @@
 """What scores say of candidates to transfer from, as plain results and as the document kept with a study.
 
-`study` writes the document and `report` reads it. A number is a JSON number where JSON has one; "nan" is text, which
-`float` reads as well.
+`study` writes the document and `report` reads it. Numbers are those of
+`numerics.ranged.as_json`.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from transferscope.errors import StoreError
-from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate
+from transferscope.numerics.ranged import Ranged, as_json, ranged_from_json
+from transferscope.records import FinishedRuns
 
 DOCUMENT = "ranking"
 """Name of the document."""
@@ -19,32 +18,7 @@ DOCUMENT = "ranking"
 RANDOM = "random features"
 """The candidate that every ranking has: the network as it is initialised, before any training."""
 
-_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Bounded:
-    """A number with its standard error and its 95 % interval.
-
-    Attributes:
-        estimate: The number; NaN with a status where there is none.
-        interval: None where nothing can be said about the spread.
-    """
-
-    estimate: Estimate
-    interval: Interval | None = None
-
-    @property
-    def value(self) -> float:
-        """The number itself."""
-        return self.estimate.value
-
-    @property
-    def sign(self) -> int:
-        """1 or -1 where the interval lies on one side of 0; 0 where that cannot be told."""
-        if self.interval is None or not self.interval.excludes(0.0):
-            return 0
-        return 1 if self.interval.low > 0 else -1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +35,10 @@ class RatedCandidate:
     """
 
     candidate: str
-    score: Bounded
+    score: Ranged
     place: int | None
-    behind: Bounded | None
-    above_random: Bounded | None
+    behind: Ranged | None
+    above_random: Ranged | None
     probability_best: float | None
 
 
@@ -139,8 +113,8 @@ class Transferred:
 
     candidate: str
     n_target: int
-    performance: Bounded
-    behind: Bounded | None
+    performance: Ranged
+    behind: Ranged | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +133,9 @@ class Choice:
     score: str
     n_cases: int
     n_right: float
-    regret: Bounded
-    rank_correlation: Bounded
-    saved: Bounded | None
+    regret: Ranged
+    rank_correlation: Ranged
+    saved: Ranged | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,21 +164,19 @@ class StudyRanking:
         hindsight: None when no method has a result for all candidates.
         words: What it comes to, a sentence each.
         limits: What it does not say.
-        n_finished: Method cells that were done when it was made.
-        digest: Of their keys: equal to that of another moment if nothing has changed since.
+        runs: What was done of the study when it was made.
     """
 
     rankings: tuple[Ranking, ...]
     hindsight: Hindsight | None
     words: tuple[str, ...]
     limits: str
-    n_finished: int
-    digest: str
+    runs: FinishedRuns
 
 
 def to_document(ranking: StudyRanking) -> dict[str, Any]:
     """The ranking as JSON values."""
-    plain: dict[str, Any] = _to_json({"format": _FORMAT, **asdict(ranking)})
+    plain: dict[str, Any] = as_json({"format": _FORMAT, **asdict(ranking)})
     return plain
 
 
@@ -226,8 +198,7 @@ def from_document(document: Mapping[str, Any]) -> StudyRanking:
         hindsight=None if hindsight is None else _hindsight(hindsight),
         words=tuple(document["words"]),
         limits=document["limits"],
-        n_finished=document["n_finished"],
-        digest=document["digest"],
+        runs=FinishedRuns(**document["runs"]),
     )
 
 
@@ -248,10 +219,10 @@ def _ranking(found: Mapping[str, Any]) -> Ranking:
 def _rated(found: Mapping[str, Any]) -> RatedCandidate:
     return RatedCandidate(
         candidate=found["candidate"],
-        score=_bounded(found["score"]),
+        score=ranged_from_json(found["score"]),
         place=found["place"],
-        behind=_maybe_bounded(found["behind"]),
-        above_random=_maybe_bounded(found["above_random"]),
+        behind=_maybe_ranged(found["behind"]),
+        above_random=_maybe_ranged(found["above_random"]),
         probability_best=found["probability_best"],
     )
 
@@ -261,7 +232,9 @@ def _hindsight(found: Mapping[str, Any]) -> Hindsight:
         method=found["method"],
         measure=found["measure"],
         transferred=tuple(
-            Transferred(one["candidate"], one["n_target"], _bounded(one["performance"]), _maybe_bounded(one["behind"]))
+            Transferred(
+                one["candidate"], one["n_target"], ranged_from_json(one["performance"]), _maybe_ranged(one["behind"])
+            )
             for one in found["transferred"]
         ),
         choices=tuple(
@@ -269,34 +242,14 @@ def _hindsight(found: Mapping[str, Any]) -> Hindsight:
                 one["score"],
                 one["n_cases"],
                 one["n_right"],
-                _bounded(one["regret"]),
-                _bounded(one["rank_correlation"]),
-                _maybe_bounded(one["saved"]),
+                ranged_from_json(one["regret"]),
+                ranged_from_json(one["rank_correlation"]),
+                _maybe_ranged(one["saved"]),
             )
             for one in found["choices"]
         ),
     )
 
 
-def _maybe_bounded(found: Mapping[str, Any] | None) -> Bounded | None:
-    return None if found is None else _bounded(found)
-
-
-def _bounded(found: Mapping[str, Any]) -> Bounded:
-    estimate, ends = found["estimate"], found["interval"]
-    return Bounded(
-        Estimate(float(estimate["value"]), _number(estimate["stderr"]), estimate["n"], estimate["status"]),
-        None if ends is None else Interval(float(ends["low"]), float(ends["high"]), float(ends["level"])),
-    )
-
-
-def _number(value: float | str | None) -> float | None:
-    return None if value is None else float(value)
-
-
-def _to_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _to_json(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_json(inner) for inner in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+def _maybe_ranged(found: Mapping[str, Any] | None) -> Ranged | None:
+    return None if found is None else ranged_from_json(found)

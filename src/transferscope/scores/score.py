@@ -76,8 +76,9 @@ class Score(Protocol):
     """A transferability score: a frozen dataclass whose fields are its settings.
 
     `value` depends neither on the order of examples nor on the names (indices) of classes, and ignores classes without
-    examples. It never changes its input. Where there is no value the status of the estimate says why: "too_few" (fewer
-    examples than it takes), "undefined" (one class, features without variance), "not_identified" otherwise.
+    examples. It never changes its input. Where there is no value, or one that should not be used, the status of the
+    estimate says why: "too_few" (fewer examples than it takes), "undefined" (one class, features without variance), or
+    what the class of the score names.
 
     Class attributes:
         name: As in `SCORES`.

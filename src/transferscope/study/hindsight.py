@@ -10,15 +10,16 @@ from scipy import stats
 
 from transferscope.numerics.intervals import Interval, t_interval
 from transferscope.numerics.paired import paired_difference
+from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
-from transferscope.scores.ranking import Bounded, Choice, Hindsight, Transferred
+from transferscope.scores.ranking import Choice, Hindsight, Transferred
 
 N_DRAWS = 10_000
 """Resampled studies."""
 
 _LEVEL = 0.95
 
-_NO_ORDER = Bounded(Estimate(0.0, 0.0, 0))
+_NO_ORDER = Ranged(Estimate(0.0, 0.0, 0))
 """What picking at random correlates with anything, on average."""
 
 
@@ -118,16 +119,20 @@ def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[
 
 
 def _mean(
-    values: Float64[np.ndarray, "cases"], seeds: Int64[np.ndarray, "cases"], *, low: float = -1e300, high: float = 1e300
-) -> Bounded:
+    values: Float64[np.ndarray, "cases"],
+    seeds: Int64[np.ndarray, "cases"],
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Ranged:
     """Mean over cases with a bootstrap over seeds, within a range."""
     known = np.isfinite(values)
     values, seeds = values[known], seeds[known]
     if not len(values):
-        return Bounded(Estimate(math.nan, None, 0, "undefined"))
+        return Ranged(Estimate(math.nan, None, 0, "undefined"))
     mean, distinct = float(values.mean()), np.unique(seeds)
     if len(distinct) < 2:
-        return Bounded(Estimate(mean, None, len(values), "too_few"))
+        return Ranged(Estimate(mean, None, len(values), "too_few"))
     belongs = seeds[None] == distinct[:, None]  # (S, cases)
     sums, counts = belongs @ values, belongs.sum(axis=1)
     drawn = np.random.default_rng(0).integers(0, len(distinct), size=(N_DRAWS, len(distinct)))
@@ -137,7 +142,7 @@ def _mean(
     expansion = stats.t.ppf(upper, len(distinct) - 1) / stats.norm.ppf(upper)
     ends = mean + expansion * np.quantile(unbiased, [1 - upper, upper])
     interval = Interval(float(ends[0]), float(ends[1]), _LEVEL).clipped(low, high)
-    return Bounded(Estimate(mean, float(unbiased.std()), len(values)), interval)
+    return Ranged(Estimate(mean, float(unbiased.std()), len(values)), interval)
 
 
 def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred]:
@@ -157,17 +162,17 @@ def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred
     ]
 
 
-def _over_seeds(values: Float64[np.ndarray, "S"]) -> Bounded:
+def _over_seeds(values: Float64[np.ndarray, "S"]) -> Ranged:
     found = t_interval(values)
     if found.interval is None:
-        return Bounded(Estimate(found.mean, None, 1, "too_few"))
-    return Bounded(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)
+        return Ranged(Estimate(found.mean, None, 1, "too_few"))
+    return Ranged(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)
 
 
-def _paired(best: Float64[np.ndarray, "S"], other: Float64[np.ndarray, "S"]) -> Bounded:
+def _paired(best: Float64[np.ndarray, "S"], other: Float64[np.ndarray, "S"]) -> Ranged:
     found = paired_difference(best, other)
     if found.status == "too_few":
-        return Bounded(Estimate(found.mean, None, 1, "too_few"))
+        return Ranged(Estimate(found.mean, None, 1, "too_few"))
     if found.interval is None:  # every pair differs by the same amount
-        return Bounded(Estimate(found.mean, 0.0, found.n), Interval(found.mean, found.mean))
-    return Bounded(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)
+        return Ranged(Estimate(found.mean, 0.0, found.n), Interval(found.mean, found.mean))
+    return Ranged(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from transferscope.records import FinishedRuns
 from transferscope.store import Store
 from transferscope.study.placed_source import PlacedSource
 from transferscope.theory.placement_document import (
     DOCUMENT,
-    FinishedRuns,
     KeptPlacement,
     KeptPlacements,
     to_document,

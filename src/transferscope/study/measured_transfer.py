@@ -9,11 +9,11 @@ from jaxtyping import Float64
 
 from transferscope.numerics.intervals import Interval
 from transferscope.numerics.paired import paired_difference
+from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
 from transferscope.store import StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.pair_estimates import N_DRAWS, ranged
-from transferscope.theory.placement import Ranged
 
 PROBE = "linear-probe"
 """The method that is linear transfer."""

@@ -14,8 +14,9 @@ from jaxtyping import Float64
 from transferscope.diagnostics.feature_gap import unexplained_share
 from transferscope.errors import DataError
 from transferscope.numerics.intervals import Interval
+from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
-from transferscope.theory.placement import Pair, Ranged
+from transferscope.theory.placement import Pair
 
 N_DRAWS = 4000
 """Draws of every parameter."""

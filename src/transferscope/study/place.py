@@ -11,6 +11,7 @@ from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
 from transferscope.models import build_network, load_weights
+from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
@@ -31,7 +32,7 @@ from transferscope.study.squared_errors import best_trained, squared_errors
 from transferscope.study.target_examples import LEAST_EXAMPLES, TargetExamples, look_at
 from transferscope.theory.effective_dimension import effective_dimension
 from transferscope.theory.parameters import at_least
-from transferscope.theory.placement import Placement, Ranged, critical_share, expected_transferability
+from transferscope.theory.placement import Placement, critical_share, expected_transferability
 
 
 def place_study(

@@ -10,6 +10,7 @@ from jaxtyping import Float64
 from transferscope.data.splits import few_shot
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
+from transferscope.records import FinishedRuns
 from transferscope.scores import SCORES
 from transferscope.scores.ranking import DOCUMENT, RANDOM, StudyRanking, to_document
 from transferscope.store import Store, StoredCell
@@ -27,7 +28,6 @@ from transferscope.study.hindsight import SizeCases, look_back
 from transferscope.study.pretrained_sources import Origin, Pretrained, Results, pretrained_of, results_of
 from transferscope.study.ranking_words import LIMITS, hindsight_in_words
 from transferscope.study.score_candidates import Design, Ranked, Subset, choose_scores, rank_subsets
-from transferscope.theory.placement_document import FinishedRuns
 from transferscope.training import choose_device, stream_seed
 
 
@@ -196,7 +196,7 @@ def _together(
     runs = FinishedRuns.of(one.cell.key for one in cells if one.cell.role == "method")
     said = () if hindsight is None else hindsight_in_words(hindsight)
     rankings = tuple(one.ranking for one in ranked)
-    return StudyRanking(rankings, hindsight, said, LIMITS, runs.count, runs.digest)
+    return StudyRanking(rankings, hindsight, said, LIMITS, runs)
 
 
 def _cases(ranked: Ranked, pretrained: Pretrained, results: Results) -> SizeCases:

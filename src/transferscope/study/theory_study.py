@@ -51,8 +51,10 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     figure = replace(FIGURES[payload["figure"]], **payload["settings"])  # type: ignore[type-var]
     points = [Point(**point) for point in payload["points"]]
     started = time.perf_counter()
-    shared = isinstance(figure, SharingFigure) and points[0].group is not None
-    found = figure.simulate_group(points) if shared else [figure.simulate(points[0])]  # type: ignore[attr-defined]
+    if isinstance(figure, SharingFigure) and points[0].group is not None:
+        found = figure.simulate_group(points)
+    else:
+        found = [figure.simulate(points[0])]
     records = [Record("simulated", estimate, part=str(i)) for i, estimate in enumerate(found)]
     records += [Record("expected", _exact(point.expected), part=str(i)) for i, point in enumerate(points)]
     return Outcome(tuple(records), Cost(seconds=time.perf_counter() - started))

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate, Record
+from transferscope.numerics.ranged import Ranged
+from transferscope.records import Record
 from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.parameters import Array, Numbers, at_least, between
 
@@ -132,30 +132,6 @@ def critical_share(pair: Pair, n: Numbers) -> Array:
 def _scratch(pair: Pair, n: Numbers) -> Array:
     sigma, tau = np.sqrt(np.asarray(pair.noise, dtype=np.float64)), np.sqrt(pair.signal)
     return scratch_risk_finite(n, pair.input_dimension, sigma=sigma, target_norm=tau)
-
-
-@dataclass(frozen=True)
-class Ranged:
-    """A number with its interval.
-
-    Attributes:
-        estimate: The number.
-        interval: Where it lies with the interval's level; None when nothing can be said.
-    """
-
-    estimate: Estimate
-    interval: Interval | None
-
-    @property
-    def value(self) -> float:
-        """The number itself."""
-        return self.estimate.value
-
-    def sign(self) -> int:
-        """1 or -1 when the whole interval is on that side of 0, else 0."""
-        if self.interval is None or not self.interval.excludes(0.0):
-            return 0
-        return 1 if self.interval.low > 0 else -1
 
 
 @dataclass(frozen=True)

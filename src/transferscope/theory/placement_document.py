@@ -3,40 +3,19 @@
 A number is a JSON number where JSON has one; "inf", "-inf" and "nan" are text, which `float` reads as well.
 """
 
-import hashlib
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from transferscope.errors import StoreError
-from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate
-from transferscope.theory.placement import Placement, Ranged
+from transferscope.numerics.ranged import as_json, maybe_number, ranged_from_json
+from transferscope.records import FinishedRuns
+from transferscope.theory.placement import Placement
 
 DOCUMENT = "placements"
 """Name of the document."""
 
-_FORMAT = 1
-
-
-@dataclass(frozen=True)
-class FinishedRuns:
-    """The method cells of a study that were done: equal to those of another moment if nothing has changed since.
-
-    Attributes:
-        count: How many.
-        digest: Of their keys, whatever their order.
-    """
-
-    count: int
-    digest: str
-
-    @classmethod
-    def of(cls, keys: Iterable[str]) -> Self:
-        """Those with these keys."""
-        ordered = sorted(keys)
-        return cls(len(ordered), hashlib.blake2b("\n".join(ordered).encode(), digest_size=16).hexdigest())
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -77,8 +56,8 @@ def to_document(kept: KeptPlacements) -> dict[str, Any]:
         "format": _FORMAT,
         "points": [_point(point) for point in kept.points],
         "limits": kept.limits,
-        "input_dimension": _to_json(kept.input_dimension),
-        "runs": {"count": kept.runs.count, "digest": kept.runs.digest},
+        "input_dimension": as_json(kept.input_dimension),
+        "runs": asdict(kept.runs),
     }
 
 
@@ -97,7 +76,7 @@ def from_document(document: Mapping[str, Any]) -> KeptPlacements:
     return KeptPlacements(
         points=tuple(_from_point(point) for point in document["points"]),
         limits=document["limits"],
-        input_dimension=_number(document["input_dimension"]),
+        input_dimension=maybe_number(document["input_dimension"]),
         runs=FinishedRuns(**document["runs"]),
     )
 
@@ -111,39 +90,11 @@ def _point(point: KeptPlacement) -> dict[str, Any]:
         "name": point.name,
         "words": point.words,
         **{name: getattr(point.placement, name) for name in _PLAIN},
-        "quantities": {name: _quantity(value) for name, value in point.placement.quantities.items()},
+        "quantities": {name: as_json(asdict(value)) for name, value in point.placement.quantities.items()},
     }
 
 
 def _from_point(point: Mapping[str, Any]) -> KeptPlacement:
     values: dict[str, Any] = {name: point[name] for name in _PLAIN}
-    values |= {name: _ranged(point["quantities"][name]) for name in _RANGED}
+    values |= {name: ranged_from_json(point["quantities"][name]) for name in _RANGED}
     return KeptPlacement(point["name"], Placement(**values), point["words"])
-
-
-def _quantity(value: Ranged) -> dict[str, Any]:
-    estimate, interval = value.estimate, value.interval
-    ends = None if interval is None else {name: _to_json(getattr(interval, name)) for name in ("low", "high", "level")}
-    return {
-        "value": _to_json(estimate.value),
-        "stderr": _to_json(estimate.stderr),
-        "n": estimate.n,
-        "status": estimate.status,
-        "interval": ends,
-    }
-
-
-def _ranged(found: Mapping[str, Any]) -> Ranged:
-    estimate = Estimate(float(found["value"]), _number(found["stderr"]), found["n"], found["status"])
-    ends = found["interval"]
-    return Ranged(
-        estimate, None if ends is None else Interval(*(float(ends[name]) for name in ("low", "high", "level")))
-    )
-
-
-def _to_json(value: float | None) -> float | str | None:
-    return value if value is None or math.isfinite(value) else str(value)
-
-
-def _number(value: float | str | None) -> float | None:
-    return None if value is None else float(value)

@@ -2,7 +2,8 @@
 
 import math
 
-from transferscope.theory.placement import Placement, Ranged
+from transferscope.numerics.ranged import Ranged
+from transferscope.theory.placement import Placement
 
 LIMITS = (
     "The model is linear: squared loss, Gaussian inputs of equal variance in d directions, features of equal "
@@ -58,7 +59,7 @@ def _expectation(placement: Placement) -> str:
             f"The linear-transfer model has no finite expectation here, because the number of labels is near {near} "
             f"(negative with probability {_chance(placement.chance_negative)})."
         )
-    sign = expected.sign()
+    sign = expected.sign
     certainty = "" if sign else f" (negative with probability {_chance(placement.chance_negative)})"
     return f"The linear-transfer model expects a transferability of {_signed(expected)}, {_SIGNS[sign]}{certainty}."
 
@@ -94,8 +95,8 @@ def _measured(placement: Placement) -> str:
 
 
 def _agreement(placement: Placement) -> str:
-    expected, measured = placement.expected.sign(), placement.measured.sign()
-    if placement.gap.sign() == 0:
+    expected, measured = placement.expected.sign, placement.measured.sign
+    if placement.gap.sign == 0:
         return "they agree within what is known of both"
     if expected * measured < 0:
         return "the signs differ, so this pair is not what the model describes"

@@ -8,12 +8,12 @@ import pytest
 
 from report.fabricate import Fabrication, fabricate
 from report.placed import NOT_MEASURED, keep, point, ranged
+from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
 from transferscope.report.build import build_report
 from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.placements import placements_section
-from transferscope.theory.placement import Ranged
 from transferscope.theory.placement_document import KeptPlacement
 
 HOSTILE = "<script>alert(1)</script> $x$"
@@ -168,11 +168,11 @@ def test_a_study_that_has_changed_is_warned_of(tmp_path: Path) -> None:
 
 def test_placements_of_another_version_leave_the_report_whole(tmp_path: Path) -> None:
     summary = summary_of(tmp_path)
-    section = placements_section(replace(summary, frames=replace(summary.frames, placements={"format": 2})))
+    section = placements_section(replace(summary, frames=replace(summary.frames, placements={"format": 3})))
     assert section is not None
     assert section.blocks == (
         Text(
-            "The placements of the study are kept in format 2, and this version of transferscope reads format 1; run "
+            "The placements of the study are kept in format 3, and this version of transferscope reads format 2; run "
             "`transferscope theory place` again.",
             "warning",
         ),

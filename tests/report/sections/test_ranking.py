@@ -5,12 +5,12 @@ import numpy as np
 
 from ranked import study_ranking
 from report.fabricate import Fabrication, fabricate
+from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
 from transferscope.report.build import build_report
 from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.ranking import ranking_section
 from transferscope.scores.ranking import RANDOM, StudyRanking, to_document
-from transferscope.theory.placement_document import FinishedRuns
 
 SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
 
@@ -19,7 +19,7 @@ def kept(folder: Path, ranking: StudyRanking | None = None) -> Summary:
     with fabricate(folder / "s.sqlite", SMALL) as store:
         done = [one.cell.key for one in store.cells("usps") if one.state == "done" and one.cell.role == "method"]
         runs = FinishedRuns.of(done)
-        found = ranking or study_ranking(n_finished=runs.count, digest=runs.digest)
+        found = ranking or study_ranking(runs)
         store.put_study_document("usps", "ranking", to_document(found))
         return summarise(store, "usps")
 
@@ -126,13 +126,13 @@ def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_study_that_changed_since_says_so(tmp_path: Path) -> None:
-    section = section_of(tmp_path, study_ranking(n_finished=3, digest="then"))
+    section = section_of(tmp_path, study_ranking(FinishedRuns(3, "then")))
     assert texts(section, "warning") == [
         "The study has changed since its sources were ranked: it had 3 finished runs then and has 27 now. What "
         "follows is of then; run `transferscope rank STUDY.toml` again."
     ]
     (tmp_path / "other").mkdir()
-    other = section_of(tmp_path / "other", study_ranking(n_finished=27, digest="then"))
+    other = section_of(tmp_path / "other", study_ranking(FinishedRuns(27, "then")))
     assert texts(other, "warning")[0].startswith(
         "The study has changed since its sources were ranked: other runs are finished now than then. "
     )
@@ -144,7 +144,7 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
         section = ranking_section(summarise(store, "usps"))
     assert section is not None
     assert texts(section, "warning") == [
-        "The ranking of the study is kept in format 99, and this version of transferscope reads format 1; run "
+        "The ranking of the study is kept in format 99, and this version of transferscope reads format 2; run "
         "`transferscope rank` again."
     ]
 

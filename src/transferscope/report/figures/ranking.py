@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
+from transferscope.numerics.ranged import Ranged
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import evenly_chosen, short
 from transferscope.report.figures.palette import BASELINE_COLOUR
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.report.ranking import ranking_rows
 from transferscope.report.wording import capitalised, method_words
-from transferscope.scores.ranking import RANDOM, Bounded, Hindsight, Ranking
+from transferscope.scores.ranking import RANDOM, Hindsight, Ranking
 
 _PANELS_IN_A_ROW = 4
 _MOST_CANDIDATES = 12
@@ -25,7 +26,7 @@ class _Panel:
     """What one panel shows: the best minus each candidate, in some unit; None for the best itself."""
 
     title: str
-    behind: Mapping[str, Bounded | None]
+    behind: Mapping[str, Ranged | None]
     scale: float
     colour: str
     unit: str

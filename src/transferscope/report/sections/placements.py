@@ -4,13 +4,15 @@ import math
 from collections.abc import Callable, Sequence
 
 from transferscope.errors import StoreError
+from transferscope.numerics.ranged import Ranged
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
+from transferscope.report.changes import change_in_words
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.placements import draw_placements
-from transferscope.report.placements import change_in_words, signs_in_words, signs_of
+from transferscope.report.placements import signs_in_words, signs_of
 from transferscope.report.results import Summary
 from transferscope.report.wording import listed, method_words
-from transferscope.theory.placement import Placement, Ranged
+from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import KeptPlacement, KeptPlacements, from_document
 
 _TITLE, _SLUG = "What the linear model expects", "placements"
@@ -25,7 +27,7 @@ def placements_section(summary: Summary) -> Section | None:
         kept = from_document(document)
     except StoreError as error:  # of another version of the package; the rest of the report stands
         return Section(_TITLE, _SLUG, (Text(_sentence(error), "warning"),))
-    changed = change_in_words(summary.frames, kept)
+    changed = change_in_words(summary.frames, kept.runs, since="it was placed", again="theory place")
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),
         Text(signs_in_words(kept.points)),

@@ -5,14 +5,15 @@ import math
 import pandas as pd
 
 from transferscope.errors import StoreError
+from transferscope.numerics.ranged import Ranged
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
+from transferscope.report.changes import change_in_words
 from transferscope.report.figures.ranking import draw_ranking
-from transferscope.report.ranking import choice_rows, ranking_change_in_words, ranking_rows, transferred_rows
+from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
 from transferscope.report.results import Summary
 from transferscope.report.wording import capitalised, counted, method_words, probability_words
 from transferscope.scores.ranking import (
     RANDOM,
-    Bounded,
     Choice,
     Hindsight,
     Ranking,
@@ -32,7 +33,7 @@ def ranking_section(summary: Summary) -> Section | None:
         ranking = from_document(summary.ranking)
     except StoreError as error:  # of another version of the package; the rest of the report stands
         return Section(_TITLE, _SLUG, (Text(f"{capitalised(str(error))}.", "warning"),))
-    changed, largest = ranking_change_in_words(summary.frames, ranking), ranking.rankings[-1]
+    changed, largest = _changed(summary, ranking), ranking.rankings[-1]
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),
         Text(" ".join(largest.words)),
@@ -44,6 +45,10 @@ def ranking_section(summary: Summary) -> Section | None:
         Text(ranking.limits, "note"),
     ]
     return Section(_TITLE, _SLUG, tuple(blocks), files=_files(ranking))
+
+
+def _changed(summary: Summary, ranking: StudyRanking) -> str:
+    return change_in_words(summary.frames, ranking.runs, since="its sources were ranked", again="rank")
 
 
 def scores_table(ranking: Ranking, hindsight: Hindsight | None) -> Table:
@@ -107,7 +112,7 @@ def _files(ranking: StudyRanking) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def _performance(found: Bounded | None) -> Cell:
+def _performance(found: Ranged | None) -> Cell:
     return Cell("–") if found is None else Cell(f"{100 * found.value:.1f}", _between(found, scale=100.0, digits=1))
 
 
@@ -136,20 +141,20 @@ def _choice(choice: Choice) -> tuple[Cell, ...]:
     )
 
 
-def _points(found: Bounded, *, tone: str = "") -> Cell:
+def _points(found: Ranged, *, tone: str = "") -> Cell:
     if math.isnan(found.value):
         return Cell("–")
     shown = Cell(_signless(f"{100 * found.value:.2f}"), _between(found, scale=100.0, digits=2))
     return shown if not tone else Cell(shown.text, shown.detail, tone="positive" if tone == "positive" else "negative")
 
 
-def _number(found: Bounded) -> Cell:
+def _number(found: Ranged) -> Cell:
     if math.isnan(found.value):
         return Cell("–")
     return Cell(_signless(f"{found.value:.2f}"), _between(found, scale=1.0, digits=2))
 
 
-def _between(found: Bounded, *, scale: float, digits: int) -> str:
+def _between(found: Ranged, *, scale: float, digits: int) -> str:
     if found.interval is None:
         return ""
     low, high = scale * found.interval.low, scale * found.interval.high

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from transferscope.theory.placement import Pair, Placement, Ranged, expected_transferability
+from transferscope.numerics.ranged import Ranged
+from transferscope.theory.placement import Pair, Placement, expected_transferability
 
 _MAP = "RdBu"
 _INK = "#1b1f23"
