@@ -82,7 +82,7 @@ def compare(
     target: str | Dataset,
     *,
     labels: Sequence[int] = (),
-    methods: Sequence[str] = tuple(METHODS),
+    methods: Sequence[str] = METHODS.own,
     diagnostics: Sequence[str] = (),
     seeds: int = 5,
     budget: Budget | None = None,
@@ -99,7 +99,8 @@ def compare(
             set in memory, or several of them.
         target: The target, likewise. Its test part is what methods are compared on.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
-        methods: Names of methods; "scratch" is always added, as the baseline.
+        methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class";
+            "scratch" is always added, as the baseline.
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
         seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.
@@ -177,7 +178,7 @@ def study_tables(
     *source_transforms, target_transforms = matching_transforms(shapes)
     keys = _keys(names[:-1])
     named = zip(keys, names[:-1], source_transforms, strict=True)
-    chosen = list(dict.fromkeys(["scratch", *methods]))
+    chosen = {_table_of(name): name for name in ("scratch", *methods)}
     network = budget.network or ("lenet" if len(shapes[-1]) == 3 else "mlp")
     study = f"{'-'.join(keys)}-to-{_keys(names[-1:])[0]}"
     return {
@@ -189,10 +190,15 @@ def study_tables(
         "network": {"name": network},
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
         "training": {"steps": budget.steps, "lr": budget.lr},
-        "methods": {name: {} for name in chosen},
+        "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {} if budget.workers is None else {"workers": budget.workers},
     }
+
+
+def _table_of(method: str) -> str:
+    """The name of a method's table: its own name, also where a reference says where its code lies."""
+    return METHODS[method].name if ":" in method else method
 
 
 @dataclass(frozen=True)

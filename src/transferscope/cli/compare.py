@@ -37,7 +37,7 @@ def compare(
         [source],
         target,
         labels=labels or [],
-        methods=methods or list(METHODS),
+        methods=methods or METHODS.own,
         diagnostics=diagnostics or [],
         seeds=seeds,
         budget=budget,

@@ -7,6 +7,9 @@ Every diagnostic is a frozen dataclass whose fields are its settings; it works o
 gradients, modes and the global random state as they were. `DIAGNOSTICS` lists them by name.
 """
 
+from dataclasses import is_dataclass
+from typing import Any
+
 from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.curvature_density import CurvatureDensity
@@ -27,28 +30,41 @@ from transferscope.diagnostics.maps import tsne_of_distances, tsne_of_features, 
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
 from transferscope.diagnostics.tangent_kernel import TangentKernel
 from transferscope.diagnostics.weights import Weights
+from transferscope.registry import Registry
 
-DIAGNOSTICS: dict[str, type[Diagnostic]] = {
-    diagnostic.name: diagnostic
-    for diagnostic in (
-        Weights,
-        Curvature,
-        CurvatureTrace,
-        CurvatureDensity,
-        Landscape,
-        Interpolation,
-        GradientStability,
-        GradientScaling,
-        ClassSeparation,
-        FeatureAlignment,
-        FeatureRank,
-        FeatureSimilarity,
-        FeatureGap,
-        DataComplexity,
-        KernelDistance,
-        TangentKernel,
-    )
-}
+
+def _as_diagnostic(found: object) -> Any:
+    """What a reference leads to, if it is a class of diagnostics."""
+    if not isinstance(found, type) or not is_dataclass(found):
+        raise TypeError("is no dataclass")
+    wanted = ("name", "headline", "needs_source", "needs_start", "limits", "measure", "estimate_cost", "sentence")
+    if lacking := [name for name in wanted if not hasattr(found, name)]:
+        raise TypeError(f"lacks {', '.join(lacking)}")
+    return found
+
+
+_OWN: tuple[type[Diagnostic], ...] = (
+    Weights,
+    Curvature,
+    CurvatureTrace,
+    CurvatureDensity,
+    Landscape,
+    Interpolation,
+    GradientStability,
+    GradientScaling,
+    ClassSeparation,
+    FeatureAlignment,
+    FeatureRank,
+    FeatureSimilarity,
+    FeatureGap,
+    DataComplexity,
+    KernelDistance,
+    TangentKernel,
+)
+
+DIAGNOSTICS: Registry[type[Diagnostic]] = Registry(
+    "diagnostic", "transferscope.diagnostics", {diagnostic.name: diagnostic for diagnostic in _OWN}, _as_diagnostic
+)
 """Every diagnostic by its name."""
 
 __all__ = [

@@ -1,8 +1,12 @@
 """The transfer methods, one file each: every one a frozen dataclass of settings with the verb `fit`.
 
 To add a method: write its file, add it to `METHODS`, add a line to `tests/cases_of_methods.py` and one to
-`docs/methods.md`; the contract tests do the rest.
+`docs/methods.md`; the contract tests do the rest. A method of another package, or in a file of yours, is named by an
+entry point of the group "transferscope.methods" or as "package.module:Class"; see examples/method.py.
 """
+
+from dataclasses import is_dataclass
+from typing import Any
 
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.joint import Joint
@@ -12,16 +16,37 @@ from transferscope.methods.merlin import Merlin, MerlinFt
 from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
 from transferscope.methods.scratch import Scratch
+from transferscope.methods.target_training import FineTuning, Regulariser, TargetTraining
+from transferscope.registry import Registry
 
-METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (Scratch, LinearProbe, FineTune, L2Sp, Joint, Merlin, MerlinFt)
-}
+
+def _as_method(found: object) -> Any:
+    """What a reference leads to, if it is a class of methods."""
+    if not isinstance(found, type) or not is_dataclass(found):
+        raise TypeError("is no dataclass")
+    if not found.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        raise TypeError("is a dataclass that is not frozen")
+    lacking = [name for name in ("name", "version", "start", "uses_source", "fit") if not hasattr(found, name)]
+    if lacking:
+        raise TypeError(f"lacks {', '.join(lacking)}")
+    if not isinstance(found.name, str) or isinstance(found.version, bool) or not isinstance(found.version, int):
+        raise TypeError("has a name that is no text or a version that is no whole number")
+    return found
+
+
+METHODS: Registry[type[Method]] = Registry(
+    "method",
+    "transferscope.methods",
+    {method.name: method for method in (Scratch, LinearProbe, FineTune, L2Sp, Joint, Merlin, MerlinFt)},
+    _as_method,
+)
 """Every method by the name it has in study files and tables."""
 
 __all__ = [
     "METHODS",
     "PRETRAINING_VERSION",
     "FineTune",
+    "FineTuning",
     "FitOptions",
     "Fitted",
     "Joint",
@@ -30,8 +55,10 @@ __all__ = [
     "Merlin",
     "MerlinFt",
     "Method",
+    "Regulariser",
     "Scratch",
     "Snapshots",
     "Start",
+    "TargetTraining",
     "pretrain",
 ]

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from transferscope.data.task import TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import Domain, domain, fit_learner, source_head, source_of, working_copy
-from transferscope.methods.fine_tune import check_scales
 from transferscope.methods.inner_head import ridge_head, unrolled_head
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.target_training import check_scales
 from transferscope.models.network import Network
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, encode, outputs_of, task_loss
 

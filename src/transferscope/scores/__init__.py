@@ -8,6 +8,7 @@ examples only.
 """
 
 from transferscope.numerics.jackknife import grouped_error
+from transferscope.registry import Registry
 from transferscope.scores.bhattacharyya import Bhattacharyya
 from transferscope.scores.h_score import HScore
 from transferscope.scores.leep import Leep
@@ -20,20 +21,30 @@ from transferscope.scores.score import Score, TargetView
 from transferscope.scores.transrate import TransRate
 from transferscope.scores.uncertainty import leave_groups_out, with_error
 
-SCORES: dict[str, Score] = {
-    score.name: score
-    for score in (
-        LogME(),
-        HScore(),
-        Leep(),
-        Nce(),
-        TransRate(),
-        Bhattacharyya(),
-        Parc(),
-        Neighbours(),
-        RidgeProbe(),
-    )
-}
+
+def _as_score(found: object) -> Score:
+    """What a reference leads to, if it is a class of scores that can be made without settings."""
+    if not isinstance(found, type):
+        raise TypeError("is no class")
+    if lacking := [name for name in ("name", "title", "source", "needs", "kinds", "value") if not hasattr(found, name)]:
+        raise TypeError(f"lacks {', '.join(lacking)}")
+    score: Score = found()
+    return score
+
+
+_OWN: tuple[Score, ...] = (
+    LogME(),
+    HScore(),
+    Leep(),
+    Nce(),
+    TransRate(),
+    Bhattacharyya(),
+    Parc(),
+    Neighbours(),
+    RidgeProbe(),
+)
+
+SCORES: Registry[Score] = Registry("score", "transferscope.scores", {score.name: score for score in _OWN}, _as_score)
 """Every score by its name, with its default settings."""
 
 __all__ = [

@@ -140,4 +140,11 @@ class DiagnoseRecipe:
 
 def method_as_json(method: Method) -> dict[str, Any]:
     """A method as JSON values: its name and its settings."""
-    return {"name": method.name, "settings": {name: getattr(method, name) for name in setting_names(type(method))}}
+    settings = {name: getattr(method, name) for name in setting_names(type(method))}
+    return {"name": METHODS.reference(type(method)), "settings": settings}
+
+
+def method_identity(method: Method) -> dict[str, Any]:
+    """What of a method can change an answer, as JSON values; a method of a stranger is known by its source."""
+    described, origin = method_as_json(method), METHODS.identity(type(method))
+    return {**described, "version": method.version} | ({"name": method.name, "origin": origin} if origin else {})

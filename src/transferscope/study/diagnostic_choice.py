@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Diagnostic
-from transferscope.errors import SettingsError, TransferscopeError, unknown_name
+from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.study.diagnose_file import FileSubject
 from transferscope.study.tables import Mistakes, read_table
 
@@ -103,7 +103,7 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
     mistakes = Mistakes("--set")
     made = {
         name: read_table(DIAGNOSTICS[name], _settings(name, names, changes), f"[{name}]", mistakes)
-        for name in (dict.fromkeys(names) or DIAGNOSTICS)
+        for name in (dict.fromkeys(names) or DIAGNOSTICS.own)
     }
     mistakes.raise_any()
     return {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
@@ -129,8 +129,7 @@ def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool) -> 
 
 def _check_known(names: Sequence[str]) -> None:
     for name in names:
-        if name not in DIAGNOSTICS:
-            raise unknown_name("diagnostic", name, DIAGNOSTICS)
+        DIAGNOSTICS[name]
 
 
 def _value(text: str) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import SettingsError
 from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
 
 Moment = Literal["start", "end"]
@@ -60,7 +60,7 @@ class DiagnosticSettings:
         """The settings as JSON values."""
         kind = type(self.diagnostic)
         settings = {name: getattr(self.diagnostic, name) for name in setting_names(kind)}
-        return {"name": kind.name, "settings": settings, "look": asdict(self.look)}
+        return {"name": DIAGNOSTICS.reference(kind), "settings": settings, "look": asdict(self.look)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
@@ -95,11 +95,13 @@ def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSetting
         read_table(WhenAndWhere, table, where, mistakes)
         return None
     kind = table.get("diagnostic", name)
-    if kind not in DIAGNOSTICS:
-        mistakes.add(f"{where} {unknown_name('diagnostic', str(kind), DIAGNOSTICS)}")
+    try:
+        wanted = DIAGNOSTICS[str(kind)]
+    except SettingsError as error:
+        mistakes.add(f"{where} {error}")
         return None
     look_keys = setting_names(WhenAndWhere)
     look = read_table(WhenAndWhere, {k: v for k, v in table.items() if k in look_keys}, where, mistakes)
     own = {key: value for key, value in table.items() if key not in (*look_keys, "diagnostic")}
-    diagnostic = read_table(DIAGNOSTICS[kind], own, where, mistakes)
+    diagnostic = read_table(wanted, own, where, mistakes)
     return None if look is None or diagnostic is None else DiagnosticSettings(diagnostic, look)

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
+from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import SettingsError
 from transferscope.methods import PRETRAINING_VERSION
 from transferscope.store import PlannedCell, StudyRow
 from transferscope.store.garbage import without_collecting
-from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_as_json
+from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
 from transferscope.study.diagnostic_settings import DiagnosticSettings
 from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
 from transferscope.study.key import cell_key, shared_digest
@@ -183,7 +184,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     shared = shared_digest(
         {
             "role": "method",
-            "method": {**method_as_json(method), "version": method.version},
+            "method": method_identity(method),
             "target": data.target,
             "source": None if source is None else data.sources[source].fingerprint,
             "network": asdict(spec.network),
@@ -208,6 +209,8 @@ def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...]
 
 def _look(recipe: MethodRecipe, name: str, settings: DiagnosticSettings) -> _Look:
     parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **settings.as_json()}
+    if origin := DIAGNOSTICS.identity(type(settings.diagnostic)):
+        parts |= {"name": settings.diagnostic.name, "origin": origin}
     return _Look(name, shared_digest(parts), DiagnoseRecipe(recipe, settings).as_payload())
 
 

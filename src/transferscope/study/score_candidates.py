@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.errors import DataError, unknown_name
+from transferscope.errors import DataError
 from transferscope.records import Estimate, Status
+from transferscope.registry import Registry
 from transferscope.scores import leave_groups_out
 from transferscope.scores.ranking import LeftOut, Ranking, ScoreRanking
 from transferscope.scores.score import Score, TargetView
@@ -78,7 +79,7 @@ class Ranked:
     values: Mapping[str, Float64[np.ndarray, "S C"]]
 
 
-def choose_scores(names: Sequence[str], known: Mapping[str, Score], *, of_classes: bool) -> Chosen:
+def choose_scores(names: Sequence[str], known: Registry[Score], *, of_classes: bool) -> Chosen:
     """The scores of these names that can look at such labels.
 
     Args:
@@ -90,10 +91,7 @@ def choose_scores(names: Sequence[str], known: Mapping[str, Score], *, of_classe
         UnknownNameError: There is no such score.
         DataError: None of them can.
     """
-    for name in names:
-        if name not in known:
-            raise unknown_name("score", name, known)
-    wanted = {name: known[name] for name in (dict.fromkeys(names) or known)}
+    wanted = {name: known[name] for name in (dict.fromkeys(names) or known.own)}
     kind, words = ("classification", "numbers") if of_classes else ("regression", "classes")
     left_out = tuple(
         LeftOut(name, f"is for labels that are {words}") for name, score in wanted.items() if kind not in score.kinds

@@ -241,12 +241,13 @@ def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:
     where = f"[methods.{name}]"
     if not isinstance(table, Mapping):
         return read_table(METHODS["scratch"], table, where, mistakes)
-    kind = table.get("method", name)
-    if not isinstance(kind, str) or kind not in METHODS:
-        mistakes.add(f"{where} {unknown_name('method', str(kind), METHODS)}")
+    try:
+        kind = METHODS[str(table.get("method", name))]
+    except SettingsError as error:
+        mistakes.add(f"{where} {error}")
         return None
     settings = {key: value for key, value in table.items() if key != "method"}
-    return read_table(METHODS[kind], settings, where, mistakes)
+    return read_table(kind, settings, where, mistakes)
 
 
 def _check_whole(spec: StudySpec, mistakes: Mistakes) -> None:

@@ -1,0 +1,47 @@
+"""A method of your own, on one page: Batch Spectral Shrinkage as a template to copy.
+
+    transferscope compare glyphs digits --labels 50 --methods fine-tune examples/method.py:BatchSpectralShrinkage
+
+or in a study file
+
+    [methods.bss]
+    method = "examples/method.py:BatchSpectralShrinkage"
+    eta = 0.01
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from transferscope.methods import FineTune, Regulariser
+from transferscope.models import Network
+
+
+@dataclass(frozen=True)
+class BatchSpectralShrinkage(FineTune):
+    """Fine-tuning that also minimises eta times the k smallest squared singular values of a batch's features.
+
+    "Catastrophic Forgetting Meets Negative Transfer: Batch Spectral Shrinkage for Safe Transfer Learning" (Chen, Wang,
+    Fu, Long, Wang 2019), equation 4. The settings of fine-tuning (head, rates, frozen blocks) are inherited.
+
+    Attributes:
+        eta: Weight of the penalty, at least 0.
+        k: How many singular values, at least 1.
+    """
+
+    eta: float = 0.001
+    k: int = 1
+
+    name: ClassVar[str] = "bss"
+    version: ClassVar[int] = 1  # raise it when the same settings give other results than before
+
+    def regulariser(self, own: Network) -> Regulariser:
+        """The penalty on the smallest singular values."""
+
+        def regularised(loss: Tensor, features: Tensor) -> Tensor:
+            smallest = torch.linalg.svdvals(features.float())[-self.k :]
+            return loss + self.eta * smallest.square().sum()
+
+        return regularised

@@ -1,0 +1,119 @@
+"""What methods share that train one network on the target's labels alone; a member says only what is its own.
+
+A member of the family overrides what it changes: where the network starts (`start`), its first head (`first_head`),
+which blocks stay as they are (`frozen`), what is trained at which rate (`groups`), and what is added to the loss
+(`regulariser`).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.common import Domain, domain, fit_learner, target_head, working_copy
+from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.models.network import Network
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, task_loss
+
+Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m"]], Float[Tensor, ""]]
+"""From the task's loss on a batch and the batch's features to what is minimised."""
+
+
+@dataclass(frozen=True)
+class TargetTraining:
+    """Minimise the task's loss on target batches, plus what a member adds to it."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+
+    @property
+    def start(self) -> Start:
+        """A freshly initialised network, unless a member says otherwise."""
+        return "random"
+
+    @property
+    def uses_source(self) -> bool:
+        """No source data: the network is enough."""
+        return False
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`."""
+        target = domain(task.target, options)
+        own = working_copy(network, task.target.train, options)
+        kept_source_head = own.head if self.start == "pretrained" else None
+        own.head = self.first_head(own, target, options)
+        frozen = self.frozen(own)
+        for block in frozen:
+            block.requires_grad_(False)
+        regularised = self.regulariser(own)
+
+        def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
+            features = own.features(batches["target"].inputs)
+            return regularised(task_loss(own.head(features), batches["target"].labels), features)
+
+        learner = Learner(own, self.groups(own), {"target": Draw(target.train)}, objective, frozen)
+        return fit_learner(learner, target, options, as_network=lambda: own, source_head=kept_source_head)
+
+    def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
+        """The target head to begin with: drawn from the seed."""
+        return target_head(own, target.train.n_outputs, options)
+
+    def frozen(self, own: Network) -> Sequence[nn.Module]:
+        """Blocks that keep their weights and stay in evaluation mode: none."""
+        return ()
+
+    def groups(self, own: Network) -> Sequence[ParameterGroup]:
+        """What is trained at which rate: everything, at that of the training settings."""
+        return [ParameterGroup(list(own.parameters()))]
+
+    def regulariser(self, own: Network) -> Regulariser:
+        """What is minimised: the task's loss alone.
+
+        Args:
+            own: The network before training, under its first head; what must be remembered of it is copied here.
+        """
+        return lambda loss, features: loss
+
+
+@dataclass(frozen=True)
+class FineTuning(TargetTraining):
+    """Training that starts from the pretrained backbone, under a new head, with a rate for each of the two.
+
+    Attributes:
+        lr_scale: Learning rate of the backbone as a share of the training settings' rate, above 0; 0.1 is the "standard
+            practice" of section 6.1.2 of Liu et al. (2020, MeRLin).
+        head_lr_scale: The same for the head; None for `lr_scale`.
+    """
+
+    lr_scale: float = 0.1
+    head_lr_scale: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_scales(self.lr_scale, self.head_lr_scale)
+
+    @property
+    def start(self) -> Start:
+        """The pretrained network."""
+        return "pretrained"
+
+    def groups(self, own: Network) -> Sequence[ParameterGroup]:
+        """Backbone and head, each at its rate."""
+        head_scale = self.lr_scale if self.head_lr_scale is None else self.head_lr_scale
+        trained = [parameter for parameter in own.features.parameters() if parameter.requires_grad]
+        return [ParameterGroup(trained, self.lr_scale), ParameterGroup(list(own.head.parameters()), head_scale)]
+
+
+def check_scales(*scales: float | None) -> None:
+    """Refuse a factor on the learning rate that is not positive.
+
+    Raises:
+        SettingsError: A factor is 0 or negative.
+    """
+    for scale in scales:
+        if scale is not None and scale <= 0:
+            raise SettingsError(f"a learning-rate scale of {scale} is out of range; expected a number above 0")

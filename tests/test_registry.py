@@ -1,0 +1,150 @@
+"""Names, entry points and references: what they lead to, in this process and in workers."""
+
+import sys
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from cases_of_methods import BUDGET, classification_task, network_for
+from transferscope.errors import SettingsError, UnknownNameError
+from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
+from transferscope.scores import SCORES
+from transferscope.store import Store
+from transferscope.study.plan import plan_study
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "method.py"
+BSS = f"{EXAMPLE}:BatchSpectralShrinkage"
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "mine.py"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def small(folder: Path, methods: Mapping[str, Any]) -> dict[str, Any]:
+    """A study of one seed that takes a second."""
+    return {
+        "name": "small",
+        "seeds": 1,
+        "store": f"{folder}/small.sqlite",
+        "target": {"data": "digits", "sizes": [30]},
+        "sources": {"turned": {"data": "digits", "transforms": ["upside-down"], "limit": 100}},
+        "network": {"name": "mlp", "widths": [8, 6]},
+        "pretraining": {"steps": 3},
+        "training": {"steps": 3},
+        "methods": methods,
+    }
+
+
+def test_a_reference_leads_to_a_class_and_back() -> None:
+    bss = METHODS[BSS]
+    assert bss.name == "bss"
+    assert METHODS[BSS] is bss
+    assert METHODS.reference(bss) == BSS
+    assert METHODS["transferscope.methods.scratch:Scratch"] is Scratch
+    assert METHODS.reference(Scratch) == "scratch"
+    assert METHODS.identity(Scratch) == {}
+
+
+def test_names_are_listed_without_what_a_reference_has_loaded() -> None:
+    assert METHODS[BSS]
+    assert set(METHODS) == set(METHODS.own)
+    assert BSS not in METHODS
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("no_such_package.methods:Mine", "ModuleNotFoundError"),
+        ("transferscope.methods.scratch:Mine", "AttributeError"),
+        ("no/such/file.py:Mine", "FileNotFoundError"),
+        ("math:pi", "is no dataclass"),
+        ("transferscope.records:Cost", "lacks name, version, start, uses_source, fit"),
+        (":", "cannot be loaded"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_refused_in_one_sentence(reference: str, reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason) as error:
+        METHODS[reference]
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["import sys; sys.exit(3)", "1 / 0", "def broken(:"])
+def test_a_file_that_raises_is_refused(tmp_path: Path, text: str) -> None:
+    place = written(tmp_path, text)
+    with pytest.raises(SettingsError, match="cannot be loaded"):
+        METHODS[f"{place}:Mine"]
+
+
+def test_an_unknown_name_is_told_its_neighbours() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'fine-tune'"):
+        METHODS["fine-tun"]
+
+
+def test_entry_points_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("nearest", "transferscope.scores.neighbours:Neighbours", "transferscope.scores")
+    monkeypatch.setattr("transferscope.registry.entry_points", lambda group: [point] if group == SCORES.group else [])
+    fresh = type(SCORES)(SCORES.kind, SCORES.group, {}, SCORES._check)
+    assert list(fresh) == ["nearest"]
+    assert fresh["nearest"].name == "knn"
+
+
+def test_an_entry_point_does_not_replace_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("logme", "transferscope.scores.neighbours:Neighbours", "transferscope.scores")
+    own = {"logme": SCORES["logme"]}
+    monkeypatch.setattr("transferscope.registry.entry_points", lambda group: [point])
+    fresh = type(SCORES)(SCORES.kind, SCORES.group, own, SCORES._check)
+    with pytest.raises(SettingsError, match="an installed package offers another one"):
+        fresh["logme"]
+
+
+def test_the_template_adds_what_it_says_to_the_loss_of_fine_tuning() -> None:
+    task, method = classification_task(n_target=30), METHODS[BSS](eta=0.5, k=2, lr_scale=1.0)  # type: ignore[call-arg]
+    own = network_for(task, FineTune())
+    features = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 4))).float()
+    loss = method.regulariser(own)(torch.tensor(1.25), features)  # type: ignore[attr-defined]
+    values = np.linalg.svd(features.double().numpy(), compute_uv=False)
+    assert float(loss) == pytest.approx(1.25 + 0.5 * np.square(values[-2:]).sum(), rel=1e-5)
+    plain, without = (
+        one.fit(task, own, FitOptions(BUDGET, seed=7, device="cpu")).network.state_dict()
+        for one in (FineTune(lr_scale=1.0), METHODS[BSS](eta=0.0, lr_scale=1.0))  # type: ignore[call-arg]
+    )
+    assert all(torch.equal(plain[name], without[name]) for name in plain)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_strangers_method_runs_where_the_others_do(tmp_path: Path, workers: int) -> None:
+    table = {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}}
+    spec = parse_spec(small(tmp_path, table) | {"engine": {"workers": workers}})
+    with Store.open(spec.store) as store:
+        status = run_study(spec, store)
+    assert status.counts.failed == 0
+    assert status.counts.done == status.counts.total
+
+
+def test_an_edited_file_is_another_method(tmp_path: Path) -> None:
+    place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
+    table = {"mine": {"method": f"{place}:BatchSpectralShrinkage"}}
+    spec = parse_spec(small(tmp_path, table))
+    before, again = ({cell.key for cell in plan_study(spec).cells} for _ in range(2))
+    Path(place).write_text(EXAMPLE.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    after = {cell.key for cell in plan_study(spec).cells}
+    assert before == again
+    assert len(after & before) == len(after) // 2  # the pre-training is the same
+
+
+def test_files_are_imported_once_and_under_names_of_their_own(tmp_path: Path) -> None:
+    first = written(tmp_path, "from dataclasses import dataclass\n")
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="AttributeError"):
+            METHODS[f"{first}:Mine"]
+    assert sum(name.startswith("transferscope_file_") for name in sys.modules) >= 1
+    assert "mine" not in sys.modules
