@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,38 @@ def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path:
     )
     printed = run(str(table), *options, "1280000", "--cost-pretrain", "10", "--target-error", "0.93")
     assert "not within n = 128,000 (probability" in printed
+
+
+@pytest.mark.parametrize("budget", [3_000, 20_000, 100_000])
+def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path: Path) -> None:
+    table, out = tmp_path / "both.csv", tmp_path / "page.html"
+    rows = [f"{n},{s},{0.05 + 0.4 * (s + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000) for s in (500, 2000)]
+    rows += [f"{n},1000,{0.05 + 0.4 * (1000 + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000)]
+    table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
+    options = ("--finetune-size", "s", "--target-error", "0.08", "--cost-pretrain", "1", "--cost-label", "1")
+    printed = run(str(table), *options, "--budget", str(budget), "--out", str(out))
+    assert printed.startswith(f"The best use of the budget of {budget:,}: n = ")
+    n, s = (float(found.replace(",", "")) for found in re.findall(r"n = ([\d,]+) and s = ([\d,]+) for", printed)[0])
+    assert n + s <= 1.01 * budget
+    for largest in re.findall(r"within n = ([\d,]+)", printed):
+        assert float(largest.replace(",", "")) <= budget
+    for cost in re.findall(r"The next run to make: .*?at a cost of ([\d,]+)", printed):
+        assert float(cost.replace(",", "")) <= budget
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--largest-size", "100"), "the largest feasible size 100 is below the largest measured one, 64000"),
+        (("--cost-pretrain", "1", "--budget", "300"), "the budget 300 pays for a run on n = 300, below the largest"),
+    ],
+)
+def test_a_limit_below_what_was_measured_is_a_sentence(
+    options: tuple[str, ...], sentence: str, table: Path, tmp_path: Path
+) -> None:
+    columns = ("--pretrain-size", "images", "--by", "task", "--target-error", "0.93")
+    with pytest.raises(SettingsError, match=re.escape(sentence)):
+        run(str(table), *columns, *options, "--out", str(tmp_path / "page.html"))
 
 
 def test_a_wrong_figure_is_a_sentence(table: Path) -> None:

@@ -1,5 +1,6 @@
 """Tables made by hand: each gets a sentence or a status, never a traceback."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,10 +8,10 @@ import pandas as pd
 import pytest
 
 from scaling.examples import OBJDET, SIZES
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, UnknownNameError
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, UnknownNameError
 from transferscope.scaling.analysis import analyse
 from transferscope.scaling.question import Question
-from transferscope.scaling.table import Columns, by_finetune_size, curves, read_table
+from transferscope.scaling.table import Better, Columns, as_errors, by_finetune_size, curves, read_table
 from transferscope.scaling.words import curve_row, verdict
 
 
@@ -92,3 +93,76 @@ def test_two_sizes_become_one_curve_for_each_s() -> None:
 def test_groups_that_are_numbers_name_their_column() -> None:
     frame = pd.concat([pd.DataFrame({"depth": depth, "n": SIZES, "error": OBJDET}) for depth in (18, 34)])
     assert list(curves(frame, Columns(by=("depth",)))) == ["depth = 18", "depth = 34"]
+
+
+N = [1000.0, 2000.0, 4000.0, 8000.0, 16000.0]
+RISES, FALLS = [0.6, 0.7, 0.75, 0.8, 0.82], [0.4, 0.3, 0.25, 0.2, 0.18]
+
+
+def measured(name: str, values: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"n": N, name: values})
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "better", "target", "error", "target_error"),
+    [
+        ("accuracy", RISES, None, 0.95, FALLS, 0.05),
+        ("Top-1 acc.", [100 * value for value in RISES], None, 95, [100 * value for value in FALLS], 5),
+        ("valAUROC", RISES, None, 0.81, FALLS, 0.19),  # reached by the last value
+        ("f1-macro", RISES, None, None, FALLS, None),
+        ("mAP", RISES, None, 0.9, FALLS, 0.1),
+        ("y", RISES, "higher", 0.9, FALLS, 0.1),
+        ("error", FALLS, None, 0.05, FALLS, 0.05),
+        ("top1_error", FALLS, None, 0.05, FALLS, 0.05),
+        ("val_loss", [3.0, 2.5, 2.2, 2.1, 2.0], None, 1.8, [3.0, 2.5, 2.2, 2.1, 2.0], 1.8),
+        ("y", FALLS, None, 0.1, FALLS, 0.1),
+        ("accuracy", FALLS, "lower", 0.1, FALLS, 0.1),
+        ("error", RISES, None, 0.1, RISES, 0.1),  # no answer "reached" can come of it; the verdict says that it rises
+    ],
+)
+def test_every_measure_becomes_an_error(
+    name: str,
+    values: list[float],
+    better: Better | None,
+    target: float | None,
+    error: list[float],
+    target_error: float | None,
+) -> None:
+    frame, wanted, notes = as_errors(measured(name, values), Columns(error=name, better=better), target)
+    assert frame[name].tolist() == pytest.approx(error)
+    assert wanted == (None if target_error is None else pytest.approx(target_error))
+    assert bool(notes) == (values != error)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "better", "target", "sentence"),
+    [
+        ("metric", RISES, None, 0.95, "do not tell whether it is an error; say which with --better"),
+        ("metric", [0.5] * 5, None, 0.95, "do not tell whether it is an error; say which with --better"),
+        ("accuracy", FALLS, None, 0.95, "column accuracy falls with the sizes (from 0.4 to 0.18), unlike a quality"),
+        ("error", RISES, None, 0.95, "column error rises with the sizes (from 0.6 to 0.82), unlike an error"),
+        ("accuracy", RISES, None, 0.05, "if an error of 0.05 is meant, give --target-error 0.95"),
+        ("accuracy", [100 * value for value in RISES], None, 0.95, "if 95 % is meant, give --target-error 95"),
+        ("accuracy", [100 * value for value in RISES], None, 5, "if an error of 5 is meant, give --target-error 95"),
+        ("accuracy", RISES, None, 95, "the target 95 of accuracy is out of range; expected a number between 0 and 1"),
+        ("reward", [-3.0, 1.0, 2.0, 4.0, 5.0], None, None, "are neither within 0 to 1 nor within 0 to 100"),
+    ],
+)
+def test_a_measure_that_could_be_misread_is_asked_about(
+    name: str, values: list[float], better: Better | None, target: float | None, sentence: str
+) -> None:
+    with pytest.raises(SettingsError, match=re.escape(sentence)):
+        as_errors(measured(name, values), Columns(error=name, better=better), target)
+
+
+@pytest.mark.parametrize("quality", ["accuracy", "auc", "score"])
+@pytest.mark.parametrize("target", np.linspace(0.01, 0.99, 25).tolist())
+def test_no_target_above_every_measured_quality_is_reached(quality: str, target: float) -> None:
+    """The class of the fault: whatever is asked of a rising measure, "reached" is only said where it was measured."""
+    try:
+        frame, wanted, _ = as_errors(measured(quality, RISES), Columns(error=quality), target)
+    except SettingsError:
+        assert target <= max(RISES)
+        return
+    analysis = analyse(curves(frame, Columns(error=quality)), Question(target_error=wanted))
+    assert ("reached already" in verdict(analysis)) == (target <= max(RISES))

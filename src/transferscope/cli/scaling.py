@@ -1,7 +1,7 @@
 """`transferscope scaling`: from a table of errors, or a study, to a verdict on more data or other data."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -16,7 +16,13 @@ def scaling(
     by: Annotated[list[str] | None, typer.Option(help="Column that tells curves apart; may be given again.")] = None,
     stderr: Annotated[str | None, typer.Option(help="Column of standard errors.")] = None,
     repeats: Annotated[bool, typer.Option("--repeats", help="Rows at the same sizes are repeats.")] = False,
-    target_error: Annotated[float | None, typer.Option(help="The error that is wanted.")] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(metavar="lower|higher", help="Which values are better; told by name and trend without."),
+    ] = None,
+    target_error: Annotated[
+        float | None, typer.Option(help="The value of the column --error that is wanted, in its unit.")
+    ] = None,
     largest_size: Annotated[float | None, typer.Option(help="Largest feasible pre-training size.")] = None,
     cost_pretrain: Annotated[float, typer.Option(help="Cost of a pre-training example.")] = 0.0,
     cost_label: Annotated[float, typer.Option(help="Cost of a labelled target example.")] = 0.0,
@@ -39,9 +45,11 @@ def scaling(
     from transferscope.cli.scaling_answer import answer
     from transferscope.scaling.advice import Costs
     from transferscope.scaling.question import Question
-    from transferscope.scaling.table import Columns
+    from transferscope.scaling.table import Better, Columns
 
     costs = Costs(cost_pretrain, cost_label, cost_run) if cost_pretrain or cost_label or cost_run else None
     question = Question(target_error, costs, budget, largest_size)
-    columns = Columns(error, pretrain_size, finetune_size, tuple(by or ()), stderr, repeats)
+    columns = Columns(
+        error, pretrain_size, finetune_size, tuple(by or ()), stderr, repeats, cast(Better | None, better)
+    )
     answer(place, columns, question, study=study, out=out)

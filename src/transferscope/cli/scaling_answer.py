@@ -10,7 +10,7 @@ from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import DataError, StoreError, unknown_name
 from transferscope.scaling.analysis import Analysis, analyse
 from transferscope.scaling.question import Question
-from transferscope.scaling.table import Columns, curves, read_table
+from transferscope.scaling.table import Columns, as_errors, curves, read_table
 from transferscope.scaling.words import (
     CURVE_HEADINGS,
     curve_row,
@@ -31,12 +31,16 @@ def answer(place: str, columns: Columns, question: Question, *, study: str | Non
         study: Which study, when a store holds several.
         out: The HTML file to write; None for NAME-scaling.html.
     """
+    notes: tuple[str, ...] = ()
     if _is_table(place):
-        name, groups = Path(place).stem, curves(read_table(Path(place)), columns)
+        name = Path(place).stem
+        frame, target, notes = as_errors(read_table(Path(place)), columns, question.target_error)
+        groups, question = curves(frame, columns), replace(question, target_error=target)
     else:
         frame, name = _study_frame(place, study)
         groups = curves(frame, _study_columns(frame, columns))
     analysis = analyse(groups, question)
+    analysis = replace(analysis, notes=(*notes, *analysis.notes))
     _print(analysis)
     _report(analysis, out or Path(f"{name}-scaling.html"), name)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transferscope.errors import DataError
+from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice import (
     Advice,
     Split,
@@ -21,7 +21,7 @@ from transferscope.scaling.advice.words import paragraph
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit_hierarchical
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.question import Question, affordable, hints
+from transferscope.scaling.question import Question, affordable, hints, within_budget
 from transferscope.scaling.surface import Surface, fit_surface
 from transferscope.scaling.table import by_finetune_size
 
@@ -107,12 +107,14 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
     Raises:
         SettingsError: The question is out of range.
     """
+    _check_largest(groups, question)
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
     curves = by_finetune_size(groups) if over_both else dict(groups)
-    question = question if over_both else affordable(question)
+    question = question if over_both else affordable(question, groups)
     surfaces, notes = _surfaces(groups, question) if over_both else ((), ())
     together = _together(curves)
-    analysed = tuple(_curve(name, data, together, question) for name, data in curves.items())
+    asked = within_budget(groups, question) if over_both else dict.fromkeys(curves, question)
+    analysed = tuple(_curve(name, data, together, asked[name]) for name, data in curves.items())
     if over_both:
         searched = by_finetune_size({one.name: groups[one.name] for one in surfaces if one.next_run is not None})
         analysed = tuple(_in_n_and_s(curve) if curve.name in searched else curve for curve in analysed)
@@ -126,6 +128,16 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
         surfaces=surfaces,
         notes=tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, analysed)))),
     )
+
+
+def _check_largest(groups: Mapping[str, Observations], question: Question) -> None:
+    limit = question.largest_size
+    measured = max(float(data.sizes[:, 0].max()) for data in groups.values())
+    if limit is not None and limit < measured:
+        raise SettingsError(
+            f"the largest feasible size {limit:g} is below the largest measured one, {measured:g}, which was feasible; "
+            "give a larger one, or leave out the rows above it"
+        )
 
 
 def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ...]) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.records import Estimate, Status
-from transferscope.scaling.profile import ProfileSet
+from transferscope.scaling.profile import ProfileSet, unit_of_cost
 from transferscope.scaling.solve import Problem, Solution
 from transferscope.scaling.solve.problem import TINY
 
@@ -77,7 +77,10 @@ def condition_number(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> float
 
 
 def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, " p"]:
-    """Standard errors of the linearised fit, sqrt diag s^2 (J'WJ)^-1; 0 where held, NaN where undefined."""
+    """Standard errors of the linearised fit, sqrt diag s^2 (J'WJ)^-1; 0 where held, NaN where undefined.
+
+    For the Huber loss they are those of an M-estimator, and s^2 = E[psi^2] / E[psi']^2.
+    """
     jacobian = scaled_jacobian(problem, solution.theta)
     degrees = (problem.weights > 0).sum() - jacobian.shape[1]
     lengths = np.linalg.norm(jacobian, axis=0)
@@ -91,5 +94,5 @@ def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, "
     with np.errstate(invalid="ignore"):  # a direction of no information times no share in it
         parts = np.where(singular.Vh == 0, 0.0, singular.Vh * inverse[:, None])
     spread = np.sqrt((parts**2).sum(axis=0)) / lengths
-    errors[free] = np.sqrt(solution.cost[0] / degrees) * spread
+    errors[free] = np.sqrt(unit_of_cost(problem, solution, int(degrees))[1]) * spread
     return errors

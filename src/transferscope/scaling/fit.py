@@ -17,6 +17,10 @@ from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets
 from transferscope.scaling.solve import THOROUGH, Loss, Problem, solve
+from transferscope.scaling.solve.polish import polish
+
+MOST_RETURNS = 3
+"""How often a fit is searched again from a better optimum that its profiles went through."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +160,13 @@ def _checked_fixed(law: Law, fixed: Mapping[str, float]) -> dict[str, float]:
 def _fitted(problem: Problem, data: Observations, fixed: Mapping[str, float]) -> LawFit:
     law = problem.law
     solution = solve(problem, THOROUGH)
+    profiles, better = profile_sets(problem, solution, known_noise=data.stderr is not None)
+    for _ in range(MOST_RETURNS):
+        if better is None:
+            break
+        solution = polish(problem, better, THOROUGH)
+        profiles, better = profile_sets(problem, solution, known_noise=data.stderr is not None)
     status: Status = "converged" if solution.converged[0] else "max_steps"
-    profiles = profile_sets(problem, solution, known_noise=data.stderr is not None)
     return LawFit(
         law=law,
         observations=data,

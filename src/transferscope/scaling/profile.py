@@ -5,16 +5,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import stats
+from scipy import special, stats
 
 from transferscope.scaling.laws.law import Parameter
-from transferscope.scaling.solve import PROFILE, Problem, Solution, solve
+from transferscope.scaling.solve import PROFILE, Effort, Problem, Solution, solve
+from transferscope.scaling.solve.nnls import nnls
+from transferscope.scaling.solve.polish import polish
+from transferscope.scaling.solve.problem import HUBER_DELTA
 
 LEVEL = 0.95
 LOG_REACH = 60.0
 """How far a positive parameter is followed from its optimum, in log units."""
 COARSE, REFINED = 16, 8
 """Values on each side of the optimum, and then between each end and its neighbour."""
+MOST_SWEEPS = 48
+"""Most steps outwards along a profile."""
+WARM = Effort(n_starts=1, max_steps=100, tolerance=1e-9)
+IMPROVED = 1e-3
+"""Least fall of a cost that counts as one, as a share of what a set allows above the least cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,7 @@ class ProfileSet:
             or for another that moves with it.
         open_above: The same, above.
         level: Nominal coverage.
+        found: Whether the search found both ends; without, `low` and `high` only say where it was.
     """
 
     low: float
@@ -35,13 +44,16 @@ class ProfileSet:
     open_below: bool
     open_above: bool
     level: float = LEVEL
+    found: bool = True
 
     @property
     def closed(self) -> bool:
         """Whether the data bound the parameter on both sides."""
-        return not (self.open_below or self.open_above)
+        return self.found and not (self.open_below or self.open_above)
 
     def __str__(self) -> str:
+        if not self.found:
+            return "not found"
         if self.open_below and self.open_above:
             return "unbounded"
         if self.open_below:
@@ -51,12 +63,16 @@ class ProfileSet:
 
 def profile_sets(
     problem: Problem, solution: Solution, *, known_noise: bool, level: float = LEVEL
-) -> Mapping[str, ProfileSet]:
+) -> tuple[Mapping[str, ProfileSet], Float[np.ndarray, "1 p"] | None]:
     r"""Profile sets of all free parameters of one fit.
 
         {v : min_{\theta_j = v} S(\theta) - min S <= s^2 t^2},   s^2 = min S / (m - p),
 
-    with t the quantile of Student's t with m - p degrees of freedom (Bates and Watts 1988, section 6.1).
+    with t the quantile of Student's t with m - p degrees of freedom (Bates and Watts 1988, section 6.1). For the Huber
+    loss s^2 is that of `unit_of_cost`.
+
+    Every value is searched from the grid and from the optimum, and those around the ends of a set from the solutions
+    inside it. A set contains the estimate, or says that it was not found.
 
     Args:
         problem: One fit (B = 1), with at least one degree of freedom left.
@@ -65,34 +81,67 @@ def profile_sets(
         level: Nominal coverage, in (0, 1).
 
     Returns:
-        Sets by the name of the parameter.
+        Sets by the name of the parameter; and parameters with a lower cost than the solution where the profiles went
+        through any, from which the fit is to be searched again: the sets are then about another optimum.
     """
     held = problem.held()
     degrees = int((problem.weights > 0).sum() - (~held).sum())
     if degrees < 1:
-        return {}
-    variance = solution.cost[0] / degrees + 1e-28
-    variance = max(1.0, variance) if known_noise else variance
-    allowed = solution.cost[0] + variance * stats.t.ppf((1 + level) / 2, degrees) ** 2
-    names = problem.law.names
-    return {names[j]: _profile(problem, solution, int(j), float(allowed), level) for j in np.flatnonzero(~held)}
+        return {}, None
+    unit, _ = unit_of_cost(problem, solution, degrees)
+    unit += 1e-28
+    unit = max(1.0, unit) if known_noise and problem.loss != "huber" else unit
+    allowed = float(solution.cost[0] + unit * stats.t.ppf((1 + level) / 2, degrees) ** 2)
+    sets, better = {}, None
+    least = float(solution.cost[0] - IMPROVED * (allowed - solution.cost[0]))
+    for j in map(int, np.flatnonzero(~held)):
+        sets[problem.law.names[j]], trace = _profile(problem, solution, j, allowed, level)
+        lowest = int(trace.cost.argmin())
+        if trace.cost[lowest] < least:
+            least, better = float(trace.cost[lowest]), trace.theta[lowest : lowest + 1]
+    return sets, better
 
 
-def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level: float) -> ProfileSet:
+def unit_of_cost(problem: Problem, solution: Solution, degrees: int) -> tuple[float, float]:
+    r"""What the cost rises by one standard error away from the optimum, and the variance behind standard errors.
+
+    For squared residuals both are s^2 = min S / (m - p). For the Huber loss, with \rho(r) the cost of a residual and
+    \psi = \rho', that of an M-estimator (Huber 1981, section 7.6),
+
+        E[\psi^2] / (2 E[\psi'])  m / (m - p)   and   E[\psi^2] / E[\psi']^2  m / (m - p).
+
+    E[\psi'] is the share of residuals within HUBER_DELTA, from a normal kernel over the residuals less the p smallest:
+    like one in absolute values, the fit goes through about p of the points.
+    """
+    if problem.loss != "huber":
+        return float(solution.cost[0] / degrees), float(solution.cost[0] / degrees)
+    used = problem.weights[0] > 0
+    weights = problem.weights[0][used]
+    residuals = problem.residuals(problem.law.value(problem.x, solution.theta), problem.y)[0][used]
+    slope = 2 * np.clip(residuals, -HUBER_DELTA, HUBER_DELTA)
+    rest = np.sort(np.abs(residuals))[len(residuals) - degrees :]
+    width = 1.06 * 1.4826 * float(np.median(rest)) * len(residuals) ** -0.2 + 1e-12
+    inside = float(np.mean(special.ndtr((HUBER_DELTA - rest) / width) - special.ndtr((-HUBER_DELTA - rest) / width)))
+    bend = 2 * max(inside, 1 / (2 * len(residuals)))
+    raised = float((weights**2 * slope**2).sum() / (2 * bend * weights.sum()) * len(residuals) / degrees)
+    return raised, raised * 2 / bend
+
+
+def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level: float) -> "tuple[ProfileSet, _Trace]":
     parameter = problem.law.parameters[j]
     best = float(solution.theta[0, j])
-    coarse = _trace(problem, j, _scan(problem, parameter, best))
-    if not (coarse.cost <= allowed).any():
-        return ProfileSet(best, best, False, False, level)
-    between = coarse.between_ends(allowed)
-    trace = coarse.joined(_trace(problem, j, between)) if len(between) else coarse
+    trace = _trace(problem, solution, j, _scan(problem, parameter, best), allowed)
+    between = trace.between_ends(allowed)
+    if len(between):
+        trace = _trace(problem, solution, j, between, allowed, beside=trace)
     first, last = trace.ends(allowed)
     stops_at_zero = parameter.low == 0 and parameter.scale == "linear" and trace.values[first] <= 0
     open_below = (first == 0 or bool(trace.at_edge[first])) and not stops_at_zero
     open_above = last == len(trace.values) - 1 or bool(trace.at_edge[last])
-    return ProfileSet(
-        trace.crossing(first, -1, allowed), trace.crossing(last, 1, allowed), open_below, open_above, level
-    )
+    low, high = trace.crossing(first, -1, allowed), trace.crossing(last, 1, allowed)
+    ends = [trace.cost[place] for place in (first - 1, last + 1) if 0 <= place < len(trace.values)]
+    found = bool(np.isfinite(allowed) and np.isfinite(ends).all())
+    return ProfileSet(min(low, best), max(high, best), open_below, open_above, level, found), trace
 
 
 @dataclass(frozen=True)
@@ -102,11 +151,13 @@ class _Trace:
     Attributes:
         values: Values of the parameter, increasing, shape (K,).
         cost: Least cost at each, shape (K,).
+        theta: All parameters at each, shape (K, p).
         at_edge: Whether another parameter sits at an edge that only the search has set, shape (K,).
     """
 
     values: Float[np.ndarray, " K"]
     cost: Float[np.ndarray, " K"]
+    theta: Float[np.ndarray, "K p"]
     at_edge: Bool[np.ndarray, " K"]
 
     def ends(self, allowed: float) -> tuple[int, int]:
@@ -122,13 +173,6 @@ class _Trace:
         below = self.values[before] + inner * (self.values[first] - self.values[before])
         above = self.values[last] + inner * (self.values[after] - self.values[last])
         return np.setdiff1d(np.concatenate([below, above]), self.values)
-
-    def joined(self, other: "_Trace") -> "_Trace":
-        """Both traces in one."""
-        values = np.concatenate([self.values, other.values])
-        order = np.argsort(values)
-        cost, at_edge = np.concatenate([self.cost, other.cost]), np.concatenate([self.at_edge, other.at_edge])
-        return _Trace(values[order], cost[order], at_edge[order])
 
     def crossing(self, index: int, side: int, allowed: float) -> float:
         """Where the cost crosses the threshold between a value inside and its neighbour outside."""
@@ -164,23 +208,95 @@ def _scale(problem: Problem, parameter: Parameter) -> float:
     return float(np.median(problem.y)) if parameter in problem.law.linear else 1.0
 
 
-def _trace(problem: Problem, j: int, values: Float[np.ndarray, " K"]) -> _Trace:
-    K, p = len(values), len(problem.law.parameters)
-    fixed = np.full((K, p), np.nan) if problem.fixed is None else np.repeat(problem.fixed, K, axis=0)
+def _trace(
+    problem: Problem,
+    solution: Solution,
+    j: int,
+    values: Float[np.ndarray, " K"],
+    allowed: float,
+    *,
+    beside: _Trace | None = None,
+) -> _Trace:
+    """The profile at `values`, joined with a trace that is there already."""
+    fixed = np.full((len(values), len(problem.law.parameters)), np.nan)
+    fixed = fixed if problem.fixed is None else np.repeat(problem.fixed, len(values), axis=0)
     fixed[:, j] = values
-    y, weights = np.repeat(problem.y, K, axis=0), np.repeat(problem.weights, K, axis=0)
-    solution = solve(replace(problem, y=y, weights=weights, fixed=fixed), PROFILE)
-    return _Trace(values, solution.cost, _at_search_edge(problem, solution, j))
+    found = solve(_repeated(problem, fixed), PROFILE)
+    cost, theta = found.cost, found.theta
+    if beside is not None:
+        values, cost = np.concatenate([beside.values, values]), np.concatenate([beside.cost, cost])
+        theta = np.concatenate([beside.theta, theta])
+        order = np.argsort(values, kind="stable")
+        values, cost, theta = values[order], cost[order], theta[order]
+    own = values == solution.theta[0, j]
+    cost, theta = np.where(own, solution.cost[0], cost), np.where(own[:, None], solution.theta, theta)
+    cost, theta = _warm(problem, solution, j, values, cost, theta, allowed)
+    return _Trace(values, cost, theta, _at_search_edge(problem, theta, j))
 
 
-def _at_search_edge(problem: Problem, profiled: Solution, j: int) -> Bool[np.ndarray, " K"]:
+def _warm(
+    problem: Problem,
+    solution: Solution,
+    j: int,
+    values: Float[np.ndarray, " K"],
+    cost: Float[np.ndarray, " K"],
+    theta: Float[np.ndarray, "K p"],
+    allowed: float,
+) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K p"]]:
+    """Start every value again from the optimum, and those just outside the set from their neighbours inside.
+
+    Only the values next to the ends can make the set larger, so that the search walks outwards from the optimum along
+    the profile until a start from inside stays outside.
+    """
+    least = IMPROVED * max(allowed - float(solution.cost[0]), 1e-300)
+    into, start = np.arange(len(values)), np.repeat(solution.theta, len(values), axis=0)
+    for _ in range(MOST_SWEEPS):
+        found = _from(problem, j, values[into], start)
+        lower = (found.cost < cost[into] - least) | (np.isfinite(found.cost) & ~np.isfinite(cost[into]))
+        cost[into[lower]], theta[into[lower]] = found.cost[lower], found.theta[lower]
+        if len(into) < len(values) and not lower.any():
+            break
+        inside = np.flatnonzero(cost <= allowed)
+        ends = [(inside[0], -1), (inside[-1], 1)]
+        steps = [(end + side * far, end) for end, side in ends for far in (1, 2) if 0 <= end + side * far < len(values)]
+        if not steps:
+            break
+        into, origin = np.array(steps).T
+        start = theta[origin]
+    return cost, theta
+
+
+def _from(problem: Problem, j: int, values: Float[np.ndarray, " K"], start: Float[np.ndarray, "K p"]) -> Solution:
+    """Polish from given parameters with one of them held, the coefficients found anew where none of them is held."""
+    law, q = problem.law, len(problem.law.nonlinear)
+    fixed = np.full_like(start, np.nan) if problem.fixed is None else np.repeat(problem.fixed, len(start), axis=0)
+    fixed[:, j] = values
+    start = np.where(np.isnan(fixed), start, fixed)
+    if np.isnan(fixed[:, q:]).all():
+        y = np.where(problem.y[0] > 0, problem.y[0], 1.0)
+        weights = problem.weights[0] / (1.0 if problem.loss == "linear" else y**2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            basis = law.basis(problem.x, start[:, :q])
+            gram = np.einsum("bmi,m,bmj->bij", basis, weights, basis)
+            anew = nnls(gram, np.einsum("bmi,m->bi", basis, weights * problem.y[0]))
+        usable = np.isfinite(anew).all(axis=1, keepdims=True) & (anew > 0).any(axis=1, keepdims=True)
+        start = np.concatenate([start[:, :q], np.where(usable, anew, start[:, q:])], axis=1)
+    return polish(_repeated(problem, fixed), start, WARM)
+
+
+def _repeated(problem: Problem, fixed: Float[np.ndarray, "K p"]) -> Problem:
+    y, weights = np.repeat(problem.y, len(fixed), axis=0), np.repeat(problem.weights, len(fixed), axis=0)
+    return replace(problem, y=y, weights=weights, fixed=fixed)
+
+
+def _at_search_edge(problem: Problem, profiled: Float[np.ndarray, "K p"], j: int) -> Bool[np.ndarray, " K"]:
     """Where another non-linear parameter sits at an edge that only the search has set."""
     law = problem.law
     low, high = law.bounds(problem.unit)
     q = len(law.nonlinear)
     natural_low = np.array([parameter.low == 0 for parameter in law.nonlinear])
     others = ~problem.held()[:q] & (np.arange(q) != j)
-    theta = profiled.theta[:, :q]
+    theta = profiled[:, :q]
     at_low = (theta <= low[:q] * (1 + 1e-9)) & ~natural_low
     at_high = theta >= high[:q] * (1 - 1e-9)
     at_edge: Bool[np.ndarray, " K"] = ((at_low | at_high) & others).any(axis=1)

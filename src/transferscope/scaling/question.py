@@ -4,9 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from transferscope.errors import SettingsError
 from transferscope.scaling.advice import Costs
 from transferscope.scaling.observations import Observations
+from transferscope.scaling.table import by_finetune_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +54,24 @@ def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
             f"every error is above 1 and the target error is {wanted:g}; if the errors are in percent, give the target "
             "in percent as well"
         )
+    worst = max(float(data.errors.max()) for data in groups.values())
+    if wanted is not None and wanted > worst:
+        notes.append(
+            f"the target error {wanted:g} is above every measured error (up to {worst:.4g}); if it is a quality such "
+            "as an accuracy, or in percent, give it as an error in the unit of the table"
+        )
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
     if over_both and question.budget is not None and costs and not (costs.per_pretrain > 0 and costs.per_label > 0):
         notes.append("the budget was not split, which takes a cost above 0 per pre-training example and per label")
     return notes
 
 
-def affordable(question: Question) -> Question:
-    """Over n alone, a budget limits the size that is feasible."""
+def affordable(question: Question, groups: Mapping[str, Observations]) -> Question:
+    """Over n alone, a budget limits the size that is feasible.
+
+    Raises:
+        SettingsError: The budget does not pay for a run on more than was measured.
+    """
     costs, budget = question.costs, question.budget
     if budget is None or costs is None or costs.per_pretrain <= 0:
         return question
@@ -68,4 +81,30 @@ def affordable(question: Question) -> Question:
             f"the budget {budget:g} does not pay for a run on one pre-training example, which costs {costs.of(1):g}; "
             "give a larger one"
         )
+    measured = max(float(data.sizes[:, 0].max()) for data in groups.values())
+    if most < measured:
+        raise SettingsError(
+            f"the budget {budget:g} pays for a run on n = {most:,.0f}, below the largest measured n = {measured:,.0f}, "
+            "for which nothing needs to be predicted; give a larger one"
+        )
     return replace(question, largest_size=min(most, question.largest_size or most))
+
+
+def within_budget(groups: Mapping[str, Observations], question: Question) -> dict[str, Question]:
+    """Over (n, s), what is asked of the curve of each s: up to the n that the budget leaves after its labels.
+
+    A curve whose sizes the budget does not pay for is only forecast: more pre-training at its s is no choice.
+    """
+    costs, budget = question.costs, question.budget
+    asked = {}
+    for name, data in groups.items():
+        for label, s in zip(by_finetune_size({name: data}), np.unique(data.sizes[:, 1]), strict=True):
+            asked[label] = question
+            if budget is None or costs is None or costs.per_pretrain <= 0:
+                continue
+            most = (budget - costs.of(0, float(s))) / costs.per_pretrain
+            if most < data.sizes[data.sizes[:, 1] == s, 0].max():
+                asked[label] = replace(question, target_error=None, largest_size=None)
+            else:
+                asked[label] = replace(question, largest_size=min(most, question.largest_size or most))
+    return asked

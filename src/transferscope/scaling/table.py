@@ -1,11 +1,14 @@
 """A table of errors at sizes, as people keep it: columns in, curves out."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations, observe
@@ -14,6 +17,77 @@ EVERYTHING = "all rows"
 """Name of the only group of a table that is not divided."""
 
 MOST_GROUPS = 200
+
+FALLING = frozenset(
+    [
+        "error",
+        "errors",
+        "err",
+        "loss",
+        "losses",
+        "nll",
+        "perplexity",
+        "ppl",
+        "mse",
+        "rmse",
+        "mae",
+        "wer",
+        "cer",
+        "eer",
+        "risk",
+        "bpb",
+        "bpc",
+        "cost",
+        "deviance",
+        "xent",
+        "crossentropy",
+        "fid",
+    ]
+)
+RISING = frozenset(
+    [
+        "accuracy",
+        "accuracies",
+        "acc",
+        "top1",
+        "top5",
+        "auc",
+        "auroc",
+        "auprc",
+        "roc",
+        "f1",
+        "fscore",
+        "score",
+        "precision",
+        "recall",
+        "map",
+        "miou",
+        "iou",
+        "dice",
+        "bleu",
+        "rouge",
+        "meteor",
+        "em",
+        "match",
+        "r2",
+        "reward",
+        "success",
+        "pass",
+        "quality",
+        "correct",
+        "performance",
+        "kappa",
+        "mcc",
+        "psnr",
+        "ssim",
+    ]
+)
+"""Words in the name of a column that say which values are better."""
+
+CLEAR_TREND = 0.5
+"""Least rank correlation with the sizes that counts as a rise, or below its negative as a fall."""
+
+Better = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +101,11 @@ class Columns:
         by: Columns that tell curves apart (task, model, rendering).
         stderr: Standard errors of `error`; None when unknown.
         repeats: Rows at the same sizes are repeats: their mean and its standard error are used.
+        better: Which values of `error` are better; None to tell from its name and its trend.
 
     Raises:
         SettingsError: Both standard errors and repeats were asked for.
+        UnknownNameError: There is no such direction.
     """
 
     error: str = "error"
@@ -38,9 +114,12 @@ class Columns:
     by: tuple[str, ...] = ()
     stderr: str | None = None
     repeats: bool = False
+    better: Better | None = None
 
     def __post_init__(self) -> None:
-        """Check that one source of weights was chosen."""
+        """Check that one source of weights was chosen, and the direction."""
+        if self.better not in (None, *get_args(Better)):
+            raise unknown_name("direction of --better", str(self.better), get_args(Better))
         if self.stderr is not None and self.repeats:
             raise SettingsError(
                 f"both a column of standard errors ({self.stderr}) and repeats were given; choose one of them"
@@ -114,6 +193,89 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
         everything = np.ones(len(found[first]), dtype=bool)
         found[first] = found[first].take(everything, "; ".join(lost))
     return found
+
+
+def as_errors(
+    frame: pd.DataFrame, columns: Columns, target: float | None
+) -> tuple[pd.DataFrame, float | None, tuple[str, ...]]:
+    """The table with a measure that falls as it gets better: a quality q in [0, 1] becomes 1 - q, in percent 100 - q.
+
+    Args:
+        frame: A row for each measurement.
+        columns: Which column holds what.
+        target: The value that is wanted, in the unit of the column; None without one.
+
+    Returns:
+        The table, the target as an error, and a sentence on what was converted.
+
+    Raises:
+        UnknownNameError: A column does not exist.
+        DataError: A column holds something that is no number.
+        SettingsError: Name and trend do not tell which values are better, or contradict each other; a quality has no
+            known best value; or the target is reached already as one unit is read and not as another.
+    """
+    for name in (*columns.numeric, *columns.by):
+        if name not in frame.columns:
+            raise unknown_name("column", name, map(str, frame.columns))
+    name = columns.error
+    values = _numeric(frame[name])
+    sizes = [_numeric(frame[size]) for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    usable = np.isfinite(values) & np.logical_and.reduce([np.isfinite(size) & (size > 0) for size in sizes])
+    values, sizes = values[usable], [size[usable] for size in sizes]
+    if values.empty or columns.better == "lower":
+        return frame, target, ()
+    if columns.better is None and not _rises(name, values, sizes, target):
+        return frame, target, ()
+    low, high = float(values.min()), float(values.max())
+    if low < 0 or high > 100:
+        raise SettingsError(
+            f"column {name} is read as a quality, of which higher values are better, and its values ({low:g} to "
+            f"{high:g}) are neither within 0 to 1 nor within 0 to 100; give a column of its best value minus it"
+        )
+    top = 1.0 if high <= 1 else 100.0
+    frame = frame.assign(**{name: top - _numeric(frame[name])})
+    read = f"{name} was read as a quality: the error is {top:g} - {name}"
+    if target is None:
+        return frame, None, (read,)
+    if not 0 < target < top:
+        raise SettingsError(f"the target {target:g} of {name} is out of range; expected a number between 0 and {top:g}")
+    others = {top - target: f"an error of {target:g}"}
+    if top == 100 and target <= 1:
+        others = {100 * target: f"{100 * target:g} %", 100 - 100 * target: f"an error of {100 * target:g} %"}
+    for meant, words in others.items():
+        if target <= high < meant < top:
+            raise SettingsError(
+                f"the target {target:g} is not above every measured {name} (up to {high:g}), so that it would be "
+                f"reached already; if {words} is meant, give --target-error {meant:g}, in the unit of {name}"
+            )
+    return frame, top - target, (f"{read}, and the target {name} {target:g} is the error {top - target:.6g}",)
+
+
+def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None) -> bool:
+    """Whether higher values are better, from the name of the column and the trend of its values over the sizes."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
+    words = set(re.findall(r"[a-z]+[0-9]?", spelled))
+    ranks = np.sum([size.rank() for size in sizes], axis=0)
+    varies = len(np.unique(ranks)) > 1 and values.nunique() > 1
+    trend = float(stats.spearmanr(ranks, values).statistic) if varies else 0.0
+    order = np.argsort(ranks, kind="stable")
+    ends = f"from {values.iloc[order[0]]:.4g} to {values.iloc[order[-1]]:.4g}"
+    ask = "say which with --better higher (a quality, such as an accuracy) or --better lower (an error or a loss)"
+    if words & FALLING:
+        reached = target is not None and float(values.min()) <= target
+        if trend > CLEAR_TREND and (reached or words & RISING):
+            raise SettingsError(f"column {name} rises with the sizes ({ends}), unlike an error; {ask}")
+        return False
+    if words & RISING:
+        if trend < -CLEAR_TREND:
+            raise SettingsError(f"column {name} falls with the sizes ({ends}), unlike a quality; {ask}")
+        return True
+    if trend >= -CLEAR_TREND:
+        raise SettingsError(
+            f"the name and the values of column {name} ({ends}) do not tell whether it is an error; {ask}"
+        )
+    return False
 
 
 def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observations]:

@@ -68,20 +68,43 @@ def curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
 
 
 def verdict(analysis: Analysis) -> str:
-    """The advice on the leading curve, with the next run over (n, s); or why there is none."""
+    """The advice on the leading curve, with the next run over (n, s); or why there is none.
+
+    With a budget that was split, the split comes first: it is what was asked.
+    """
     for curve in analysis.curves:
         if curve.name == analysis.lead and curve.advice is not None:
             lead = f"{curve.name}: " if len(analysis.curves) > 1 else ""
-            return " ".join([lead + curve.advice.text, *_over_both(analysis, curve.advice.decision)])
+            plan = _best_plan(analysis)
+            return " ".join([*plan, lead + curve.advice.text, *_over_both(analysis, curve.advice.decision)])
     return f"No advice: {analysis.curves[0].message}."
 
 
 def headline(analysis: Analysis) -> str:
     """The sentence of the verdict to read first: the answer on the target error, or the forecast."""
+    if plan := _best_plan(analysis):
+        return plan[0]
     for curve in analysis.curves:
         if curve.name == analysis.lead and curve.advice is not None:
             return curve.advice.headline
     return verdict(analysis)
+
+
+def _best_plan(analysis: Analysis) -> list[str]:
+    """The best use of the budget of the first group, and what it means for the target."""
+    split = analysis.surfaces[0].split if analysis.surfaces else None
+    if split is None:
+        return []
+    budget, target = analysis.question.budget, analysis.question.target_error
+    lead = "The best use of the budget" if budget is None else f"The best use of the budget of {number(budget)}"
+    plan = _plan(lead, split)
+    if target is None:
+        return [plan]
+    if split.low > target:
+        return [f"{plan} Every law puts that above the target error {number(target)}: the budget does not reach it."]
+    if split.high <= target:
+        return [f"{plan} Every law puts that at or below the target error {number(target)}: the budget reaches it."]
+    return [f"{plan} The laws do not agree whether that reaches the target error {number(target)}."]
 
 
 def _over_both(analysis: Analysis, decision: Decision | None) -> list[str]:

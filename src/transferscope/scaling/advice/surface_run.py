@@ -68,8 +68,8 @@ def next_surface_run(
         largest_size: Largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
 
     Returns:
-        The run with its decision; None without a target and without a budget that can be split, and when a measured
-        error reaches the target already.
+        The run with its decision; None without a target and without a budget that can be split, when a measured error
+        reaches the target already, and when the budget pays for no run that was not made yet.
 
     Raises:
         SettingsError: The budget does not pay for the smallest measured run.
@@ -104,12 +104,14 @@ def _for_target(
     return SurfaceRun(run, *plan, target_error=target_error, reached=reached)
 
 
-def _for_split(surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float) -> SurfaceRun:
+def _for_split(surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float) -> SurfaceRun | None:
     plan = best_split(surface, costs, budget)
     actions = splits(surface, costs, budget, count=ACTIONS)
     candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
     affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])
-    candidates = candidates[affordable] if affordable.any() else candidates[:1]
+    if not affordable.any():
+        return None
+    candidates = candidates[affordable]
     losses = np.log(draws.predict(actions))
     gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
     run = next_run(candidates, gains, _paid(candidates, costs))
