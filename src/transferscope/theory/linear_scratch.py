@@ -65,7 +65,8 @@ def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
 def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
     """Risk from scratch with the best ridge, lambda = sigma^2 d / (n tau^2) on the mean of squares.
 
-        R = (sqrt(a^2 + 4 gamma^2 sigma^2 tau^2) - a) / (2 gamma),   a = tau^2 (1 - gamma) + sigma^2 gamma,   gamma = d/n
+        R = (sqrt(a^2 + 4 gamma^2 sigma^2 tau^2) - a) / (2 gamma)
+        a = tau^2 (1 - gamma) + sigma^2 gamma,    gamma = d/n
 
     The limit n, d -> infinity of Dobriban and Wager 2018 (Theorem 2.1): sigma^2 gamma m(-lambda) with m the Stieltjes
     transform of the Marchenko-Pastur law. It is the least risk of any learner when the teacher's direction is uniform.
