@@ -59,8 +59,8 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     with Store.open(spec.store) as store:
         run_study(spec, store)
     words = run("place", str(file), "--out", str(tmp_path / "out"))
-    assert words.startswith("From source (100 examples) with 12 labels: ")
-    assert "The linear-transfer model expects a transferability of " in words
+    assert " the pair from source (100 examples) with 12 labels" in words.splitlines()[0]
+    assert "The model says a transferability of " in words
     assert "Measured (linear-probe against scratch, 2 seeds): " in words
     assert "The model is linear: squared loss, " in words
     assert words.splitlines()[-1] == f"The report shows this now: transferscope report {file}"
@@ -69,7 +69,7 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     with (tmp_path / "out" / "small-placement.csv").open(encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert {row["n_target"] for row in rows} == {"12", "30"}
-    assert {row["name"] for row in rows} >= {"outside_share", "expected", "measured", "gap"}
+    assert {row["name"] for row in rows} >= {"outside_share", "modelled", "measured", "gap", "scratch_modelled"}
     for row in rows:
         assert not row["low"] or float(row["low"]) <= float(row["value"]) <= float(row["high"])
 
@@ -84,7 +84,7 @@ def test_the_report_shows_what_was_placed(tmp_path: Path) -> None:
     with Store.open(spec.store) as store:
         page = build_report(store, "small", tmp_path / "r.html").html.read_text("utf-8")
     assert "The number of directions of the inputs, 100, was given by hand." in page
-    (first,) = (line for line in words.splitlines() if line.startswith("From source (100 examples) with 12 labels: "))
+    (first,) = (line for line in words.splitlines() if "the pair from source (100 examples) with 12 labels" in line)
     assert str(typeset(first)) in page
     assert "The study has changed since" not in page
 

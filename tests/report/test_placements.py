@@ -8,7 +8,7 @@ from report.placed import NOT_MEASURED, point, ranged
 from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate, FinishedRuns
 from transferscope.report.changes import change_in_words
-from transferscope.report.placements import placement_rows, signs_in_words, signs_of
+from transferscope.report.placements import description_in_words, placement_rows, signs_in_words, signs_of
 from transferscope.report.results import Summary
 from transferscope.theory.placement_document import KeptPlacements
 
@@ -18,7 +18,7 @@ NO_FINITE = ranged(-math.inf, -math.inf, -0.1)
 
 
 @pytest.mark.parametrize(
-    ("expected", "measured", "signs"),
+    ("modelled", "measured", "signs"),
     [
         (UP, UP, "same"),
         (DOWN, DOWN, "same"),
@@ -30,8 +30,8 @@ NO_FINITE = ranged(-math.inf, -math.inf, -0.1)
         (UP, NOT_MEASURED, "open"),
     ],
 )
-def test_signs_are_compared_where_both_are_known(expected: Ranged, measured: Ranged, signs: str) -> None:
-    assert signs_of(point(expected=expected, measured=measured).placement) == signs
+def test_signs_are_compared_where_both_are_known(modelled: Ranged, measured: Ranged, signs: str) -> None:
+    assert signs_of(point(modelled=modelled, measured=measured).placement) == signs
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,41 @@ def test_signs_are_compared_where_both_are_known(expected: Ranged, measured: Ran
     ],
 )
 def test_cases_are_counted_in_a_sentence(pairs: list[tuple[Ranged, Ranged]], words: str) -> None:
-    assert signs_in_words([point(expected=expected, measured=measured) for expected, measured in pairs]) == words
+    assert signs_in_words([point(modelled=modelled, measured=measured) for modelled, measured in pairs]) == words
+
+
+APART, WITHIN = ranged(0.2, 0.1, 0.3), ranged(0.05, -0.1, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "words"),
+    [
+        (
+            [APART, APART],
+            "This model does not describe these pairs: held against the error of training from scratch on held-out "
+            "examples, what it says agrees within what is known of both in 0 of 2 cases.",
+        ),
+        (
+            [WITHIN],
+            "This model describes these pairs: held against the error of training from scratch on held-out examples, "
+            "what it says agrees within what is known of both in 1 of 1 case.",
+        ),
+        (
+            [WITHIN, APART, ONE_SEED],
+            "This model describes 1 of 2 pairs and numbers of labels, and not the others: held against the error of "
+            "training from scratch on held-out examples, what it says agrees within what is known of both in 1 of 2 "
+            "cases.",
+        ),
+        (
+            [NOT_MEASURED],
+            "Whether the linear-transfer model describes these pairs cannot be told: that takes two seeds of training "
+            "from scratch to compare with.",
+        ),
+    ],
+)
+def test_whether_the_model_describes_the_pairs_is_said_first(gaps: list[Ranged], words: str) -> None:
+    points = [point(n_target=i, modelled=UP, measured=UP, scratch_gap=gap) for i, gap in enumerate(gaps)]
+    assert description_in_words(points) == words
 
 
 def test_a_study_that_has_changed_since_is_said(summary: Summary) -> None:
@@ -83,15 +117,15 @@ def test_diagnostics_do_not_change_what_was_placed_and_checkpoints_do(summary: S
 
 
 def test_rows_hold_every_number_with_its_interval() -> None:
-    rows = placement_rows([point("fashion", 50, expected=NO_FINITE, measured=UP)])
+    rows = placement_rows([point("fashion", 50, modelled=NO_FINITE, measured=UP)])
     assert list(rows.columns) == [
         *("source", "method", "n_target", "name", "value", "low", "high", "stderr", "n", "status")
     ]
     by_name = {str(row["name"]): row for row in rows.to_dict("records")}
-    measured, expected = by_name["measured"], by_name["expected"]
+    measured, modelled = by_name["measured"], by_name["modelled"]
     assert [measured[name] for name in ("source", "method", "n_target", "value", "low", "high")] == [
         *("fashion", "linear-probe", 50, 0.2, 0.1, 0.3)
     ]
-    assert [expected[name] for name in ("value", "low", "high", "status")] == [-math.inf, -math.inf, -0.1, "unbounded"]
+    assert [modelled[name] for name in ("value", "low", "high", "status")] == [-math.inf, -math.inf, -0.1, "unbounded"]
     assert math.isnan(by_name["gap"]["value"])
-    assert len(rows) == 9
+    assert len(rows) == 12

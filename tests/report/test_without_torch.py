@@ -38,4 +38,4 @@ def test_a_copied_store_is_enough(tmp_path: Path, small: Fabrication) -> None:
     assert done.stdout.startswith("Transfer helps: with 600 labels, fine-tuning from fashion reaches")
     page = out.read_text(encoding="utf-8")
     assert "<title>usps: Transfer helps" in page
-    assert "What the linear model expects</h2>" in page
+    assert "What the linear model says</h2>" in page

@@ -35,8 +35,11 @@ def kept(input_dimension: float | None = None) -> KeptPlacements:
         feature_dimension=FINITE,
         examples_per_dimension=FINITE,
         critical_share=BEYOND,
-        expected=BEYOND,
+        modelled=BEYOND,
         chance_negative=1 / 3,
+        scratch_modelled=FINITE,
+        scratch_measured=ALONE,
+        scratch_gap=ALONE,
         measured=ALONE,
         gap=NOTHING,
     )
@@ -60,9 +63,10 @@ def test_finished_runs_are_equal_for_the_same_keys_in_any_order() -> None:
 
 
 def test_placements_of_another_version_are_refused() -> None:
-    with pytest.raises(StoreError) as error:
-        from_document({"format": 3})
-    assert str(error.value) == (
-        "the placements of the study are kept in format 3, and this version of transferscope reads format 2; run "
-        "`transferscope theory place` again"
-    )
+    for other in (1, 2, 4):  # 2 held the expectation of learners without a ridge
+        with pytest.raises(StoreError) as error:
+            from_document({**to_document(kept()), "format": other})
+        assert str(error.value) == (
+            f"the placements of the study are kept in format {other}, and this version of transferscope reads format "
+            "3; run `transferscope theory place` again"
+        )

@@ -32,8 +32,9 @@ def theory(
 ) -> None:
     """Regenerate a figure of the papers, with a sentence on how theory and simulation agree; or place a study.
 
-    `theory place STUDY.toml` puts the pairs of a finished study on the linear-transfer diagram and says what that model
-    expects of them, how surely, and how far the measured transferability is from it. Both write SVG, PDF and CSV.
+    `theory place STUDY.toml` puts the pairs of a finished study on the linear-transfer diagram: whether that model
+    describes them, what it says, how surely, and how far the measured transferability is from it. Both write SVG, PDF
+    and CSV.
     """
     if figure == "place":
         _place(study, out, examples, directions)

@@ -1,6 +1,6 @@
 """The work behind `transferscope theory`: simulate what is missing, draw, write, and say how it agrees."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +12,17 @@ from transferscope.store import Store
 from transferscope.study.engine import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.theory_study import WORK, plan_figure, simulated_points
-from transferscope.theory.figures import FIGURES, Conclusion, Simulated, TheoryFigure, conclude, configure, draw
+from transferscope.theory.figures import (
+    FIGURES,
+    Conclusion,
+    Simulated,
+    TheoryFigure,
+    check_claims,
+    conclude,
+    configure,
+    draw,
+    with_conclusion,
+)
 from transferscope.theory.figures.table import rows_of
 
 _PANEL_INCHES = (3.6, 3.2)
@@ -68,9 +78,11 @@ def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | N
     files = _write(figure, simulated, conclusion, out)
     n_points = len(figure.points())
     n_failed = n_points - len(simulated)
-    lines = [figure.title, conclusion.sentence, files]
+    lines = [figure.title, conclusion.sentence]
     if n_failed:
-        lines.insert(2, f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time")
+        lines.append(f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time")
+    lines += [f"claim {claim.sentence}" for claim in check_claims(figure, simulated, conclusion)]
+    lines.append(files)
     return FigureMade("\n".join(lines), n_failed)
 
 
@@ -94,12 +106,7 @@ def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: b
 
 
 def _write(figure: TheoryFigure, simulated: tuple[Simulated, ...], conclusion: Conclusion, out: Path) -> str:
-    before = figure.theory()
-    shown = replace(
-        before,
-        curves=(*before.curves, *conclusion.curves),
-        diagrams=(*before.diagrams, *conclusion.diagrams),
-    )
+    shown = with_conclusion(figure.theory(), conclusion)
     width, height = _PANEL_INCHES
     with drawing():
         canvas = new_figure(width * len(shown.panels), height)

@@ -1,7 +1,7 @@
 """A number with its standard error and its interval, as a result and as JSON."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,20 @@ class Ranged:
         if self.interval is None or not self.interval.excludes(0.0):
             return 0
         return 1 if self.interval.low > 0 else -1
+
+    def ends(self, shown: Callable[[float], str]) -> str:
+        """The interval as "LOW to HIGH", "" without one.
+
+        Args:
+            shown: Writes a number; it must never write a larger one as a smaller. Write the value with the same one:
+                then what is read always lies within what is read of the interval, however coarse the rounding.
+        """
+        return f"{shown(self.interval.low)} to {shown(self.interval.high)}" if self.interval else ""
+
+    def shown(self, shown: Callable[[float], str], *, unit: str = "") -> str:
+        """The number with its unit and its interval in brackets; see `ends`."""
+        value = f"{shown(self.value)}{unit}"
+        return f"{value} ({self.ends(shown)})" if self.interval else value
 
 
 def as_json(value: Any) -> Any:

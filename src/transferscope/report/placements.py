@@ -1,4 +1,4 @@
-"""What the linear-transfer model expects of a study that was placed, beside what was measured."""
+"""What the linear-transfer model says of a study that was placed, beside what was measured."""
 
 import math
 from collections.abc import Sequence
@@ -11,13 +11,39 @@ from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import KeptPlacement
 
 Signs = Literal["same", "opposite", "open"]
-"""Of expected and measured transferability; open where one of them is not known."""
+"""Of the model's and the measured transferability; open where one of them is not known."""
 
 
 def signs_of(placement: Placement) -> Signs:
-    """Whether what is expected and what was measured are on one side of 0."""
-    product = placement.expected.sign * placement.measured.sign
+    """Whether what the model says and what was measured are on one side of 0."""
+    product = placement.modelled.sign * placement.measured.sign
     return "open" if product == 0 else "same" if product > 0 else "opposite"
+
+
+def description_in_words(points: Sequence[KeptPlacement]) -> str:
+    """In how many cases the model gives the measured error of training from scratch, which is what it has to do first.
+
+    Cases of one source and number of labels that differ in their linear probe alone count once.
+    """
+    cases = {(point.name, point.placement.n_target): point.placement.described for point in points}
+    known = [described for described in cases.values() if described is not None]
+    if not known:
+        return (
+            "Whether the linear-transfer model describes these pairs cannot be told: that takes two seeds of training "
+            "from scratch to compare with."
+        )
+    described, n = known.count(True), len(known)
+    verdict = (
+        "describes these pairs"
+        if described == n
+        else "does not describe these pairs"
+        if not described
+        else f"describes {described} of {n} pairs and numbers of labels, and not the others"
+    )
+    return (
+        f"This model {verdict}: held against the error of training from scratch on held-out examples, what it says "
+        f"agrees within what is known of both in {described} of {counted(n, 'case')}."
+    )
 
 
 def signs_in_words(points: Sequence[KeptPlacement]) -> str:

@@ -30,44 +30,54 @@ class Measured:
         n_target: Number of target labels.
         differences: Gains by seed, shape (S,), in units of the variance of the test labels; empty when there is nothing
             to compare.
+        scratch: Squared errors of training from scratch by seed, shape (R,), in the same unit; empty when there are
+            none.
     """
 
     method: str
     n_target: int
     differences: Float64[np.ndarray, "S"]
+    scratch: Float64[np.ndarray, "R"]
 
     @property
     def gain(self) -> Ranged:
         """The mean gain with its t-interval over seeds; "too_few" seeds leave it without interval."""
-        s = len(self.differences)
-        if s == 0:
-            return Ranged(Estimate(math.nan, None, 0, "undefined"), None)
-        found = paired_difference(self.differences, np.zeros(s))
-        if found.status == "undefined":
-            return Ranged(Estimate(found.mean, 0.0, s), Interval(found.mean, found.mean))
-        if found.interval is None:
-            return Ranged(Estimate(found.mean, None, s, "too_few"), None)
-        return Ranged(Estimate(found.mean, found.sd / math.sqrt(s), s), found.interval)
+        return over_seeds(self.differences)
 
-    def minus(self, expected: float, draws: Float64[np.ndarray, "draws"]) -> Ranged:
-        """The gain minus what a model expects, with an interval that holds the uncertainty of both.
 
-        Args:
-            expected: The model's value.
-            draws: Its possible values, shape (N_DRAWS,).
+def over_seeds(values: Float64[np.ndarray, "S"]) -> Ranged:
+    """The mean over seeds with its t-interval; "too_few" for one seed, which leaves it without interval."""
+    s = len(values)
+    if s == 0:
+        return Ranged(Estimate(math.nan, None, 0, "undefined"), None)
+    found = paired_difference(values, np.zeros(s))
+    if found.status == "undefined":
+        return Ranged(Estimate(found.mean, 0.0, s), Interval(found.mean, found.mean))
+    if found.interval is None:
+        return Ranged(Estimate(found.mean, None, s, "too_few"), None)
+    return Ranged(Estimate(found.mean, found.sd / math.sqrt(s), s), found.interval)
 
-        Returns:
-            The difference; "undefined" where either has no finite value, "too_few" without interval for one seed.
-        """
-        s = len(self.differences)
-        if s == 0 or not math.isfinite(expected):
-            return Ranged(Estimate(math.nan, None, s, "undefined"), None)
-        value = float(self.differences.mean())
-        if s == 1:
-            return Ranged(Estimate(value - expected, None, 1, "too_few"), None)
-        stderr = float(self.differences.std(ddof=1)) / math.sqrt(s)
-        error = stderr * np.random.default_rng(1).standard_t(s - 1, N_DRAWS)
-        return ranged(value - expected, value + error - draws, n=s)
+
+def minus_model(values: Float64[np.ndarray, "S"], modelled: float, draws: Float64[np.ndarray, "draws"]) -> Ranged:
+    """The mean over seeds minus what a model says, with an interval that holds the uncertainty of both.
+
+    Args:
+        values: By seed, shape (S,).
+        modelled: The model's value.
+        draws: Its possible values, shape (N_DRAWS,).
+
+    Returns:
+        The difference; "undefined" where either has no finite value, "too_few" without interval for one seed.
+    """
+    s = len(values)
+    if s == 0 or not math.isfinite(modelled):
+        return Ranged(Estimate(math.nan, None, s, "undefined"), None)
+    value = float(values.mean())
+    if s == 1:
+        return Ranged(Estimate(value - modelled, None, 1, "too_few"), None)
+    stderr = float(values.std(ddof=1)) / math.sqrt(s)
+    error = stderr * np.random.default_rng(1).standard_t(s - 1, N_DRAWS)
+    return ranged(value - modelled, value + error - draws, n=s)
 
 
 def measured_transfer(
@@ -91,7 +101,12 @@ def measured_transfer(
     probes = _by_place(cells, errors, kind=PROBE, source=source, n_source=n_source)
     names = list(dict.fromkeys(name for name, _ in probes)) or [""]
     return tuple(
-        Measured(name, n, _differences(_merged(scratch, n), probes.get((name, n), {})))
+        Measured(
+            name,
+            n,
+            _differences(_merged(scratch, n), probes.get((name, n), {})),
+            np.array(list(_merged(scratch, n).values()), dtype=np.float64),
+        )
         for name in names
         for n in sorted({int(str(stored.cell.labels["n_target"])) for stored in cells if stored.cell.role == "method"})
     )

@@ -16,6 +16,7 @@ from transferscope.errors import DataError
 from transferscope.numerics.intervals import Interval
 from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
+from transferscope.theory.effective_dimension import DimensionBand
 from transferscope.theory.placement import Pair
 
 N_DRAWS = 4000
@@ -117,8 +118,8 @@ class PairEstimate:
 def estimate_pair(
     missed_by_features: Sequence[Unexplained],
     noise: Unexplained,
-    feature_dimensions: Sequence[Estimate],
-    input_dimension: Estimate,
+    feature_dimensions: Sequence[DimensionBand],
+    input_dimension: DimensionBand,
     *,
     n_examples: int,
     seed: int = 0,
@@ -131,8 +132,8 @@ def estimate_pair(
     Args:
         missed_by_features: What the pretrained features miss, one entry per network.
         noise: What everything else that was tried misses.
-        feature_dimensions: Effective dimension of the features, one entry per network.
-        input_dimension: Effective dimension of the inputs.
+        feature_dimensions: Effective dimensions of the features, one band per network.
+        input_dimension: Effective dimensions of the inputs.
         n_examples: Target examples that all of it rests on.
         seed: Of the draws.
 
@@ -142,19 +143,19 @@ def estimate_pair(
     generator = np.random.default_rng(seed)
     of_features = _mean(missed_by_features)
     least = min((noise, of_features), key=lambda found: found.limit)
-    d, k = input_dimension.value, float(np.mean([found.value for found in feature_dimensions]))
+    k = float(np.mean([found.middle for found in feature_dimensions]))
     floor = min(least.limit, _MOST_NOISE)
-    best = Pair(min(of_features.limit - floor, 1 - floor), floor, d, k)
+    best = Pair(min(of_features.limit - floor, 1 - floor), floor, input_dimension.middle, k)
 
     missed = of_features.draws(generator) + _between([found.limit for found in missed_by_features], generator)
     floors = np.minimum(least.draws(generator), _MOST_NOISE)
-    sizes = _mean_stderr(feature_dimensions) * generator.standard_normal(N_DRAWS)
-    sizes = sizes + _between([found.value for found in feature_dimensions], generator)
+    networks = generator.integers(len(feature_dimensions), size=N_DRAWS)
+    of_networks = np.array([_within(band, generator) for band in feature_dimensions])  # (networks, draws)
     draws = Pair(
         np.clip(missed - floors, 0, 1 - floors),
         floors,
-        np.maximum(d + (input_dimension.stderr or 0.0) * generator.standard_normal(N_DRAWS), 1),
-        np.maximum(k + sizes, 1),
+        _within(input_dimension, generator),
+        of_networks[networks, np.arange(N_DRAWS)],
     )
     return PairEstimate(best, draws, n_examples)
 
@@ -193,6 +194,12 @@ def _mean(found: Sequence[Unexplained]) -> Unexplained:
 
 def _mean_stderr(estimates: Sequence[Estimate]) -> float:
     return float(np.mean([found.stderr or 0.0 for found in estimates]))
+
+
+def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:
+    """Dimensions anywhere in a band, uniform in their logarithm."""
+    low = np.maximum(band.low.value + (band.low.stderr or 0.0) * generator.standard_normal(N_DRAWS), 1)
+    return np.asarray(low * np.maximum(band.high / low, 1) ** generator.uniform(size=N_DRAWS))
 
 
 def _between(values: Sequence[float], generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:

@@ -1,4 +1,4 @@
-"""A finished study on the linear-transfer diagram: what the model expects of its pairs, and what was measured."""
+"""A finished study on the linear-transfer diagram: what the model says of its pairs, and what was measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,13 @@ from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
 from transferscope.models import build_network, open_network
 from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.finished_cells import finished_cells
 from transferscope.study.fitting import network_file
 from transferscope.study.keep_placements import keep_placements
-from transferscope.study.measured_transfer import Measured, measured_transfer
+from transferscope.study.measured_transfer import Measured, measured_transfer, minus_model, over_seeds
 from transferscope.study.pair_estimates import (
     PairEstimate,
     Unexplained,
@@ -31,9 +30,15 @@ from transferscope.study.pair_estimates import (
 from transferscope.study.placed_source import PlacedSource
 from transferscope.study.squared_errors import best_trained, squared_errors
 from transferscope.study.target_examples import LEAST_EXAMPLES, TargetExamples, look_at
-from transferscope.theory.effective_dimension import effective_dimension
+from transferscope.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
 from transferscope.theory.parameters import at_least
-from transferscope.theory.placement import Placement, critical_share, expected_transferability
+from transferscope.theory.placement import (
+    Placement,
+    critical_share,
+    modelled_transferability,
+    risk_draws,
+    scratch_risk,
+)
 
 
 def place_study(
@@ -49,7 +54,8 @@ def place_study(
 
     What lies outside the pretrained features, the noise and the dimensions are estimated from labelled target examples
     (training and test part together; the pretraining saw none of them), each with an interval that is carried through
-    to what the model expects. Measured is what the study's linear probes gained over training from scratch.
+    to what the model says, together with the error of the model. Measured is what the study's linear probes gained over
+    training from scratch; whether the model describes the pair is told from the error of training from scratch.
 
     All of it is kept with the study, where the report finds it; it replaces what was kept before.
 
@@ -158,7 +164,7 @@ def _least(noise: Unexplained, trained: Unexplained | None) -> Unexplained:
 
 
 def _estimate(
-    group: Sequence[_Start], looked_at: TargetExamples, noise: Unexplained, input_dimension: Estimate
+    group: Sequence[_Start], looked_at: TargetExamples, noise: Unexplained, input_dimension: DimensionBand
 ) -> PairEstimate:
     missed, dimensions = [], []
     for start in group:
@@ -181,13 +187,13 @@ def _features(start: _Start, looked_at: TargetExamples) -> np.ndarray:
     return features
 
 
-def _directions(looked_at: TargetExamples, given: float | None) -> Estimate:
-    return _dimension(looked_at.flat_inputs, "the inputs") if given is None else Estimate(given, 0.0, 0)
+def _directions(looked_at: TargetExamples, given: float | None) -> DimensionBand:
+    return _dimension(looked_at.flat_inputs, "the inputs") if given is None else given_dimension(given)
 
 
-def _dimension(vectors: np.ndarray, what: str) -> Estimate:
-    found = effective_dimension(vectors)
-    if found.status != "ok":
+def _dimension(vectors: np.ndarray, what: str) -> DimensionBand:
+    found = dimension_band(vectors)
+    if found.low.status != "ok":
         raise DataError(
             f"{what} do not vary over the target examples, so nothing can be learnt from them; check the data and the "
             "pretraining"
@@ -197,8 +203,8 @@ def _dimension(vectors: np.ndarray, what: str) -> Estimate:
 
 def _place(start: _Start, pair: PairEstimate, measured: Measured, kind: str) -> Placement:
     n, best, draws = measured.n_target, pair.best, pair.draws
-    expected = expected_transferability(best, n)
-    expected_draws = expected_transferability(draws, n)
+    modelled, risks = float(modelled_transferability(best, n)), risk_draws(draws, n)
+    from_scratch, its_draws = float(scratch_risk(best, n) + best.noise), risks.scratch + draws.noise
 
     def own(value: np.ndarray | float, possible: np.ndarray | float) -> Ranged:
         return ranged(float(value), np.asarray(possible, dtype=np.float64), n=pair.n_examples)
@@ -216,10 +222,13 @@ def _place(start: _Start, pair: PairEstimate, measured: Measured, kind: str) -> 
         feature_dimension=own(best.feature_dimension, draws.feature_dimension),
         examples_per_dimension=own(n / best.input_dimension, n / draws.input_dimension),
         critical_share=own(critical_share(best, n), critical_share(draws, n)),
-        expected=own(expected, expected_draws),
-        chance_negative=float((expected_draws < 0).mean()),
+        modelled=own(modelled, risks.transferability),
+        chance_negative=float((risks.transferability < 0).mean()),
+        scratch_modelled=own(from_scratch, its_draws),
+        scratch_measured=over_seeds(measured.scratch),
+        scratch_gap=minus_model(measured.scratch, from_scratch, its_draws),
         measured=measured.gain,
-        gap=measured.minus(float(expected), expected_draws),
+        gap=minus_model(measured.differences, modelled, risks.transferability),
     )
 
 

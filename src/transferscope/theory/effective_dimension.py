@@ -1,10 +1,58 @@
 """How many directions vectors spread over, from a sample, without the bias of small samples."""
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float64
 
 from transferscope.numerics.jackknife import jackknife
 from transferscope.records import Estimate
+
+_MOST_VARIANCE = 0.99
+
+
+@dataclass(frozen=True)
+class DimensionBand:
+    """Between which numbers of equal directions vectors behave as if they had.
+
+    No single number of equal directions stands for directions of unequal variance: a learner with few examples sees the
+    large ones alone, and one with many has to learn the small ones too.
+
+    Attributes:
+        low: The participation ratio, with its error over examples.
+        high: The number of principal directions that hold 99 % of the variance, at least `low`.
+    """
+
+    low: Estimate
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """The geometric mean of both ends."""
+        return math.sqrt(self.low.value * self.high)
+
+
+def dimension_band(vectors: Float64[np.ndarray, "N D"]) -> DimensionBand:
+    """The band of effective dimensions of a sample.
+
+    Args:
+        vectors: Shape (N, D), finite.
+
+    Returns:
+        The band; `low` has the status of `effective_dimension`, and `high` is NaN where that is not "ok".
+    """
+    low = effective_dimension(vectors)
+    if low.status != "ok":
+        return DimensionBand(low, math.nan)
+    variances = np.linalg.svd(vectors - vectors.mean(axis=0), compute_uv=False) ** 2
+    held = np.cumsum(variances) / variances.sum()
+    return DimensionBand(low, max(float(np.searchsorted(held, _MOST_VARIANCE) + 1), low.value))
+
+
+def given_dimension(value: float) -> DimensionBand:
+    """A dimension that is known."""
+    return DimensionBand(Estimate(value, 0.0, 0), value)
 
 
 def effective_dimension(vectors: Float64[np.ndarray, "N D"]) -> Estimate:

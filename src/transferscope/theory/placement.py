@@ -1,26 +1,34 @@
-"""Where a pair of tasks lies on the diagram of linear transfer, and what the model expects there.
+"""Where a pair of tasks lies on the diagram of linear transfer, and what the model says there.
 
-The model is that of 001, section 3: a target y = f(x) + noise of which a linear head on the frozen features of the
-source can express all but a part `outside`. Theorem 3.7 has one feature; here there are k of them, isotropic and
-Gaussian, and the part outside acts on their head as noise that is independent of them:
+The model is that of 001, section 3, with learners that are ridged as well as can be: a target y = f(x) + noise of
+which a linear head on the frozen features of the source can express all but a part `outside`. Theorem 3.7 has one
+feature; here there are k of them, isotropic and Gaussian, and the part outside acts on their head as noise independent
+of them:
 
-    scratch   R(n, d; sigma^2, tau^2)                                         (001 Theorem 3.6 at finite size)
-    transfer  outside + R(n, k; sigma^2 + outside, tau^2 - outside)           (k = 1, n > 2: Theorem 3.7)
+    scratch   R(n, d; sigma^2, tau^2)                                       (`linear_scratch.scratch_risk_ridged`)
+    transfer  outside + R(n, k; sigma^2 + outside, tau^2 - outside)
 
-All variances are in units of the variance of the labels, tau^2 + sigma^2 = 1.
+All variances are in units of the variance of the labels, tau^2 + sigma^2 = 1. Least squares without a ridge (001
+Theorem 3.6) has an infinite risk at n = d and n = k, which no learner in use has: a pair near these would be judged by
+the peak alone.
 
-Where it stops holding: networks are neither linear nor trained to the end without any regularisation, features are
-neither Gaussian nor isotropic, and their effective dimension stands in for a number of equal directions.
+Where it stops holding: networks are not linear, features are neither Gaussian nor isotropic, and no number of equal
+directions stands for directions of unequal variance. `MODEL_ERROR` is how far the risks of ridged learners lie from the
+model on problems whose risks are known.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float64
 
 from transferscope.numerics.ranged import Ranged
 from transferscope.records import Record
-from transferscope.theory.linear_scratch import scratch_risk_finite
+from transferscope.theory.linear_scratch import scratch_risk_ridged
 from transferscope.theory.parameters import Array, Numbers, at_least, between
+
+MODEL_ERROR = 0.25
+"""Standard deviation of the logarithm of a risk about the model's, given the pair; see `risk_draws`."""
 
 
 @dataclass(frozen=True)
@@ -67,71 +75,113 @@ class Pair:
             return np.asarray(np.sqrt(np.asarray(self.noise, dtype=np.float64) / self.signal))
 
 
-def linear_head_risk(pair: Pair, n: Numbers) -> Array:
-    """Risk of a least-squares head on the pretrained features.
-
-        n > k + 1:  outside + (outside + sigma^2) k / (n - k - 1)
-        n < k - 1:  outside + (tau^2 - outside) (1 - n/k) + (outside + sigma^2) n / (k - n - 1)
-
-    Exact for isotropic Gaussian inputs and k orthonormal features that are linear in them: what the features do not
-    express is then independent of them. Infinite for k - 1 <= n <= k + 1 unless there is nothing to learn in vain.
+def scratch_risk(pair: Pair, n: Numbers) -> Array:
+    """Excess risk of the best ridged linear learner on the inputs.
 
     Args:
         pair: The pair; its values may be arrays.
-        n: Number of target examples, at least 1.
+        n: Number of target examples, above 0.
 
     Returns:
-        The risk in units of the variance of the labels, broadcast.
+        The risk in units of the variance of the labels, broadcast; the noise is not in it.
     """
-    inside = np.maximum(pair.signal - pair.outside, 0)
+    sigma, tau = np.sqrt(np.asarray(pair.noise, dtype=np.float64)), np.sqrt(pair.signal)
+    return scratch_risk_ridged(n, pair.input_dimension, sigma=sigma, target_norm=tau)
+
+
+def linear_head_risk(pair: Pair, n: Numbers) -> Array:
+    """Excess risk of the best ridged head on the pretrained features, outside + R(n, k; sigma^2 + outside, ...).
+
+    Args:
+        pair: The pair; its values may be arrays.
+        n: Number of target examples, above 0.
+
+    Returns:
+        The risk in units of the variance of the labels, broadcast; it rises with `outside` and falls with n.
+    """
+    inside = np.sqrt(np.maximum(pair.signal - pair.outside, 0))
     spread = np.sqrt(np.asarray(pair.noise + pair.outside, dtype=np.float64))
-    learnt = scratch_risk_finite(n, pair.feature_dimension, sigma=spread, target_norm=np.sqrt(inside))
+    learnt = scratch_risk_ridged(n, pair.feature_dimension, sigma=spread, target_norm=inside)
     return np.asarray(pair.outside + learnt)
 
 
-def expected_transferability(pair: Pair, n: Numbers) -> Array:
+def modelled_transferability(pair: Pair, n: Numbers) -> Array:
     """Risk from scratch minus risk of linear transfer at n target examples; positive is good.
 
     Args:
         pair: The pair; its values may be arrays.
-        n: Number of target examples, at least 1.
+        n: Number of target examples, above 0.
 
     Returns:
-        In units of the variance of the labels, broadcast; minus infinity where linear transfer fails (n near k), plus
-        infinity where only training from scratch does (n near d).
+        In units of the variance of the labels, broadcast.
     """
-    transfer = linear_head_risk(pair, n)
-    scratch = _scratch(pair, n)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(np.isinf(transfer), -np.inf, scratch - transfer))
+    return np.asarray(scratch_risk(pair, n) - linear_head_risk(pair, n))
 
 
 def critical_share(pair: Pair, n: Numbers) -> Array:
     """The share outside at which the transferability at n examples is 0, all else as in the pair.
 
-    The risk of linear transfer grows linearly with `outside`, so the sign changes once: with R the risk from scratch,
-
-        n > k + 1:  outside* (1 + k/(n - k - 1)) = R - sigma^2 k/(n - k - 1)
-        n < k - 1:  outside* (n/k + n/(k - n - 1)) = R - tau^2 (1 - n/k) - sigma^2 n/(k - n - 1)
+    The risk of linear transfer rises with `outside`, from R(n, k) where nothing is outside to tau^2 where all is; the
+    risk from scratch is below tau^2. So the sign changes once if k < d, and transfer never helps if k >= d.
 
     Args:
         pair: The pair; its own share does not matter.
-        n: Number of target examples, at least 1.
+        n: Number of target examples, above 0.
 
     Returns:
-        outside*/tau^2, broadcast. Above 1: transfer helps whatever lies outside; below 0: it never does. Infinite like
-        the transferability.
+        outside*/tau^2 in [0, 1], broadcast; 0 where k >= d, NaN where the labels are nothing but noise.
     """
-    nothing = Pair(0.0, pair.noise, pair.input_dimension, pair.feature_dimension)
-    everything = Pair(pair.signal, pair.noise, pair.input_dimension, pair.feature_dimension)
-    gain, lost = expected_transferability(nothing, n), expected_transferability(everything, n)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(np.isfinite(gain), gain / (gain - lost), gain))
+    shape = np.broadcast_shapes(*(np.shape(x) for x in (pair.noise, pair.input_dimension, pair.feature_dimension, n)))
+    low, high = np.zeros(shape), np.ones(shape)
+    for _ in range(_BISECTIONS):
+        share = (low + high) / 2
+        there = Pair(share * pair.signal, pair.noise, pair.input_dimension, pair.feature_dimension)
+        helps = modelled_transferability(there, n) > 0
+        low, high = np.where(helps, share, low), np.where(helps, high, share)
+    found = np.where(np.asarray(pair.feature_dimension) < pair.input_dimension, (low + high) / 2, 0.0)
+    return np.asarray(np.where(pair.signal > 0, found, np.nan))
 
 
-def _scratch(pair: Pair, n: Numbers) -> Array:
-    sigma, tau = np.sqrt(np.asarray(pair.noise, dtype=np.float64)), np.sqrt(pair.signal)
-    return scratch_risk_finite(n, pair.input_dimension, sigma=sigma, target_norm=tau)
+_BISECTIONS = 50
+
+
+@dataclass(frozen=True)
+class RiskDraws:
+    """Possible risks of both learners, the error of the model included, shape (draws,) each.
+
+    Attributes:
+        scratch: Excess risk from scratch.
+        transfer: Excess risk of linear transfer.
+    """
+
+    scratch: Float64[np.ndarray, "draws"]
+    transfer: Float64[np.ndarray, "draws"]
+
+    @property
+    def transferability(self) -> Float64[np.ndarray, "draws"]:
+        """Their difference; positive is good."""
+        return np.asarray(self.scratch - self.transfer)
+
+
+def risk_draws(pair: Pair, n: int, *, seed: int = 0) -> RiskDraws:
+    """Risks for draws of a pair's parameters, each off by the error of the model.
+
+    The logarithm of each risk is off by an independent N(0, MODEL_ERROR^2): the model's numbers of equal directions,
+    Gaussian features and best ridge stand for something else. Calibrated on problems with known gains
+    (docs/results/theory-agreement.md).
+
+    Args:
+        pair: Draws of the parameters, shape (draws,) each.
+        n: Number of target examples, at least 1.
+        seed: Of the model's errors.
+
+    Returns:
+        The draws.
+    """
+    generator = np.random.default_rng([seed, n])
+    scratch, transfer = scratch_risk(pair, n), linear_head_risk(pair, n)
+    off = np.exp(MODEL_ERROR * generator.standard_normal((2, *scratch.shape)))
+    return RiskDraws(np.asarray(scratch * off[0]), np.asarray(transfer * off[1]))
 
 
 @dataclass(frozen=True)
@@ -151,10 +201,13 @@ class Placement:
         feature_dimension: k.
         examples_per_dimension: gamma = n/d.
         critical_share: Share outside at which the model's transferability is 0.
-        expected: Transferability by the model.
-        chance_negative: Probability of negative transfer by the model, given how well its parameters are known.
+        modelled: Transferability by the model, with the error of the model in its interval.
+        chance_negative: Probability of negative transfer by the model, its error included.
+        scratch_modelled: Squared error from scratch by the model, the noise included.
+        scratch_measured: Squared error from scratch that the study measured on held-out examples.
+        scratch_gap: scratch_measured minus scratch_modelled: whether the model describes the pair.
         measured: Transferability that the study measured, paired over seeds.
-        gap: measured minus expected.
+        gap: measured minus modelled.
     """
 
     source: str
@@ -169,10 +222,18 @@ class Placement:
     feature_dimension: Ranged
     examples_per_dimension: Ranged
     critical_share: Ranged
-    expected: Ranged
+    modelled: Ranged
     chance_negative: float
+    scratch_modelled: Ranged
+    scratch_measured: Ranged
+    scratch_gap: Ranged
     measured: Ranged
     gap: Ranged
+
+    @property
+    def described(self) -> bool | None:
+        """Whether the model gives the measured error from scratch within what is known of both; None if unmeasured."""
+        return None if self.scratch_gap.interval is None else self.scratch_gap.sign == 0
 
     @property
     def quantities(self) -> dict[str, Ranged]:

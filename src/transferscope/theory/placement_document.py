@@ -15,7 +15,7 @@ from transferscope.theory.placement import Placement
 DOCUMENT = "placements"
 """Name of the document."""
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)

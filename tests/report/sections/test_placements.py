@@ -18,8 +18,8 @@ from transferscope.theory.placement_document import KeptPlacement
 
 HOSTILE = "<script>alert(1)</script> $x$"
 POINTS = (
-    point(expected=ranged(-0.11, -0.15, -0.02), measured=ranged(0.18, 0.04, 0.32), gap=ranged(0.29, 0.12, 0.42)),
-    point(n_target=600, expected=ranged(-math.inf, -math.inf, 0.1), measured=ranged(0.004, -0.1, 123.4)),
+    point(modelled=ranged(-0.11, -0.15, -0.02), measured=ranged(0.18, 0.04, 0.32), gap=ranged(0.29, 0.12, 0.42)),
+    point(n_target=600, modelled=ranged(-math.inf, -math.inf, 0.1), measured=ranged(0.004, -0.1, 123.4)),
 )
 
 
@@ -52,12 +52,14 @@ def test_a_study_that_was_not_placed_has_no_section(summary: Summary) -> None:
 
 def test_it_begins_with_signs_and_ends_with_limits(tmp_path: Path) -> None:
     section = section_of(tmp_path, input_dimension=256.0)
-    assert (section.title, section.slug) == ("What the linear model expects", "placements")
+    assert (section.title, section.slug) == ("What the linear model says", "placements")
     assert texts(section) == [
+        "Whether the linear-transfer model describes these pairs cannot be told: that takes two seeds of training from "
+        "scratch to compare with.",
         "The linear-transfer model and the measurement have the same sign in 0 of 2 cases and opposite signs in 1; in "
         "1 it cannot be told, because an interval holds 0.",
-        "A case is a source with a number of labels. Expected is what a linear head on the pretrained features would "
-        "gain over a linear learner from scratch, as estimated from 1,797 labelled target examples; measured is what "
+        "A case is a source with a number of labels. The model is of what a linear head on the pretrained features "
+        "gains over a linear learner from scratch, as estimated from 1,797 labelled target examples; measured is what "
         "it did gain (linear probe, paired by seed). Gains are risk from scratch minus risk after transfer, in units "
         "of the variance of the labels: positive is good. The number of directions of the inputs, 256, was given by "
         "hand.",
@@ -74,7 +76,7 @@ def test_the_table_shows_every_number_with_its_interval(tmp_path: Path) -> None:
     assert isinstance(table, Table)
     assert [column.title for column in table.columns] == [
         *("From", "Labels", "Outside the features", "Noise", "Labels per direction"),
-        *("Expected", "Measured", "Difference", "Signs"),
+        *("Scratch by the model", "Scratch", "Model", "Measured", "Difference", "Signs"),
     ]
     first, second = table.rows
     assert [(cell.text, cell.detail) for cell in first] == [
@@ -83,12 +85,14 @@ def test_the_table_shows_every_number_with_its_interval(tmp_path: Path) -> None:
         ("10 %", "3.0 to 13"),
         ("0.1", "0 to 0.3"),
         ("2.5", "2.4 to 2.6"),
+        ("0.4", "0.3 to 0.5"),
+        ("–", ""),
         ("−0.11", "−0.15 to −0.02"),
         ("+0.18", "+0.04 to +0.32"),
         ("+0.29", "+0.12 to +0.42"),
         ("opposite", ""),
     ]
-    assert [(cell.text, cell.detail) for cell in second[5:]] == [
+    assert [(cell.text, cell.detail) for cell in second[7:]] == [
         ("−∞", "−∞ to +0.10"),
         ("0.00", "−0.10 to +123"),
         ("–", ""),
@@ -106,7 +110,7 @@ def test_several_linear_probes_are_named(tmp_path: Path) -> None:
     assert isinstance(table, Table)
     assert isinstance(figure, Figure)
     assert [row[0].detail for row in table.rows] == ["Linear probe", "Linear probe", "Wide", "Wide"]
-    assert "A case is a source with a number of labels and one of the linear probes." in texts(section)[1]
+    assert "A case is a source with a number of labels and one of the linear probes." in texts(section)[2]
     assert "Measured: Wide" in figure.svg
 
 
@@ -122,13 +126,13 @@ def test_the_figure_shows_both_on_one_axis_and_says_what_lies_beyond(tmp_path: P
     assert [ys for ys in drawn if np.allclose(ys, 0.18)]
     assert all(low <= np.min(ys) <= np.max(ys) <= high for ys in drawn)
     assert figure.caption.endswith(
-        "What ends at the edge goes on beyond it; a triangle there is an expected value beyond."
+        "What ends at the edge goes on beyond it; a triangle there is a value of the model beyond."
     )
-    assert set(figure.data["name"]) >= {"expected", "measured", "gap", "outside_share"}
+    assert set(figure.data["name"]) >= {"modelled", "measured", "gap", "outside_share"}
 
 
 def test_what_was_measured_is_never_cut_off(tmp_path: Path) -> None:
-    points = (point(expected=ranged(-37.0, -120.0, -2.0), measured=ranged(-1.8, -2.5, -1.1)),)
+    points = (point(modelled=ranged(-37.0, -120.0, -2.0), measured=ranged(-1.8, -2.5, -1.1)),)
     figure = only(section_of(tmp_path, points), Figure)
     assert isinstance(figure, Figure)
     low, high = figure.canvas.axes[0].get_ylim()
@@ -139,10 +143,10 @@ def test_what_was_measured_is_never_cut_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize("measured", [NOT_MEASURED, Ranged(Estimate(0.1, None, 1, "too_few"), None)])
 def test_a_point_without_interval_or_measurement_is_drawn(tmp_path: Path, measured: Ranged) -> None:
     method = "" if measured is NOT_MEASURED else "linear-probe"
-    section = section_of(tmp_path, (point(expected=ranged(0.2, 0.1, 0.3), measured=measured, method=method),))
+    section = section_of(tmp_path, (point(modelled=ranged(0.2, 0.1, 0.3), measured=measured, method=method),))
     figure = only(section, Figure)
     assert isinstance(figure, Figure)
-    assert "Expected: linear model" in figure.svg
+    assert "Linear model" in figure.svg
     assert ("Measured: Linear probe" in figure.svg) == bool(method)
 
 
@@ -168,11 +172,11 @@ def test_a_study_that_has_changed_is_warned_of(tmp_path: Path) -> None:
 
 def test_placements_of_another_version_leave_the_report_whole(tmp_path: Path) -> None:
     summary = summary_of(tmp_path)
-    section = placements_section(replace(summary, frames=replace(summary.frames, placements={"format": 3})))
+    section = placements_section(replace(summary, frames=replace(summary.frames, placements={"format": 2})))
     assert section is not None
     assert section.blocks == (
         Text(
-            "The placements of the study are kept in format 3, and this version of transferscope reads format 2; run "
+            "The placements of the study are kept in format 2, and this version of transferscope reads format 3; run "
             "`transferscope theory place` again.",
             "warning",
         ),
@@ -185,11 +189,11 @@ def test_the_page_has_the_section_with_its_files_and_everything_escaped(tmp_path
         keep(store, "usps", points, limits=HOSTILE)
         written = build_report(store, "usps", tmp_path / "r.html")
     page = written.html.read_text(encoding="utf-8")
-    assert '<a href="#placements">What the linear model expects</a>' in page
+    assert '<a href="#placements">What the linear model says</a>' in page
     assert "<script" not in page
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt; $x$") >= 4
     names = {path.name for path in written.files}
     assert {f"placements.{ending}" for ending in ("svg", "pdf", "csv")} <= names
     table = pd.read_csv(tmp_path / "r.files" / "placements.csv")
-    expected = table[table["name"] == "expected"]
-    assert expected["value"].tolist() == [-0.11, -math.inf]
+    modelled = table[table["name"] == "modelled"]
+    assert modelled["value"].tolist() == [-0.11, -math.inf]

@@ -1,4 +1,4 @@
-"""Expected against measured transferability: a panel for each source, a column of marks for each number of labels."""
+"""The model beside measured transferability: a panel for each source, a column of marks for each number of labels."""
 
 import math
 from collections.abc import Sequence
@@ -47,14 +47,16 @@ def draw_placements(summary: Summary, points: Sequence[KeptPlacement]) -> Figure
             lowest.set_xlabel("Labelled target examples")
         canvas.legend(handles=_handles(look), loc="outside upper left", ncols=4)
     beyond = (
-        " What ends at the edge goes on beyond it; a triangle there is an expected value beyond." if scale.cuts else ""
+        " What ends at the edge goes on beyond it; a triangle there is a value of the model beyond."
+        if scale.cuts
+        else ""
     )
     return Figure(
         name="placements",
         canvas=canvas,
         data=placement_rows(points),
         caption=(
-            "Transferability that the linear-transfer model expects, beside what was measured against training from "
+            "Transferability that the linear-transfer model says, beside what was measured against training from "
             f"scratch, each with its 95 % interval; above the line transfer helps.{beyond}"
             f"{shown_of('source', sources, names)}"
         ),
@@ -79,7 +81,7 @@ class _Scale:
 def _scale(points: Sequence[KeptPlacement]) -> _Scale:
     """Room for every value that was measured, and for all else that is not larger than `_MOST`."""
     measured = [point.placement.measured.value for point in points]
-    ranged = [found for point in points for found in (point.placement.expected, point.placement.measured)]
+    ranged = [found for point in points for found in (point.placement.modelled, point.placement.measured)]
     ends = [end for found in ranged if found.interval for end in (found.interval.low, found.interval.high)]
     values = [value for value in (*ends, *(found.value for found in ranged)) if not math.isnan(value)]
     kept = [value for value in (*measured, *(v for v in values if abs(v) <= _MOST)) if not math.isnan(value)]
@@ -103,7 +105,7 @@ def _draw_panel(axes: Axes, points: Sequence[KeptPlacement], look: dict[str, Loo
     for point in points:
         one = point.placement
         places = {name: sizes.index(one.n_target) + apart * (i - len(look) / 2) for name, i in marks.items()}
-        _draw_mark(axes, places[""], one.expected, _MODEL, scale, filled=False)
+        _draw_mark(axes, places[""], one.modelled, _MODEL, scale, filled=False)
         if one.method:
             _draw_mark(axes, places[one.method], one.measured, look[one.method], scale, filled=True)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=0.5)
@@ -126,7 +128,7 @@ def _draw_mark(axes: Axes, x: float, found: Ranged, look: Look, scale: _Scale, *
 
 
 def _handles(look: dict[str, Look]) -> list[Line2D]:
-    model = Line2D([], [], color=INK, marker=_MODEL.mark, markerfacecolor="white", label="Expected: linear model")
+    model = Line2D([], [], color=INK, marker=_MODEL.mark, markerfacecolor="white", label="Linear model")
     measured = [
         Line2D([], [], color=one.colour, marker=one.mark, label=f"Measured: {tick_name(method)}")
         for method, one in look.items()

@@ -1,4 +1,4 @@
-"""What the linear-transfer model expects of the study's pairs, beside what was measured."""
+"""What the linear-transfer model says of the study's pairs, beside what was measured."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Ta
 from transferscope.report.changes import change_in_words
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.placements import draw_placements
-from transferscope.report.placements import signs_in_words, signs_of
+from transferscope.report.placements import description_in_words, signs_in_words, signs_of
 from transferscope.report.results import Summary
 from transferscope.report.wording import listed, method_words
 from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import KeptPlacement, KeptPlacements, from_document
 
-_TITLE, _SLUG = "What the linear model expects", "placements"
+_TITLE, _SLUG = "What the linear model says", "placements"
 
 
 def placements_section(summary: Summary) -> Section | None:
@@ -30,6 +30,7 @@ def placements_section(summary: Summary) -> Section | None:
     changed = change_in_words(summary.frames, kept.runs, since="it was placed", again="theory place")
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),
+        Text(description_in_words(kept.points)),
         Text(signs_in_words(kept.points)),
         Text(_what_is_compared(kept)),
         draw_placements(summary, kept.points),
@@ -54,8 +55,8 @@ def _what_is_compared(kept: KeptPlacements) -> str:
     given = kept.input_dimension
     by_hand = f" The number of directions of the inputs, {_number(given)}, was given by hand." if given else ""
     return (
-        f"A case is a source with a number of labels{which}. Expected is what a linear head on the pretrained features "
-        f"would gain over a linear learner from scratch, as estimated from {n:,} labelled target examples{probes}. "
+        f"A case is a source with a number of labels{which}. The model is of what a linear head on the pretrained "
+        f"features gains over a linear learner from scratch, as estimated from {n:,} labelled target examples{probes}. "
         "Gains are risk from scratch minus risk after transfer, in units of the variance of the labels: positive is "
         f"good.{by_hand}"
     )
@@ -67,17 +68,25 @@ _COLUMNS = (
     Column("Outside the features", "Share of the target function that no linear head on the pretrained features has"),
     Column("Noise", "Standard deviation of what nothing explains, over that of the target function"),
     Column("Labels per direction", "Target labels over effective directions of the inputs, n/d"),
-    Column("Expected", "Transferability by the linear-transfer model"),
+    Column(
+        "Scratch by the model",
+        "Squared error of training from scratch, in units of the variance of the labels",
+    ),
+    Column(
+        "Scratch",
+        "The same, measured on held-out examples; where it differs the model does not describe the pair",
+    ),
+    Column("Model", "Transferability by the linear-transfer model, its own error in the interval"),
     Column("Measured", "Transferability of the linear probe, paired by seed"),
-    Column("Difference", "Measured minus expected, with the uncertainty of both"),
-    Column("Signs", "Whether expected and measured are on one side of 0", numeric=False),
+    Column("Difference", "Measured minus the model, with the uncertainty of both"),
+    Column("Signs", "Whether model and measurement are on one side of 0", numeric=False),
 )
 
 
 def _table(points: Sequence[KeptPlacement]) -> Table:
     methods = {point.placement.method for point in points}
     rows = tuple(_row(point, named=len(methods) > 1) for point in points)
-    return Table(_COLUMNS, rows, "Expected and measured transferability, with 95 % intervals")
+    return Table(_COLUMNS, rows, "Transferability by the model and measured, with 95 % intervals")
 
 
 def _row(point: KeptPlacement, *, named: bool) -> tuple[Cell, ...]:
@@ -88,7 +97,9 @@ def _row(point: KeptPlacement, *, named: bool) -> tuple[Cell, ...]:
         _cell(one.outside_share, _percent, unit=" %"),
         _cell(one.noise_level, _number),
         _cell(one.examples_per_dimension, _number),
-        _cell(one.expected, _signed),
+        _cell(one.scratch_modelled, _number),
+        _cell(one.scratch_measured, _number),
+        _cell(one.modelled, _signed),
         _cell(one.measured, _signed),
         _cell(one.gap, _signed),
         _signs(one),
@@ -105,8 +116,7 @@ def _signs(placement: Placement) -> Cell:
 def _cell(found: Ranged, shown: Callable[[float], str], *, unit: str = "") -> Cell:
     if math.isnan(found.value):
         return Cell("–")
-    interval = found.interval
-    return Cell(shown(found.value) + unit, f"{shown(interval.low)} to {shown(interval.high)}" if interval else "")
+    return Cell(shown(found.value) + unit, found.ends(shown))
 
 
 def _percent(share: float) -> str:

@@ -7,19 +7,25 @@
 from transferscope.theory.figures.digits import DigitTable
 from transferscope.theory.figures.draw import draw
 from transferscope.theory.figures.figure import (
+    CheckedClaim,
+    Claim,
     Conclusion,
     Curve,
     Diagram,
+    Drawn,
     Panel,
     Point,
+    Range,
     SharingFigure,
     Simulated,
     Theory,
     TheoryFigure,
     agreement_of,
+    check_claims,
     conclude,
     configure,
     settings_of,
+    with_conclusion,
 )
 from transferscope.theory.figures.fine_tuning import DecidingFigure, FineTuningDiagram
 from transferscope.theory.figures.kernel import KernelFigure
@@ -60,18 +66,24 @@ FIGURES: dict[str, TheoryFigure] = {
 
 __all__ = [
     "FIGURES",
+    "CheckedClaim",
+    "Claim",
     "Conclusion",
     "Curve",
     "Diagram",
+    "Drawn",
     "Panel",
     "Point",
+    "Range",
     "SharingFigure",
     "Simulated",
     "Theory",
     "TheoryFigure",
     "agreement_of",
+    "check_claims",
     "conclude",
     "configure",
     "draw",
     "settings_of",
+    "with_conclusion",
 ]

@@ -6,7 +6,7 @@ them can stop and resume anywhere; everything about the theory is instant.
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -125,6 +125,107 @@ class Theory:
     diagrams: tuple[Diagram, ...] = ()
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """Everything that a figure shows: what its claims are checked on.
+
+    Attributes:
+        theory: Its lines and maps, those of its conclusion included.
+        simulated: Its points.
+    """
+
+    theory: Theory
+    simulated: tuple[Simulated, ...]
+
+    def line(self, panel: str, series: str, *, dashed: bool = False) -> Curve:
+        """The line of a series.
+
+        Raises:
+            LookupError: There is none.
+        """
+        for curve in self.theory.curves:
+            if (curve.panel, curve.series, curve.dashed) == (panel, series, dashed):
+                return curve
+        raise LookupError(f"{panel} has no line {series}")
+
+    def map(self, panel: str) -> Diagram:
+        """The map of a panel.
+
+        Raises:
+            LookupError: There is none.
+        """
+        for diagram in self.theory.diagrams:
+            if diagram.panel == panel:
+                return diagram
+        raise LookupError(f"{panel} has no map")
+
+    def points(self, panel: str, series: str) -> dict[float, Estimate]:
+        """The simulated points of a series by x, in ascending order.
+
+        Raises:
+            LookupError: A point that the figure has is missing, or has no value.
+        """
+        found = {
+            item.point.x: item.estimate
+            for item in self.simulated
+            if (item.point.panel, item.point.series) == (panel, series)
+        }
+        if not found or any(not math.isfinite(estimate.value) for estimate in found.values()):
+            raise LookupError(f"points of {series} in {panel} are missing")
+        return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says that a figure shows, as a check on what is drawn.
+
+    Attributes:
+        sentence: The claim.
+        source: Where it is made: paper, and section or figure.
+        check: Whether it holds; raises LookupError where what it takes is not drawn.
+        exception: Why it need not hold with these settings, in a sentence; "" where it has to.
+    """
+
+    sentence: str
+    source: str
+    check: Callable[[Drawn], bool]
+    exception: str = ""
+
+
+@dataclass(frozen=True)
+class CheckedClaim:
+    """A claim with what came of it: `holds` is None where what it takes is not drawn."""
+
+    claim: Claim
+    holds: bool | None
+
+    @property
+    def sentence(self) -> str:
+        """Whether it holds, what it says and where it stands, and why not where that is known."""
+        claim = self.claim
+        verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be checked, because points are missing"}
+        reason = f". {claim.exception}" if claim.exception and self.holds is not True else ""
+        return f"{verdict[self.holds]}: {claim.sentence} ({claim.source}){reason}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values of a setting for which a figure can be computed and its simulation ends, ends included."""
+
+    low: float
+    high: float
+
+
+D = Range(2, 5000)
+"""Number of inputs: matrices of d x d for each seed."""
+SEEDS = Range(1, 10_000)
+SIGMA = Range(0, 3)
+"""Label noise, in units of the target's norm."""
+DEPTH = Range(1, 12)
+NORM = Range(0.1, 10)
+"""Norm of a teacher in units of the other's."""
+
+
 @runtime_checkable
 class TheoryFigure(Protocol):
     """A published figure, regenerated.
@@ -136,6 +237,7 @@ class TheoryFigure(Protocol):
         title: What it shows, with paper and number.
         version: Part of the key of its points; raise it when results change.
         quick: Settings of the quick profile; the defaults are the full one.
+        ranges: The range of each setting for which the simulation ends.
         known_error: Largest systematic difference of theory and simulation (finite size, step size), in the unit of the
             values; distances are shortened by it before they are scored. 0 where the comparison is exact.
     """
@@ -144,6 +246,7 @@ class TheoryFigure(Protocol):
     title: ClassVar[str]
     version: ClassVar[int]
     quick: ClassVar[Mapping[str, float]]
+    ranges: ClassVar[Mapping[str, Range]]
     known_error: ClassVar[float]
 
     def theory(self) -> Theory:
@@ -156,6 +259,10 @@ class TheoryFigure(Protocol):
 
     def simulate(self, point: Point) -> Estimate:
         """Simulate one point: the mean over seeds."""
+        ...
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What the paper says that the figure shows, at least one claim."""
         ...
 
 
@@ -212,9 +319,10 @@ def configure(figure: TheoryFigure, *, quick: bool, changes: Mapping[str, str]) 
     for name, text in changes.items():
         if name not in known:
             raise unknown_name(f"setting of {figure.name}", name, known)
-        values[name] = _number(name, text, known[name])
+        values[name] = _number(name, text, known[name], figure.ranges[name])
     changed = replace(figure, **values)  # type: ignore[type-var]
     if changes:
+        _check_memory(changed)
         _check_points(changed)
     return changed
 
@@ -242,6 +350,52 @@ def conclude(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Conclusion
     return replace(own, sentence="\n".join([*sentences, own.sentence]))
 
 
+def unlike_the_paper(figure: TheoryFigure, *names: str) -> str:
+    """Why a claim about the paper's own settings need not hold: those of `names` that are not the paper's; "" if none.
+
+    The defaults of a figure are the paper's settings.
+    """
+    changed = [
+        f"{item.name} = {item.default:.4g} where it is {getattr(figure, item.name):.4g} here"
+        for item in fields(figure)  # type: ignore[arg-type]
+        if item.name in names and getattr(figure, item.name) != item.default
+    ]
+    return f"The paper has {' and '.join(changed)}." if changed else ""
+
+
+def check_claims(
+    figure: TheoryFigure, simulated: Sequence[Simulated], conclusion: Conclusion | None = None
+) -> tuple[CheckedClaim, ...]:
+    """Whether the claims of a figure hold on what is drawn.
+
+    Args:
+        figure: The figure.
+        simulated: Its points.
+        conclusion: From `conclude`; None to draw it here.
+
+    Returns:
+        Every claim with what came of it, in the order of the figure.
+    """
+    if conclusion is None:
+        conclusion = conclude(figure, simulated)
+    drawn = Drawn(with_conclusion(figure.theory(), conclusion), tuple(simulated))
+    found = []
+    for claim in figure.claims():
+        try:
+            holds: bool | None = bool(claim.check(drawn))
+        except LookupError:
+            holds = None
+        found.append(CheckedClaim(claim, holds))
+    return tuple(found)
+
+
+def with_conclusion(theory: Theory, conclusion: Conclusion) -> Theory:
+    """A figure's theory together with the lines and maps that rest on its points."""
+    return replace(
+        theory, curves=(*theory.curves, *conclusion.curves), diagrams=(*theory.diagrams, *conclusion.diagrams)
+    )
+
+
 def agreement_of(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Agreement:
     """How far the simulated points scatter around theory, in standard errors."""
     compared = [item for item in simulated if not np.isnan(item.point.expected)]
@@ -250,22 +404,32 @@ def agreement_of(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Agreem
     return agreement(estimates, expected, known_error=figure.known_error)
 
 
-_MAY_BE_ZERO = ("draw",)
+_LARGEST_BATCH = 500_000_000
+"""Numbers in the matrices of one point, seeds x d x d: 4 GB."""
+_SHOWN_LETTERS = 30
 
 
-def _number(name: str, text: str, kind: object) -> float:
-    whole = kind is int
+def _number(name: str, text: str, kind: object, range_: Range) -> float:
+    whole, shown = kind is int, text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}..."
+    expected = "a whole number" if whole else "a number"
     try:
         value = int(text) if whole else float(text)
     except ValueError:
-        expected = "a whole number" if whole else "a number"
-        raise SettingsError(f"{name} = {text!r} cannot be read; expected {expected}, as in {name}=2") from None
-    least = 0 if name in _MAY_BE_ZERO else 1
-    if whole and value < least:
-        raise SettingsError(f"{name} = {text} is out of range; expected a whole number of at least {least}")
-    if not math.isfinite(value):
-        raise SettingsError(f"{name} = {text} is out of range; expected a finite number")
+        raise SettingsError(f"{name} = {shown!r} cannot be read; expected {expected}, as in {name}=2") from None
+    if not range_.low <= value <= range_.high:
+        ends = f"{range_.low:,.6g} to {range_.high:,.6g}"
+        raise SettingsError(f"{name} = {shown} is out of range; expected {expected} from {ends}")
     return value
+
+
+def _check_memory(figure: TheoryFigure) -> None:
+    values = settings_of(figure)
+    size = values.get("seeds", 1) * values.get("d", 1) ** 2
+    if size > _LARGEST_BATCH:
+        raise SettingsError(
+            f"{figure.name} with d = {values['d']:,} and seeds = {values['seeds']:,} needs {8 * size / 1e9:.0f} GB for "
+            "each point; expected at most 4 GB: make d or seeds smaller"
+        )
 
 
 def _check_points(figure: TheoryFigure) -> None:

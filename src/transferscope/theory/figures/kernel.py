@@ -9,7 +9,17 @@ import torch
 from jaxtyping import Float64
 
 from transferscope.records import Estimate
-from transferscope.theory.figures.figure import Conclusion, Curve, Panel, Point, Simulated, Theory
+from transferscope.theory.figures.figure import (
+    Claim,
+    Conclusion,
+    Curve,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Simulated,
+    Theory,
+)
 from transferscope.theory.ntk import KernelTransfer, kernel_examples, kernel_transfer
 from transferscope.theory.simulate.outcomes import mean_estimate
 from transferscope.theory.simulate.wide_relu import Labelled, wide_transfer
@@ -17,6 +27,8 @@ from transferscope.theory.simulate.wide_relu import Labelled, wide_transfer
 _N_SOURCE, _N_TARGET, _D = 12, 8, 10
 _TASKS = ("similar", "unrelated")
 _DATA_SEED = 5
+_WIDE = 2000
+"""From here on networks are expected near the limit."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,7 @@ class KernelFigure:
     title: ClassVar[str] = "Gradients and weight distances of wide networks (000 Theorems 1 and 2)"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"width": 2048, "seeds": 4}
+    ranges: ClassVar[Mapping[str, Range]] = {"width": Range(64, 200_000), "seeds": Range(1, 1000)}
     known_error: ClassVar[float] = 0.03
 
     def theory(self) -> Theory:
@@ -82,6 +95,39 @@ class KernelFigure:
             f"networks of width {self.width} lie within {100 * max(gaps):.2g} % of the leading terms, "
             f"{100 * np.mean(gaps):.2g} % on average; scores are beyond a known error of {self.known_error:g}"
         )
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What the theorems say of a similar and of an unrelated task, and of wide networks."""
+        narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
+        return (
+            Claim(
+                "after pre-training gradients at the activations are smaller on a similar task than on another",
+                "000, Theorem 1",
+                lambda drawn: self._widest(drawn, "gradient", "similar") < self._widest(drawn, "gradient", "unrelated"),
+                narrow,
+            ),
+            Claim(
+                "on a similar task weights travel less from the pre-trained start than from scratch",
+                "000, Theorem 2",
+                lambda drawn: (
+                    self._widest(drawn, "distance", "similar, transfer")
+                    < self._widest(drawn, "distance", "similar, scratch")
+                ),
+                narrow,
+            ),
+            Claim(
+                "the widest networks lie within 5 % of the leading terms",
+                "000, Theorems 1 and 2, for sufficiently many hidden units",
+                lambda drawn: all(
+                    abs(self._widest(drawn, line.panel, line.series) / line.y[0] - 1) < 0.05
+                    for line in drawn.theory.curves
+                ),
+                narrow,
+            ),
+        )
+
+    def _widest(self, drawn: Drawn, panel: str, series: str) -> float:
+        return drawn.points(panel, series)[float(self.width)].value
 
     def _expected(self, curve: Curve, width: int) -> float:
         return float(curve.y[0]) if width == self.width else float("nan")

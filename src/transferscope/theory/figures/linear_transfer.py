@@ -1,8 +1,9 @@
 """Linear transfer against training from scratch: 001 Figures 1, 2, 5, 6 and 7."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +11,20 @@ import numpy as np
 from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.records import Estimate
 from transferscope.theory.distances import kl_divergence, wasserstein_1
-from transferscope.theory.figures.figure import Curve, Diagram, Panel, Point, Theory
+from transferscope.theory.figures.figure import (
+    SEEDS,
+    SIGMA,
+    Claim,
+    Curve,
+    D,
+    Diagram,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Theory,
+    unlike_the_paper,
+)
 from transferscope.theory.linear_transfer import linear_transferability, linear_transferability_finite
 from transferscope.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
 from transferscope.theory.simulate.linear_transfer import (
@@ -31,6 +45,7 @@ GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 
 _DEPTH = 2
 _FEW = 12
+_RIDGES = np.linspace(0, 0.7, 141)
 
 
 def target_batch(pair: LinearTransfer, n: int, point: Point, n_seeds: int) -> TransferBatch:
@@ -65,6 +80,7 @@ class LinearTransferDiagram:
     title: ClassVar[str] = "Transferability of linear transfer with label noise (001 Figure 1)"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
+    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": SIGMA, "seeds": SEEDS}
     known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
@@ -92,8 +108,76 @@ class LinearTransferDiagram:
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
         return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
 
+    def claims(self) -> tuple[Claim, ...]:
+        """Where transfer is negative, and the positive transfer between."""
+        noisy = "" if 0 < self.sigma < 1 else "This is about label noise between 0 and the norm of the target."
+        return (
+            Claim(
+                "with more examples than inputs transfer is negative exactly where γ − 1 > σ²/sin²θ",
+                "001, section 3.3, with Figure 1b",
+                lambda drawn: _negative_where(drawn, self._negative_above, low=1.0),
+            ),
+            Claim(
+                "with fewer, it is negative only for σ < 1, θ > arccos(1 − σ) and γ between γ₋ and γ₊",
+                "001, section 3.3, with Figure 1b",
+                lambda drawn: _negative_where(drawn, self._negative_below, high=1.0),
+            ),
+            Claim(
+                "both regions are separated by positive transfer that persists at θ = π/2",
+                "001, section 3.3: anomalous positive transfer",
+                _separated_at_right_angles,
+                noisy,
+            ),
+            Claim(
+                "trained networks transfer negatively where the diagram says so, and positively elsewhere",
+                "001, Figure 1c",
+                lambda drawn: _trained_signs(drawn, "slices"),
+            ),
+        )
+
+    def _negative_above(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        return np.asarray((gamma - 1) * np.sin(theta) ** 2 > self.sigma**2)
+
+    def _negative_below(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        b, c = 1 + np.cos(theta) ** 2 - self.sigma**2, np.cos(theta)
+        root = np.sqrt(np.maximum(b**2 - 4 * c**2, 0))
+        allowed = (self.sigma < 1) & (c < 1 - self.sigma)
+        return np.asarray(allowed & (gamma > (b - root) / 2) & (gamma < (b + root) / 2))
+
     def _gain(self, angle: float, n: float | np.ndarray) -> np.ndarray:
         return linear_transferability_finite(angle, n, self.d, sigma=self.sigma)
+
+
+_CLEAR = 3.0
+"""Standard errors beyond which the sign of a simulated mean counts."""
+_BORDER = 1e-9
+
+
+def _negative_where(
+    drawn: Drawn, negative: Callable[[np.ndarray, np.ndarray], np.ndarray], *, low: float = 0.0, high: float = math.inf
+) -> bool:
+    """Whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
+    found = drawn.map("diagram")
+    theta, gamma = np.meshgrid(found.x, found.y)
+    counted = (gamma > low) & (gamma < high) & (np.abs(found.values) > _BORDER)
+    return bool((negative(theta, gamma) == (found.values < 0))[counted].all())
+
+
+def _separated_at_right_angles(drawn: Drawn) -> bool:
+    """Negative, then positive around gamma = 1, then negative, in the last column of the map."""
+    found = drawn.map("diagram")
+    signs = np.sign(found.values[:, -1])
+    changes = signs[np.flatnonzero(np.diff(signs, prepend=0.0))]
+    return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(found.y - 1))]) > 0
+
+
+def _trained_signs(drawn: Drawn, panel: str) -> bool:
+    """Whether every simulated mean with a clear sign has that of theory at its place."""
+    found = [(item.point.expected, item.estimate) for item in drawn.simulated if item.point.panel == panel]
+    clear = [(x, mean) for x, mean in found if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr]
+    if not clear:
+        raise LookupError(f"{panel} has no point with a clear sign")
+    return all(x * mean.value > 0 for x, mean in clear)
 
 
 @dataclass(frozen=True)
@@ -104,6 +188,29 @@ class NoiselessDiagram(LinearTransferDiagram):
 
     name: ClassVar[str] = "001-figure-6"
     title: ClassVar[str] = "Transferability of linear transfer without label noise (001 Figure 6)"
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Where transfer is negative without noise."""
+        changed = unlike_the_paper(self, "sigma")
+        return (
+            Claim(
+                "transfer is always negative with more examples than inputs",
+                "001, Figure 6",
+                lambda drawn: _negative_where(drawn, lambda theta, gamma: theta > 0, low=1.0),
+                changed,
+            ),
+            Claim(
+                "with fewer, it is negative exactly where cos²θ < γ",
+                "001, section 3.3",
+                lambda drawn: _negative_where(drawn, lambda theta, gamma: np.cos(theta) ** 2 < gamma, high=1.0),
+                changed,
+            ),
+            Claim(
+                "trained networks have the signs of the diagram",
+                "001, Figure 6c",
+                lambda drawn: _trained_signs(drawn, "slices"),
+            ),
+        )
 
 
 @dataclass(frozen=True)
@@ -125,6 +232,7 @@ class SimulatedDiagram:
     title: ClassVar[str] = "The noiseless diagram, computed and simulated (001 Figure 7)"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 50, "grid": 6, "seeds": 100}
+    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "grid": Range(2, 100), "seeds": SEEDS}
     known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
@@ -159,6 +267,28 @@ class SimulatedDiagram:
         pair = teachers_at_angle(self.d, theta=point.x)
         return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
 
+    def claims(self) -> tuple[Claim, ...]:
+        """The simulated diagram is the computed one."""
+        return (
+            Claim(
+                "simulated transferabilities have the signs of the diagram",
+                "001, Figure 7",
+                lambda drawn: _trained_signs(drawn, "simulation"),
+            ),
+            Claim(
+                "the simulated diagram is shaded as the computed one (correlation of the values above 0.95)",
+                "001, Figure 7",
+                _alike,
+            ),
+        )
+
+
+def _alike(drawn: Drawn) -> bool:
+    values = np.array([(item.point.expected, item.estimate.value) for item in drawn.simulated])
+    if len(values) < 2 or not np.isfinite(values).all():
+        raise LookupError("simulated points are missing")
+    return float(np.corrcoef(values.T)[0, 1]) > 0.95
+
 
 @dataclass(frozen=True)
 class RidgeFigure:
@@ -182,11 +312,18 @@ class RidgeFigure:
     title: ClassVar[str] = "Linear transfer with a ridge (001 Figure 2)"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "n": 30}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": D,
+        "n": Range(3, 100_000),
+        "theta": Range(0, 1.5),
+        "sigma": SIGMA,
+        "seeds": SEEDS,
+    }
     known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """The exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
-        ridge = np.linspace(0, 0.7, 141)
+        ridge = _RIDGES
         curves = (
             Curve("risk", f"n = {self.n}", ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
             Curve("risk", "limit n → ∞", ridge, ridge_risk_limit(ridge, self.theta), dashed=True),
@@ -214,6 +351,40 @@ class RidgeFigure:
         outcomes = ridge_transfer(batch, perfectly_pretrained(batch, depth=_DEPTH), ridge=point.x)
         return outcomes.means(self.seeds)[0]
 
+    def claims(self) -> tuple[Claim, ...]:
+        """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
+        series, best = f"n = {self.n}", float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
+        known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, 001 Theorem 3.8)."
+        return (
+            Claim(
+                "the risk increases strictly with the ridge when data are endless",
+                "001, Theorem 3.8",
+                lambda drawn: _increases(drawn.line("risk", "limit n → ∞", dashed=True).y),
+            ),
+            Claim(
+                "the risk increases strictly with the ridge, so that the best ridge is 0",
+                "001, Figure 2",
+                lambda drawn: _increases(drawn.line("risk", series).y),
+                known if best > _RIDGES[1] / 2 else "",
+            ),
+            Claim(
+                "the risk of trained networks increases with the ridge from 0.1 on",
+                "001, Figure 2",
+                lambda drawn: _increases([m.value for x, m in drawn.points("risk", series).items() if x >= 0.1]),
+                "" if best < 0.1 else known,
+            ),
+            Claim(
+                f"with {_FEW} examples the risk falls first, so that the best ridge is above 0",
+                "corrects 001, Theorem 3.8",
+                lambda drawn: int(np.argmin(drawn.line("few", f"n = {_FEW}").y)) > 0,
+                "" if self.theta > 0 or self.sigma > 0 else "Nothing is noise here.",
+            ),
+        )
+
+
+def _increases(values: Sequence[float] | np.ndarray) -> bool:
+    return bool((np.diff(values) > 0).all())
+
 
 @dataclass(frozen=True)
 class DistanceFigure:
@@ -237,6 +408,7 @@ class DistanceFigure:
     title: ClassVar[str] = "Transferability against distances between the tasks (001 Figure 5)"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
+    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": Range(0.01, 10), "seeds": SEEDS}
     known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
@@ -271,6 +443,38 @@ class DistanceFigure:
         """Train two-layer networks from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
         return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Distances are not negatively correlated with transferability."""
+        names = {"kl": "the Kullback-Leibler divergence", "w1": "W1"}
+        noisy = "" if self.sigma <= 1 else "With so much noise transfer always helps."
+        farthest = tuple(
+            Claim(
+                f"the tasks that are farthest apart by {name} transfer as well as equal ones",
+                "001, section 3.3 with Figure 5",
+                partial(self._ends_alike, panel=panel),
+            )
+            for panel, name in names.items()
+        )
+        both_signs = tuple(
+            Claim(
+                f"one distance by {name} goes with positive and with negative transfer",
+                "001, Figure 5",
+                partial(self._both_signs, panel=panel),
+                noisy,
+            )
+            for panel, name in names.items()
+        )
+        return (*farthest, *both_signs)
+
+    def _ends_alike(self, drawn: Drawn, panel: str) -> bool:
+        lines = [drawn.line(panel, _size(n)) for n in self._sizes()]
+        ends = [(line.y[np.argmax(line.x)], line.y[np.argmin(line.x)]) for line in lines]
+        return all(math.isclose(far, near, abs_tol=_BORDER) for far, near in ends)
+
+    def _both_signs(self, drawn: Drawn, panel: str) -> bool:
+        few, many = (drawn.line(panel, _size(n)).y for n in (self._sizes()[0], self._sizes()[-1]))
+        return bool((few * many < 0).any())
 
     def _sizes(self) -> tuple[int, ...]:
         return tuple(round(gamma * self.d) for gamma in (0.2, 0.5, 1.5))

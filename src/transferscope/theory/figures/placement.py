@@ -11,7 +11,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from transferscope.numerics.ranged import Ranged
-from transferscope.theory.placement import Pair, Placement, expected_transferability
+from transferscope.theory.placement import Pair, Placement, modelled_transferability
 
 _MAP = "RdBu"
 _INK = "#1b1f23"
@@ -143,7 +143,7 @@ def _ranges(panel: PlacedPanel) -> tuple[np.ndarray, np.ndarray]:
 def _values(pair: Pair, gamma: np.ndarray, share: np.ndarray) -> np.ndarray:
     there = replace(pair, outside=share[:, None] * pair.signal)
     n = np.maximum(gamma * pair.input_dimension, 1.0)
-    return expected_transferability(there, n[None, :])
+    return modelled_transferability(there, n[None, :])
 
 
 def _draw_map(axes: Axes, values: np.ndarray, gamma: np.ndarray, share: np.ndarray) -> QuadMesh:

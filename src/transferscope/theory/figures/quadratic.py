@@ -8,7 +8,7 @@ import numpy as np
 
 from transferscope.data.problems import QuadraticProblem
 from transferscope.records import Estimate
-from transferscope.theory.figures.figure import Curve, Panel, Point, Theory
+from transferscope.theory.figures.figure import Claim, Curve, Drawn, Panel, Point, Range, Theory
 from transferscope.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
 from transferscope.theory.simulate.descent import Weights
 from transferscope.theory.simulate.outcomes import mean_estimate
@@ -42,6 +42,12 @@ _WAYS = {
     "MeRLin, from a source-specific feature": _Way(merlin, 1),
 }
 _STAYS = "MeRLin, from the shared feature"
+_LEAVES = "MeRLin, from a source-specific feature"
+_FROZEN = "pre-training, at a source-specific feature"
+_OVERFITS = "joint training, from a source-specific feature"
+_SHARES = "joint training, from the shared feature"
+_FEW, _ENOUGH = 6, 20
+_LEAST_STEPS = 2000
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,11 @@ class QuadraticFigure:
     title: ClassVar[str] = "Features of quadratic networks (004 Theorems 1 and 2)"
     version: ClassVar[int] = 2
     quick: ClassVar[Mapping[str, float]] = {"steps": 2000, "seeds": 4}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": Range(5, 500),
+        "steps": Range(1, 100_000),
+        "seeds": Range(1, 1000),
+    }
     known_error: ClassVar[float] = 0.003
 
     def theory(self) -> Theory:
@@ -90,7 +101,7 @@ class QuadraticFigure:
             Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=f"{way}, n = {n}")
             for panel in ("target", "objective")
             for way in _WAYS
-            for n in (6, 20, 40)
+            for n in (_FEW, _ENOUGH, 40)
         )
 
     def simulate(self, point: Point) -> Estimate:
@@ -107,3 +118,50 @@ class QuadraticFigure:
         run = way.train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
         shown = {"target": run.target_loss, "objective": run.objective}
         return tuple(mean_estimate(shown[point.panel], run.status) for point in points)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What Theorems 1 and 2 say of the global minima, read off the two starts."""
+        short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
+        many = "" if 0.13 * self.d > _FEW else f"{_FEW} examples are not few for {self.d} inputs (n < 0.13 d)."
+        return (
+            Claim(
+                "pre-training that ends at a source-specific feature has a target loss of 10/27 at least",
+                "004, Theorem 1",
+                lambda drawn: all(
+                    mean.value + 3 * (mean.stderr or 0.0) + self.known_error >= WRONG_FEATURE_LOSS
+                    for mean in drawn.points("target", _FROZEN).values()
+                ),
+                short,
+            ),
+            Claim(
+                f"joint training with {_FEW} target examples has its lower objective at an overfit feature, with a "
+                "target loss above 0.1",
+                "004, Theorem 1",
+                _overfits,
+                short or many,
+            ),
+            Claim(
+                "MeRLin's objective is lower at the shared feature than at a source-specific one",
+                f"004, Theorem 2, for {_ENOUGH} target examples and more",
+                _prefers_the_shared_feature,
+                short,
+            ),
+            Claim(
+                "there it recovers the target, with a loss below 0.01",
+                f"004, Theorem 2, for {_ENOUGH} target examples and more",
+                lambda drawn: all(
+                    mean.value < 0.01 for n, mean in drawn.points("target", _STAYS).items() if n >= _ENOUGH
+                ),
+                short,
+            ),
+        )
+
+
+def _overfits(drawn: Drawn) -> bool:
+    apart, shared = (drawn.points("objective", way)[_FEW].value for way in (_OVERFITS, _SHARES))
+    return apart < shared and drawn.points("target", _OVERFITS)[_FEW].value > 0.1
+
+
+def _prefers_the_shared_feature(drawn: Drawn) -> bool:
+    shared, apart = (drawn.points("objective", way) for way in (_STAYS, _LEAVES))
+    return all(shared[n].value < apart[n].value for n in shared if n >= _ENOUGH)

@@ -9,7 +9,20 @@ import numpy as np
 from transferscope.data.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope.errors import SettingsError
 from transferscope.records import Estimate
-from transferscope.theory.figures.figure import Conclusion, Curve, Diagram, Panel, Point, Simulated, Theory
+from transferscope.theory.figures.figure import (
+    SEEDS,
+    Claim,
+    Conclusion,
+    Curve,
+    Diagram,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Simulated,
+    Theory,
+    unlike_the_paper,
+)
 from transferscope.theory.relu import PowerLaw, feature_split, fit_power_law, kernel_alignment, negative_transfer_size
 from transferscope.theory.simulate.descent import Weights
 from transferscope.theory.simulate.outcomes import mean_estimate, mean_of_all
@@ -63,6 +76,15 @@ class ReluFigure:
     title: ClassVar[str] = "Linear transfer of two-layer ReLU networks (001 Figure 4)"
     version: ClassVar[int] = 2
     quick: ClassVar[Mapping[str, float]] = {"d": 20, "n_teacher": 20, "width": 200, "largest": 200, "seeds": 6}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": Range(2, 1000),
+        "n_teacher": Range(2, 1000),
+        "width": Range(1, 10_000),
+        "largest": Range(10, 100_000),
+        "seeds": SEEDS,
+        "head_mean": Range(-10, 10),
+        "head_std": Range(0, 10),
+    }
     known_error: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -135,6 +157,54 @@ class ReluFigure:
             sentence = f"{sentence}; {_right_side(gains, law, dict(zip(_SHARES, outside.y, strict=True)))}"
             return Conclusion(sentence, curves, (self._map(gains),))
         return Conclusion(sentence, curves)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What the paper says of the panels of its Figure 4."""
+        heads = unlike_the_paper(self, "head_mean", "head_std")
+        sizes = unlike_the_paper(self, "d", "n_teacher", "width", "largest", "head_mean", "head_std")
+        return (
+            Claim(
+                "the kernels of pre-trained students and of the source are nearly indistinguishable (alignment of 0.97 "
+                "or more, and higher than before)",
+                "001, Figure 4a and b",
+                _kernels_agree,
+                heads,
+            ),
+            Claim(
+                "the risk from scratch obeys a power law (R² of its logarithms of 0.95 or more)",
+                "001, Figure 4c",
+                lambda drawn: _power_law_fit(drawn).r_squared >= 0.95,
+                heads,
+            ),
+            Claim(
+                "its exponent is 1.18 (within 0.1)",
+                "001, Figure 4c",
+                lambda drawn: abs(_power_law_fit(drawn).exponent - 1.18) <= 0.1,
+                sizes,
+            ),
+            Claim(
+                "the share of the target outside the source's features rises with the ablated share",
+                "001, Figure 4d",
+                lambda drawn: bool((np.diff(drawn.line("outside", _SOURCE).y) > 0).all()),
+            ),
+            Claim(
+                "the boundary between positive and negative transfer is predicted (80 % of the clear signs lie on "
+                "their side)",
+                "001, Figure 4e and section 4",
+                self._boundary_is_predicted,
+                heads,
+            ),
+        )
+
+    def _boundary_is_predicted(self, drawn: Drawn) -> bool:
+        scratch = drawn.points("scratch", _SCRATCH)
+        gains = _gains(scratch, drawn.simulated)
+        if len(gains) < len(_SHARES) * len(self._sizes()):
+            raise LookupError("not every transferability is simulated")
+        line = drawn.line("outside", _SOURCE)
+        law = fit_power_law(np.array(list(scratch)), np.array([mean.value for mean in scratch.values()]))
+        sides = _sides(gains, law, dict(zip(_SHARES, line.y, strict=True)))
+        return sides.right >= 0.8 * sides.clear
 
     def _map(self, gains: Mapping[tuple[float, float], Estimate]) -> Diagram:
         sizes = np.array(self._sizes(), dtype=np.float64)
@@ -246,11 +316,50 @@ def _difference(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(first.value - second.value, stderr, min(first.n, second.n))
 
 
-def _right_side(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> str:
-    """How many simulated signs the predicted boundary gets right."""
+@dataclass(frozen=True)
+class _Sides:
+    """Simulated transferabilities with a clear sign, and those on their side of the predicted boundary."""
+
+    clear: int
+    right: int
+
+
+def _sides(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> _Sides:
+    """How many simulated signs are clear (2 standard errors), and how many of those the boundary gets right."""
     clear = {place: gain for place, gain in gains.items() if abs(gain.value) > 2 * (gain.stderr or np.inf)}
     right = sum((law.amplitude * n**-law.exponent > outside[mu]) == (gain.value > 0) for (mu, n), gain in clear.items())
+    return _Sides(len(clear), right)
+
+
+def _right_side(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> str:
+    """How many simulated signs the predicted boundary gets right, in words."""
+    found = _sides(gains, law, outside)
     return (
-        f"of {len(gains)} simulated transferabilities {len(clear)} have a clear sign (2 standard errors), "
-        f"and {right} of these lie on their side of the predicted boundary"
+        f"of {len(gains)} simulated transferabilities {found.clear} have a clear sign (2 standard errors), "
+        f"and {found.right} of these lie on their side of the predicted boundary"
     )
+
+
+def _kernels_agree(drawn: Drawn) -> bool:
+    before, after = (drawn.points("kernel", series) for series in (_BEFORE, _AFTER))
+    return all(mean.value >= 0.97 and mean.value > before[mu].value for mu, mean in after.items())
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A power law through the risks from scratch.
+
+    Attributes:
+        exponent: Of the number of examples.
+        r_squared: Share of the variance of the logarithms that it explains.
+    """
+
+    exponent: float
+    r_squared: float
+
+
+def _power_law_fit(drawn: Drawn) -> _Fit:
+    found = drawn.points("scratch", _SCRATCH)
+    x, y = np.log(np.array(list(found))), np.log(np.array([mean.value for mean in found.values()]))
+    slope, level = np.polyfit(x, y, 1)
+    return _Fit(-float(slope), 1 - float(np.var(y - slope * x - level) / np.var(y)))
