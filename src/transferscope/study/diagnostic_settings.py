@@ -95,7 +95,7 @@ def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSetting
         read_table(WhenAndWhere, table, where, mistakes)
         return None
     kind = table.get("diagnostic", name)
-    if kind not in DIAGNOSTICS:
+    if not isinstance(kind, str) or kind not in DIAGNOSTICS:
         mistakes.add(f"{where} {unknown_name('diagnostic', str(kind), DIAGNOSTICS)}")
         return None
     look_keys = setting_names(WhenAndWhere)
