@@ -91,8 +91,8 @@ def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file(broken: Path, caps
     said = capsys.readouterr().err
     (log,) = broken.iterdir()
     assert said == (
-        f"transferscope: this is a bug of transferscope (ZeroDivisionError); its traceback is in {log}: please report it "
-        "with that file; what was stored is safe\n"
+        f"transferscope: this is a bug of transferscope (ZeroDivisionError); its traceback is in {log}: please report "
+        "it with that file; what was stored is safe\n"
     )
     assert "Traceback" in log.read_text()
     assert "ZeroDivisionError: the number is odd" in log.read_text()

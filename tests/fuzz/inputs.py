@@ -1,4 +1,4 @@
-"""Hostile inputs, one function for each family: what it draws it writes to a folder, and returns the commands to try."""
+"""Hostile inputs, a function for each family: what it draws it writes to a folder, and returns the commands to try."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models import BACKBONES, NetworkSettings
 from transferscope.study.diagnostic_settings import WhenAndWhere
-from transferscope.study.settings import DataSettings, EngineSettings, SourceSettings, TargetSettings, TuningSettings
+from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
 from transferscope.theory.figures import FIGURES
 from transferscope.training import TrainingSettings
 
@@ -37,7 +37,7 @@ SECRET = "s3cr3t-pass"
 
 
 class Draw:
-    """What is left to chance, by hypothesis: one drawn seed for choices, so that inputs differ, and its own odd values."""
+    """What is left to chance, by hypothesis: a drawn seed for choices, so that inputs differ, and its odd values."""
 
     def __init__(self, data: st.DataObject) -> None:
         self._data = data
@@ -74,14 +74,77 @@ Family = Callable[[Draw, Material, Path], list[Command]]
 # ---- study files ----------------------------------------------------------------------------------------------------
 
 _LITERALS = [
-    "0", "-1", "1", "2", "7", "1000000000", "9223372036854775807", "9223372036854775808", "1180591620717411303424",
-    "-1180591620717411303424", "9" * 400, "9" * 5000, "0x" + "f" * 40, "1_0", "0.0", "-0.0", "0.5", "1.0", "1e-300", "5e-324", "1e300",
-    "1e400", "nan", "inf", "-inf", "true", "false", '""', '" "', '"x"', '"\\u0000"', '"\\u0000abc"', '"../../x"', '"/dev/zero"',
-    '"nan"', '"²"', '"\\u001b[31mred"', '"' + "y" * 3000 + '"', "[]", "{}", "[[]]", "[1]", "[1, 1]", "[0]", "[-1]", "[1.5]", '["a"]',
-    "[true]", '[1, "a"]', "[9223372036854775808]", "[1180591620717411303424]", "{ a = 1 }", "[{}]", '{ "" = "" }', "{ a = [] }",
-    "1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", "[1979-05-27]", '"digits"', '"npz:"', '"npz:."', '"csv:/dev/zero?label=a"',
-    '"folder:/"', '"half-images:digits"', '"glyphs?size=8"', '"?"', '"a?b=c"', '"npz:\\u0000"', "[" * 400 + "]" * 400,
-]  # fmt: skip
+    "0",
+    "-1",
+    "1",
+    "2",
+    "7",
+    "1000000000",
+    "9223372036854775807",
+    "9223372036854775808",
+    "1180591620717411303424",
+    "-1180591620717411303424",
+    "9" * 400,
+    "9" * 5000,
+    "0x" + "f" * 40,
+    "1_0",
+    "0.0",
+    "-0.0",
+    "0.5",
+    "1.0",
+    "1e-300",
+    "5e-324",
+    "1e300",
+    "1e400",
+    "nan",
+    "inf",
+    "-inf",
+    "true",
+    "false",
+    '""',
+    '" "',
+    '"x"',
+    '"\\u0000"',
+    '"\\u0000abc"',
+    '"../../x"',
+    '"/dev/zero"',
+    '"nan"',
+    '"²"',
+    '"\\u001b[31mred"',
+    '"' + "y" * 3000 + '"',
+    "[]",
+    "{}",
+    "[[]]",
+    "[1]",
+    "[1, 1]",
+    "[0]",
+    "[-1]",
+    "[1.5]",
+    '["a"]',
+    "[true]",
+    '[1, "a"]',
+    "[9223372036854775808]",
+    "[1180591620717411303424]",
+    "{ a = 1 }",
+    "[{}]",
+    '{ "" = "" }',
+    "{ a = [] }",
+    "1979-05-27",
+    "07:32:00",
+    "1979-05-27T07:32:00Z",
+    "[1979-05-27]",
+    '"digits"',
+    '"npz:"',
+    '"npz:."',
+    '"csv:/dev/zero?label=a"',
+    '"folder:/"',
+    '"half-images:digits"',
+    '"glyphs?size=8"',
+    '"?"',
+    '"a?b=c"',
+    '"npz:\\u0000"',
+    "[" * 400 + "]" * 400,
+]
 _LITERALS.append("[" + ", ".join(["1"] * 2000) + "]")
 
 _LONG = {
@@ -222,12 +285,72 @@ def _nested(draw: Draw) -> str:
 # ---- command lines --------------------------------------------------------------------------------------------------
 
 _WORDS = [
-    "", " ", "-", "--", "-1", "0", "1", "2", "1.5", "nan", "inf", "-inf", "1e400", "1e-320", "1e300", "5e-324", "9" * 20, "9" * 5000, "²", "x",
-    "x=", "=x", "a.b=c", "a.b=" + "[" * 3000, "sigma=nan", "k=-1", "curvature.k=-1", "curvature.k=" + "9" * 25, "weights.x=1", "../../x",
-    "/dev/null", "/dev/null/x", "/proc/self/mem", "/", ".", "~", "study.toml", "npz:", "npz:x", "csv:table.csv", "csv:table.csv?label=label", "folder:/dev",
-    "npz:/dev/zero", "glyphs?size=1", "glyphs?size=999999999", "half-images:half-images:digits", "?", "a" * 5000, "\udcff\udcfe", "é" * 300, "--help",
-    "%s%n", "{}", "\x1b[31m", "line\nline", "sqlite://", "postgresql://h:xx/d", "cuda", "mps", "gpu", "scratch", "lenet", "mlp", "resize:0", "resize:99999",
-]  # fmt: skip
+    "",
+    " ",
+    "-",
+    "--",
+    "-1",
+    "0",
+    "1",
+    "2",
+    "1.5",
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "1e-320",
+    "1e300",
+    "5e-324",
+    "9" * 20,
+    "9" * 5000,
+    "²",
+    "x",
+    "x=",
+    "=x",
+    "a.b=c",
+    "a.b=" + "[" * 3000,
+    "sigma=nan",
+    "k=-1",
+    "curvature.k=-1",
+    "curvature.k=" + "9" * 25,
+    "weights.x=1",
+    "../../x",
+    "/dev/null",
+    "/dev/null/x",
+    "/proc/self/mem",
+    "/",
+    ".",
+    "~",
+    "study.toml",
+    "npz:",
+    "npz:x",
+    "csv:table.csv",
+    "csv:table.csv?label=label",
+    "folder:/dev",
+    "npz:/dev/zero",
+    "glyphs?size=1",
+    "glyphs?size=999999999",
+    "half-images:half-images:digits",
+    "?",
+    "a" * 5000,
+    "\udcff\udcfe",
+    "é" * 300,
+    "--help",
+    "%s%n",
+    "{}",
+    "\x1b[31m",
+    "line\nline",
+    "sqlite://",
+    "postgresql://h:xx/d",
+    "cuda",
+    "mps",
+    "gpu",
+    "scratch",
+    "lenet",
+    "mlp",
+    "resize:0",
+    "resize:99999",
+]
 
 _NEVER = {"fetch"}
 """Options that would download."""
@@ -238,12 +361,12 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     shutil.copy(material.path("study.sqlite"), folder / "study.sqlite")
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
     shutil.copy(material.path("table.csv"), folder / "table.csv")
-    commands = getattr(typer.main.get_command(app), "commands")
+    commands = typer.main.get_command(app).commands
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
     arguments = list(draw.one(base[name]))
     options = [option for option in commands[name].params if option.name not in _NEVER and option.name != "help"]
-    for _ in range(draw.whole(1, 3)):
+    for _ in range(draw.one([1, 1, 1, 2, 3]) if options else 0):
         option = draw.one(options)
         value = draw.one(_WORDS) if draw.chance(90) else draw.text().replace("\x00", "")
         flag = next((text for text in option.opts if text.startswith("--")), None)
@@ -317,8 +440,40 @@ def data_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
     return [["run", "study.toml"]]
 
 
-_CELLS = ["", " ", "nan", "NaN", "inf", "-inf", "1e400", "1e308", "-1e308", "5e-324", "9" * 400, "007", "7", "7.0", "0x1f", "text", "²", "true",
-          "2020-01-01", "1,5", '"', '""', '"a\nb"', "\x00", "=cmd|' /C calc'!A0", "<script>alert(1)</script>", "é", "\udcff", "\ufeff", "-", "None", "3+4j"]  # fmt: skip
+_CELLS = [
+    "",
+    " ",
+    "nan",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e400",
+    "1e308",
+    "-1e308",
+    "5e-324",
+    "9" * 400,
+    "007",
+    "7",
+    "7.0",
+    "0x1f",
+    "text",
+    "²",
+    "true",
+    "2020-01-01",
+    "1,5",
+    '"',
+    '""',
+    '"a\nb"',
+    "\x00",
+    "=cmd|' /C calc'!A0",
+    "<script>alert(1)</script>",
+    "é",
+    "\udcff",
+    "\ufeff",
+    "-",
+    "None",
+    "3+4j",
+]
 
 
 def _csv(draw: Draw, material: Material, folder: Path) -> str:
@@ -346,12 +501,37 @@ def _csv(draw: Draw, material: Material, folder: Path) -> str:
     text = draw.one(["\n", "\n", "\r\n", "\r"]).join(separator.join(line) for line in lines)
     raw = text.encode("utf-8", "surrogateescape")
     if draw.chance(15):
-        raw = draw.one([raw.decode("utf-8", "replace").encode("utf-16"), b"\xef\xbb\xbf" + raw, raw[: draw.whole(0, len(raw))], b"", b"\n" * 50,
-                        b"a" * 300_000, b",".join([b"a"] * 20_000) + b"\n"])  # fmt: skip
+        raw = draw.one(
+            [
+                raw.decode("utf-8", "replace").encode("utf-16"),
+                b"\xef\xbb\xbf" + raw,
+                raw[: draw.whole(0, len(raw))],
+                b"",
+                b"\n" * 50,
+                b"a" * 300_000,
+                b",".join([b"a"] * 20_000) + b"\n",
+            ]
+        )
     name = draw.one(["hostile.csv", "hostile.csv", "hostile.tsv", "ho stile?.csv"])
     (folder / name).write_bytes(raw)
-    options = draw.one(["label=label", "label=label", "label=label", "label=a", "label=a&label=b", "label=x", "", "label=label&drop=a", "label=label&kind=regression",
-                        "label=label&test_share=0.5", "label=label&test_share=nan", "label=label&split=label", "label=label&test=table.csv", "label=&x"])  # fmt: skip
+    options = draw.one(
+        [
+            "label=label",
+            "label=label",
+            "label=label",
+            "label=a",
+            "label=a&label=b",
+            "label=x",
+            "",
+            "label=label&drop=a",
+            "label=label&kind=regression",
+            "label=label&test_share=0.5",
+            "label=label&test_share=nan",
+            "label=label&split=label",
+            "label=label&test=table.csv",
+            "label=&x",
+        ]
+    )
     return f"csv:{folder / name}?{options}" if options else f"csv:{folder / name}"
 
 
@@ -360,13 +540,34 @@ def _npz(draw: Draw, material: Material, folder: Path) -> str:
         arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
     for _ in range(draw.whole(1, 2)):
         name = draw.one(sorted(arrays))
-        array = np.asarray(arrays[name])
+        array = np.atleast_1d(np.asarray(arrays[name]))
         hostile: list[Any] = [
-            array[:0], array[:1], array.reshape(-1), array[..., None], array[None], np.float64(3), array.astype(complex), array.astype("U8"), array.astype(object),
-            array.astype("S8"), array > 0, np.full_like(array, 0), np.where(np.arange(array.size).reshape(array.shape) == 5, -1, array), array * 1e300,
-            array.astype(float) * np.nan, np.zeros(array.shape, "M8[s]"), np.zeros(len(array), [("a", "f4")]), array.astype(np.float16), -array, array.astype(np.longdouble),
-            np.asfortranarray(array), np.arange(array.size).reshape(array.shape), array.astype(np.uint64) + np.uint64(2**63), np.ones((*array.shape, 3, 3, 3)), np.ones((len(array), 1, 5, 5), np.uint8),
-        ]  # fmt: skip
+            array[:0],
+            array[:1],
+            array.reshape(-1),
+            array[..., None],
+            array[None],
+            np.float64(3),
+            array.astype(complex),
+            array.astype("U8"),
+            array.astype(object),
+            array.astype("S8"),
+            array > 0,
+            np.full_like(array, 0),
+            np.where(np.arange(array.size).reshape(array.shape) == 5, -1, array),
+            array * 1e300,
+            array.astype(float) * np.nan,
+            np.zeros(array.shape, "M8[s]"),
+            np.zeros(len(array), [("a", "f4")]),
+            array.astype(np.float16),
+            -array,
+            array.astype(np.longdouble),
+            np.asfortranarray(array),
+            np.arange(array.size).reshape(array.shape),
+            array.astype(np.uint64) + np.uint64(2**63),
+            np.ones((*array.shape, 3, 3, 3)),
+            np.ones((len(array), 1, 5, 5), np.uint8),
+        ]
         with np.errstate(all="ignore"):
             arrays[name] = hostile[draw.whole(0, len(hostile) - 1)]
         if draw.chance(15):
@@ -406,12 +607,23 @@ def _parquet(draw: Draw, material: Material, folder: Path) -> str:
     table = pq.read_table(material.path("table.parquet"))
     n = table.num_rows
     columns: list[pa.Array] = [
-        pa.array([b"\xff\xfe%d" % (i % 3) for i in range(n)]), pa.array([[i % 3] for i in range(n)]), pa.array([None] * n), pa.array([{"a": i} for i in range(n)]),
-        pa.array([f"class {i % 3}" for i in range(n)]).dictionary_encode(), pa.array(np.arange(n) % 3, pa.timestamp("s")), pa.array([i % 2 == 0 for i in range(n)]),
-        pa.array([None if i == 3 else f"c{i % 3}" for i in range(n)]), pa.array([float("nan")] * n), pa.array([10**30 + i % 3 for i in range(n)], pa.decimal128(38)),
-        pa.array([i % 3 for i in range(n)], pa.uint64()), pa.array([2**63 - 1 - i % 3 for i in range(n)]), pa.array([i % 3 for i in range(n)], pa.duration("s")),
-        pa.array([""] * n), pa.array([float(i % 3) for i in range(n)], pa.float16()), pa.array([1e308 * (-1) ** i for i in range(n)]),
-    ]  # fmt: skip
+        pa.array([b"\xff\xfe%d" % (i % 3) for i in range(n)]),
+        pa.array([[i % 3] for i in range(n)]),
+        pa.array([None] * n),
+        pa.array([{"a": i} for i in range(n)]),
+        pa.array([f"class {i % 3}" for i in range(n)]).dictionary_encode(),
+        pa.array(np.arange(n) % 3, pa.timestamp("s")),
+        pa.array([i % 2 == 0 for i in range(n)]),
+        pa.array([None if i == 3 else f"c{i % 3}" for i in range(n)]),
+        pa.array([float("nan")] * n),
+        pa.array([10**30 + i % 3 for i in range(n)], pa.decimal128(38)),
+        pa.array([i % 3 for i in range(n)], pa.uint64()),
+        pa.array([2**63 - 1 - i % 3 for i in range(n)]),
+        pa.array([i % 3 for i in range(n)], pa.duration("s")),
+        pa.array([""] * n),
+        pa.array([float(i % 3) for i in range(n)], pa.float16()),
+        pa.array([1e308 * (-1) ** i for i in range(n)]),
+    ]
     for _ in range(draw.whole(1, 2)):
         place = draw.whole(0, table.num_columns - 1)
         name = draw.one([table.column_names[place]] * 4 + ["", "label", "a"])
@@ -422,7 +634,14 @@ def _parquet(draw: Draw, material: Material, folder: Path) -> str:
         raw = path.read_bytes()
         place = draw.whole(0, len(raw) - 1)
         path.write_bytes(draw.one([raw[:place], raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :]]))
-    return f"parquet:{path}?{draw.one(['label=label', 'label=label', 'label=a', 'label=label&kind=classification', 'label=label&kind=regression'])}"
+    options = [
+        "label=label",
+        "label=label",
+        "label=a",
+        "label=label&kind=classification",
+        "label=label&kind=regression",
+    ]
+    return f"parquet:{path}?{draw.one(options)}"
 
 
 _PNG_BOMB = (
@@ -471,10 +690,8 @@ def _images(draw: Draw, material: Material, folder: Path) -> str:
                     draw.bytes()
                 )
             case 11:
-                os.rename(
-                    os.fsencode(place / "class2"),
-                    os.fsencode(place) + draw.one([b"/\xff\xfe", b"/=cmd", b"/<b>", b"/ "]),
-                ) if (place / "class2").exists() else None
+                if (place / "class2").exists():
+                    (place / "class2").rename(place / os.fsdecode(draw.one([b"\xff\xfe", b"=cmd", b"<b>", b" "])))
             case _:
                 shutil.rmtree(place / "class2", ignore_errors=True)
                 (place / "train").mkdir(exist_ok=True)
@@ -579,10 +796,18 @@ def _damage(draw: Draw, path: Path) -> None:
     place = draw.whole(0, max(len(raw) - 1, 0))
     path.write_bytes(
         draw.one(
-            [raw[:place], raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :], struct.pack("<Q", 2**60) + raw[8:], b"", raw + b"x", draw.bytes(100),
-             struct.pack("<Q", 2) + b"{}", struct.pack("<Q", 4) + b"null"]
+            [
+                raw[:place],
+                raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :],
+                struct.pack("<Q", 2**60) + raw[8:],
+                b"",
+                raw + b"x",
+                draw.bytes(100),
+                struct.pack("<Q", 2) + b"{}",
+                struct.pack("<Q", 4) + b"null",
+            ]
         )
-    )  # fmt: skip
+    )
 
 
 def _write_pt(draw: Draw, stored: dict[str, Any], path: Path) -> None:
@@ -590,13 +815,39 @@ def _write_pt(draw: Draw, stored: dict[str, Any], path: Path) -> None:
     name = draw.one(sorted(stored))
     one = tensors[name]
     things: list[Any] = [
-        {**tensors, 3: one}, {i: value for i, value in enumerate(tensors.values())}, {**tensors, name: one.to_sparse()}, {**tensors, name: one.to("meta")},
-        {**tensors, name: torch.quantize_per_tensor(one, 0.1, 0, torch.qint8)}, {**tensors, name: one.to(torch.complex64)}, {**tensors, name: one.to(torch.bfloat16)},
-        {**tensors, name: one * float("nan")}, {**tensors, name: one.bool()}, {**tensors, name: torch.nn.Parameter(one)}, {name: one}, {}, [one], one, 3, "text", None,
-        {"state_dict": tensors}, {"state_dict": {"state_dict": tensors}}, {"state_dict": []}, {"model": tensors, "epoch": 3}, {f"module.{key}": value for key, value in tensors.items()},
-        {**tensors, name: one.expand(4, *one.shape)}, {**tensors, name: one.t() if one.ndim == 2 else one}, {**tensors, name: [1.0]}, {**tensors, ("a", 1): one}, {**tensors, None: one},
-        {**tensors, name: one.to(torch.float8_e4m3fn)}, {key: value * 0 for key, value in tensors.items()}, {**tensors, name: one.int()}, {**tensors, b"x": one}, dict(module=tensors),
-    ]  # fmt: skip
+        {**tensors, 3: one},
+        dict(enumerate(tensors.values())),
+        {**tensors, name: one.to_sparse()},
+        {**tensors, name: one.to("meta")},
+        {**tensors, name: torch.quantize_per_tensor(one, 0.1, 0, torch.qint8)},
+        {**tensors, name: one.to(torch.complex64)},
+        {**tensors, name: one.to(torch.bfloat16)},
+        {**tensors, name: one * float("nan")},
+        {**tensors, name: one.bool()},
+        {**tensors, name: torch.nn.Parameter(one)},
+        {name: one},
+        {},
+        [one],
+        one,
+        3,
+        "text",
+        None,
+        {"state_dict": tensors},
+        {"state_dict": {"state_dict": tensors}},
+        {"state_dict": []},
+        {"model": tensors, "epoch": 3},
+        {f"module.{key}": value for key, value in tensors.items()},
+        {**tensors, name: one.expand(4, *one.shape)},
+        {**tensors, name: one.t() if one.ndim == 2 else one},
+        {**tensors, name: [1.0]},
+        {**tensors, ("a", 1): one},
+        {**tensors, None: one},
+        {**tensors, name: one.to(torch.float8_e4m3fn)},
+        {key: value * 0 for key, value in tensors.items()},
+        {**tensors, name: one.int()},
+        {**tensors, b"x": one},
+        {"module": tensors},
+    ]
     torch.save(things[draw.whole(0, len(things) - 1)], path, _use_new_zipfile_serialization=draw.chance(80))
     if draw.chance(20):
         _damage(draw, path)
@@ -604,8 +855,37 @@ def _write_pt(draw: Draw, stored: dict[str, Any], path: Path) -> None:
 
 # ---- stores ---------------------------------------------------------------------------------------------------------
 
-_SQL_VALUES = ["NULL", "''", "'x'", "'null'", "'[]'", "'{}'", "'[[]]'", "'{\"a\": null}'", "'\"text\"'", "'²'", "-1", "0", "1", "3", "9223372036854775807", "1e300",
-               "-1e400", "1e400", "x'00ff'", "x''", "'nonsense'", "'running'", "'planned'", "'done'", "'failed'", "'blocked'", "'../../x'", "'a' || char(0) || 'b'", "replace(hex(zeroblob(2000)), '0', '[')"]  # fmt: skip
+_SQL_VALUES = [
+    "NULL",
+    "''",
+    "'x'",
+    "'null'",
+    "'[]'",
+    "'{}'",
+    "'[[]]'",
+    "'{\"a\": null}'",
+    "'\"text\"'",
+    "'²'",
+    "-1",
+    "0",
+    "1",
+    "3",
+    "9223372036854775807",
+    "1e300",
+    "-1e400",
+    "1e400",
+    "x'00ff'",
+    "x''",
+    "'nonsense'",
+    "'running'",
+    "'planned'",
+    "'done'",
+    "'failed'",
+    "'blocked'",
+    "'../../x'",
+    "'a' || char(0) || 'b'",
+    "replace(hex(zeroblob(2000)), '0', '[')",
+]
 
 
 def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
@@ -626,8 +906,17 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
             raw[place] ^= draw.whole(1, 255)
         path.write_bytes(bytes(raw[: draw.one([len(raw)] * 4 + [0, 50, len(raw) // 2])]))
     place = draw.one(["study.sqlite", "study.toml"])
-    commands = [["status", place], ["status", place], ["report", place], ["rank", place], ["scaling", place], ["theory", "place", place],
-                ["diagnose", "--map", place], ["run", "study.toml"], ["run", "study.toml", "--retry-failed"]]  # fmt: skip
+    commands = [
+        ["status", place],
+        ["status", place],
+        ["report", place],
+        ["rank", place],
+        ["scaling", place],
+        ["theory", "place", place],
+        ["diagnose", "--map", place],
+        ["run", "study.toml"],
+        ["run", "study.toml", "--retry-failed"],
+    ]
     return [draw.one(commands)]
 
 
@@ -724,14 +1013,45 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
     port = draw.one([":1", ":1", ":xx", ":99999", ":-1", ":", "", ":" + "9" * 5000])
     user = draw.one([f"user:{SECRET}@", f"user:{SECRET}@", f":{SECRET}@", "", "@", f"user:{SECRET}%zz@"])
     rest = draw.one(["/db", "", "/", "/../..", "/db?connect_timeout=1", "/db?x", "/db?x=%ff", "/\x00"])
-    odd = ["", " ", ":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:////dev/null", "sqlite:////dev/zero", "/dev/null", "/dev/zero", "directory", "text.sqlite", ".",
-           "file:x?mode=memory", "://", "sqlite:///a\x00b", "\udcff.sqlite", "x" * 5000, "sqlite+pysqlite://", "sqlite+pysqlite:///x.sqlite", "sqlite:///x?mode=ro"]  # fmt: skip
+    odd = [
+        "",
+        " ",
+        ":memory:",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite:////dev/null",
+        "sqlite:////dev/zero",
+        "/dev/null",
+        "/dev/zero",
+        "directory",
+        "text.sqlite",
+        ".",
+        "file:x?mode=memory",
+        "://",
+        "sqlite:///a\x00b",
+        "\udcff.sqlite",
+        "x" * 5000,
+        "sqlite+pysqlite://",
+        "sqlite+pysqlite:///x.sqlite",
+        "sqlite:///x?mode=ro",
+    ]
     address = f"{scheme}://{user}{host}{port}{rest}" if draw.chance(65) else draw.one(odd)
     (folder / "study.toml").write_bytes(as_toml(material.study(store=address.replace("\udcff", "?"))).encode())
     plain = address.replace("\x00", "%00")  # no argument of a command can hold it
     (folder / "valid.toml").write_text(as_toml(material.study()))
-    commands = [["run", "study.toml"], ["status", "study.toml"], ["report", "study.toml"], ["status", plain], ["report", plain], ["run", "valid.toml", "--store", plain],
-                ["rank", plain], ["scaling", plain], ["theory", "place", plain], ["theory", draw.one(sorted(FIGURES)), "--store", plain, "--set", "nothing=1"]]  # fmt: skip
+    commands = [
+        ["run", "study.toml"],
+        ["status", "study.toml"],
+        ["report", "study.toml"],
+        ["status", plain],
+        ["report", plain],
+        ["run", "valid.toml", "--store", plain],
+        ["rank", plain],
+        ["scaling", plain],
+        ["theory", "place", plain],
+        ["theory", draw.one(sorted(FIGURES)), "--store", plain, "--set", "nothing=1"],
+    ]
     return [draw.one(commands)]
 
 

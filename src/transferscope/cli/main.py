@@ -81,8 +81,8 @@ def _options(
 def main() -> None:
     """The entry point: mistakes are one sentence and exit code 2, a bug one sentence and 1, Ctrl-C is 130.
 
-    What the operating system refuses (a path, a permission, space, memory) is a mistake too. The traceback of a bug goes
-    to a file that the sentence names; it is shown instead with --debug, or when TRANSFERSCOPE_DEBUG is set.
+    What the operating system refuses (a path, a permission, space, memory) is a mistake too. The traceback of a bug
+    goes to a file that the sentence names; it is shown instead with --debug, or when TRANSFERSCOPE_DEBUG is set.
     """
     for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 can be shown
         if isinstance(stream, io.TextIOWrapper):
@@ -145,7 +145,7 @@ def _written_down(arguments: Sequence[str]) -> str:
     try:
         folder = user_log_path("transferscope", ensure_exists=True)
         descriptor, name = tempfile.mkstemp(".txt", "error-", folder if os.access(folder, os.W_OK) else None, text=True)
-        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"transferscope {' '.join(arguments)}\n\n{traceback.format_exc()}")
     except OSError as error:
         return f"its traceback could not be written ({error.strerror}): run it again with --debug to see it"

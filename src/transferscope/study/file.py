@@ -7,7 +7,6 @@ from typing import Any
 
 from transferscope.errors import MissingDataError, SettingsError
 
-
 LONGEST_FILE = 10_000_000
 """Bytes; a longer file is no study file."""
 
@@ -35,8 +34,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     Raises:
         MissingDataError: There is no such file.
-        SettingsError: It is no TOML, is longer than `LONGEST_FILE`, or holds numbers or nesting beyond what TOML readers
-            take.
+        SettingsError: It is no TOML or no regular file, is longer than `LONGEST_FILE`, or holds numbers or nesting
+            beyond what TOML readers take.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise SettingsError(f"{path} is a device or pipe; expected a study file in TOML")  # it might never end

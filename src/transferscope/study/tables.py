@@ -109,7 +109,7 @@ def _settings(kind: type) -> list[Field[Any]]:
 def _unfit(value: object) -> str:
     """Why no setting can hold a value, whatever its type; empty when one can.
 
-    TOML's whole numbers are of 64 bits, as are those of arrays and databases; a NUL ends a path or a text of a database.
+    TOML's whole numbers are of 64 bits, as are those of arrays and databases; a NUL ends a path, and a database's text.
     """
     level, depth = [value], 0
     while level:
