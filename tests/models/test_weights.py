@@ -1,13 +1,17 @@
+import math
 import os
+import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
-from transferscope.models import LoadReport, Network, NetworkSettings, build_network, load_weights, save_weights
-from transferscope.models.weights import load_trained
+from transferscope.models import LoadReport, Network, NetworkSettings, build_network, open_network, save_weights
 
 
 def network(seed: int, *, n_outputs: int = 3, width: int = 5) -> Network:
@@ -19,45 +23,79 @@ def agree(first: Network, second: Network) -> bool:
     return all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-@pytest.mark.parametrize("kind", ["safetensors", "torch", "torch under a key"])
-def test_weights_come_back_as_they_were(kind: str, tmp_path: Path) -> None:
-    saved, loaded = network(0), network(1)
-    path = tmp_path / ("weights.safetensors" if kind == "safetensors" else "weights.pt")
-    if kind == "safetensors":
+def numbers(network: Network) -> int:
+    """Parameters and statistics of the backbone, counted one by one."""
+    return sum(tensor.numel() for tensor in network.features.state_dict().values() if tensor.dtype == torch.float32)
+
+
+@pytest.mark.parametrize("key", ["", "safetensors", "state_dict", "model_state_dict", "model", "ema"])
+def test_weights_come_back_as_they_were(key: str, tmp_path: Path) -> None:
+    saved = network(0)
+    path = tmp_path / ("weights.safetensors" if key == "safetensors" else "weights.pt")
+    if key == "safetensors":
         save_weights(saved, path)
     else:
-        torch.save(saved.state_dict() if kind == "torch" else {"state_dict": saved.state_dict()}, path)
-    assert load_weights(loaded, path) == LoadReport(missing=(), unexpected=())
-    assert agree(saved, loaded)
+        torch.save({key: saved.state_dict(), "epoch": 3} if key else saved.state_dict(), path)
+    opened = open_network(network(1), path)
+    assert opened.report == LoadReport((), (), matched=25, backbone=25, n_outputs=3)  # 5 x 4 weights, 5 biases
+    assert agree(saved, opened.network)
 
 
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
 def test_what_wrappers_put_before_every_name_is_left_out(prefix: str, tmp_path: Path) -> None:
-    saved, loaded = network(0), network(1)
+    saved = network(0)
     torch.save({f"{prefix}{name}": tensor for name, tensor in saved.state_dict().items()}, tmp_path / "w.pt")
-    assert load_weights(loaded, tmp_path / "w.pt") == LoadReport(missing=(), unexpected=())
-    assert agree(saved, loaded)
+    assert agree(saved, open_network(network(1), tmp_path / "w.pt").network)
+
+
+def test_an_averaged_model_is_read(tmp_path: Path) -> None:
+    saved = network(0)
+    torch.save(torch.optim.swa_utils.AveragedModel(saved).state_dict(), tmp_path / "w.pt")
+    assert agree(saved, open_network(network(1), tmp_path / "w.pt").network)
+
+
+def test_weights_under_two_keys_are_ambiguous(tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    torch.save({"model": network(0).state_dict(), "ema": network(1).state_dict()}, path)
+    with pytest.raises(CorruptDataError) as refused:
+        open_network(network(2), path)
+    assert str(refused.value) == f"{path} holds weights under each of model, ema; save the ones that are meant alone"
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_trained_network_comes_with_its_own_head(bias: bool, tmp_path: Path) -> None:
+def test_a_network_comes_with_the_head_of_its_file_and_leaves_frame_and_random_state_alone(
+    bias: bool, tmp_path: Path
+) -> None:
     saved = network(0).with_head(torch.nn.Linear(5, 7, bias=bias))
     save_weights(saved, tmp_path / "w.safetensors")
     frame = network(1)
     before = {name: tensor.clone() for name, tensor in frame.state_dict().items()}
-    loaded = load_trained(frame, tmp_path / "w.safetensors")
-    assert agree(saved, loaded)
-    assert loaded.state_dict().keys() == saved.state_dict().keys()
+    state = torch.get_rng_state()
+    opened = open_network(frame, tmp_path / "w.safetensors")
+    assert torch.equal(torch.get_rng_state(), state)
+    assert agree(saved, opened.network)
+    assert opened.report.n_outputs == 7
+    assert opened.network.state_dict().keys() == saved.state_dict().keys()
     assert all(torch.equal(tensor, before[name]) for name, tensor in frame.state_dict().items())
 
 
-def test_a_trained_network_of_another_architecture_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.safetensors"
-    save_file({"head.weight": torch.zeros(3, 5), "head.bias": torch.zeros(3)}, path)
+def test_the_frame_keeps_its_head_where_the_file_has_none_to_take(tmp_path: Path) -> None:
+    save_weights(network(0, n_outputs=7), tmp_path / "with.safetensors")
+    headless = {name: tensor for name, tensor in network(0).state_dict().items() if name.startswith("features.")}
+    save_file(headless, tmp_path / "without.safetensors")
+    frame = network(1)
+    for opened in (
+        open_network(frame, tmp_path / "with.safetensors", head="frame"),
+        open_network(frame, tmp_path / "without.safetensors", head="either"),
+    ):
+        assert opened.report.n_outputs == 0
+        assert torch.equal(opened.network.head.get_parameter("weight"), frame.head.get_parameter("weight"))
+        assert all(torch.equal(opened.network.state_dict()[name], tensor) for name, tensor in headless.items())
     with pytest.raises(NetworkError) as refused:
-        load_trained(network(0), path)
-    missing = "features.hidden1.0.weight, features.hidden1.0.bias"
-    assert str(refused.value) == f"{path} is not of this architecture: only one of the two has {missing}"
+        open_network(frame, tmp_path / "without.safetensors")
+    assert str(refused.value).startswith(
+        f"{tmp_path / 'without.safetensors'} has no linear head (a matrix head.weight)"
+    )
 
 
 def test_buffers_are_saved_too(tmp_path: Path) -> None:
@@ -65,71 +103,162 @@ def test_buffers_are_saved_too(tmp_path: Path) -> None:
     saved(torch.rand(4, 3, 8, 8))
     save_weights(saved, tmp_path / "w.safetensors")
     assert "features.stem.1.running_mean" in load_file(tmp_path / "w.safetensors")
-    loaded = build_network("resnet20", (3, 8, 8), 2, seed=1)
-    load_weights(loaded, tmp_path / "w.safetensors")
-    assert agree(saved, loaded)
+    opened = open_network(build_network("resnet20", (3, 8, 8), 2, seed=1), tmp_path / "w.safetensors")
+    assert agree(saved, opened.network)
+    assert opened.report.matched == opened.report.backbone == numbers(saved)
+
+
+def test_only_counters_of_batches_may_be_absent(tmp_path: Path) -> None:
+    """Any other tensor that lacks is an incomplete network, whichever it is; further layers are another network."""
+    path = tmp_path / "w.safetensors"
+    weights = build_network("resnet20", (3, 8, 8), 2, seed=0).state_dict()
+    frame = build_network("resnet20", (3, 8, 8), 2, seed=1)
+    counters = {name for name in weights if name.endswith("num_batches_tracked")}
+    save_file({name: tensor for name, tensor in weights.items() if name not in counters}, path)
+    assert set(open_network(frame, path).report.missing) == counters
+    for left_out in weights.keys() - counters - {"head.weight", "head.bias"}:
+        save_file({name: tensor for name, tensor in weights.items() if name != left_out}, path)
+        there = numbers(frame) - weights[left_out].numel()
+        for head in ("file", "frame", "either"):
+            with pytest.raises(NetworkError) as refused:
+                open_network(frame, path, head=head)  # type: ignore[arg-type]
+            assert str(refused.value) == (
+                f"{path} is not of this architecture: it gives {there:,} of the {numbers(frame):,} numbers of the "
+                f"backbone and lacks {left_out}; all are needed"
+            )
+
+
+def test_the_first_layers_of_a_deeper_network_are_another_network(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    save_weights(build_network("resnet32", (3, 8, 8), 2, seed=0), path)
+    with pytest.raises(NetworkError, match=r"is not of this architecture: its backbone has features\.stage1_block4\S+"):
+        open_network(build_network("resnet20", (3, 8, 8), 2, seed=0), path, head="frame")
+
+
+def test_one_tensor_of_many_is_refused_with_its_share_and_what_it_was_read_as(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    settings = NetworkSettings("mlp", widths=(5,))
+    save_file({"features.hidden1.0.weight": network(0).state_dict()["features.hidden1.0.weight"]}, path)
+    with pytest.raises(NetworkError) as refused:
+        open_network(network(0), path, head="frame", read_as=settings.read_as((4,)))
+    assert str(refused.value) == (
+        f"{path} is not of this architecture: it gives 20 of the 25 numbers of the backbone and lacks "
+        "features.hidden1.0.bias; all are needed. It was read as mlp of widths (5,) for inputs of shape (4,); choose "
+        "these as in its training"
+    )
+
+
+Spoil = Callable[[torch.Tensor], torch.Tensor]
+FORMS: dict[str, Spoil] = {
+    "bool": lambda tensor: tensor != 0,
+    "int8": lambda tensor: tensor.to(torch.int8),
+    "int64": lambda tensor: tensor.to(torch.int64),
+    "float8": lambda tensor: tensor.to(torch.float8_e4m3fn),
+    "complex64": lambda tensor: tensor.to(torch.complex64),
+    "sparse": lambda tensor: tensor.to_sparse(),
+    "meta": lambda tensor: tensor.to("meta"),
+    "quantised": lambda tensor: torch.quantize_per_tensor(tensor, 0.1, 0, torch.qint8),
+    "nan": lambda tensor: tensor * math.nan,
+    "infinite": lambda tensor: tensor * math.inf,
+    "too large for float32": lambda tensor: tensor.double() * 1e300,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*(quantiz|Sparse).*")
+@pytest.mark.parametrize("head", ["file", "frame", "either"])
+@pytest.mark.parametrize("name", ["features.hidden1.0.weight", "features.hidden1.0.bias", "head.weight"])
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_that_are_no_weights_are_refused_wherever_they_are_read(
+    form: str, name: str, head: Literal["file", "frame", "either"], tmp_path: Path
+) -> None:
+    path = tmp_path / "w.pt"
+    weights = network(0).state_dict()
+    torch.save({**weights, name: FORMS[form](weights[name])}, path)
+    if name == "head.weight" and head == "frame":
+        assert open_network(network(1), path, head=head).report.n_outputs == 0
+        return
+    with pytest.raises((CorruptDataError, NetworkError)) as refused:
+        open_network(network(1), path, head=head)
+    said = str(refused.value)
+    assert f"{path} holds NaN or infinity in {name}; " in said or f"{path} holds {name} " in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_are_read(dtype: torch.dtype, tmp_path: Path) -> None:
+    weights = {name: tensor.to(dtype) for name, tensor in network(0).state_dict().items()}
+    save_file(weights, tmp_path / "w.safetensors")
+    opened = open_network(network(1), tmp_path / "w.safetensors").network.state_dict()
+    assert all(opened[name].dtype == torch.float32 for name in weights)
+    assert all(torch.equal(opened[name], tensor.to(torch.float32)) for name, tensor in weights.items())
+
+
+@pytest.mark.parametrize("factor", [0.0, 1e-300])
+def test_a_backbone_of_zeros_is_refused(factor: float, tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    weights = {name: tensor.double() for name, tensor in network(0).state_dict().items()}
+    save_file({name: tensor * factor if tensor.ndim > 1 else tensor for name, tensor in weights.items()}, path)
+    with pytest.raises(NetworkError) as refused:
+        open_network(network(1), path)
+    assert str(refused.value) == (
+        f"{path} holds nothing but zeros in the matrices of the backbone, so that the features say nothing of the "
+        "input; give the file of a trained network"
+    )
+
+
+def test_a_network_without_backbone_has_nothing_to_take_but_a_head(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    linear = build_network("linear", (4,), 3, seed=0)
+    save_weights(linear, path)
+    assert agree(open_network(build_network("linear", (4,), 2, seed=1), path).network, linear)
+    with pytest.raises(NetworkError) as refused:
+        open_network(linear, path, head="frame")
+    assert str(refused.value) == (
+        f"{path} has nothing to give: the network has no weights before its head, and a head belongs to the labels of "
+        "its own task; choose a network with a backbone"
+    )
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:
     for seed in (0, 1):
         save_weights(network(seed), tmp_path / "w.safetensors")
-    loaded = network(2)
-    load_weights(loaded, tmp_path / "w.safetensors")
-    assert agree(loaded, network(1))
+    assert agree(open_network(network(2), tmp_path / "w.safetensors").network, network(1))
     assert [file.name for file in tmp_path.iterdir()] == ["w.safetensors"]
 
 
-def test_names_without_counterpart_are_reported(tmp_path: Path) -> None:
-    weights = network(0).state_dict()
-    extra = {"optimiser.step": torch.ones(1)}
-    save_file({"head.weight": weights["head.weight"], **extra}, tmp_path / "w.safetensors")
-    loaded = network(1)
-    report = load_weights(loaded, tmp_path / "w.safetensors")
-    assert report.missing == ("features.hidden1.0.weight", "features.hidden1.0.bias", "head.bias")
-    assert report.unexpected == ("optimiser.step",)
-    assert torch.equal(loaded.state_dict()["head.weight"], weights["head.weight"])
+def test_what_lies_beside_backbone_and_head_is_left_out_and_reported(tmp_path: Path) -> None:
+    save_file({**network(0).state_dict(), "projector.weight": torch.ones(1)}, tmp_path / "w.safetensors")
+    opened = open_network(network(1), tmp_path / "w.safetensors")
+    assert opened.report.unexpected == ("projector.weight",)
+    assert agree(opened.network, network(0))
 
 
-def test_another_head_can_be_ignored(tmp_path: Path) -> None:
-    save_weights(network(0, n_outputs=7), tmp_path / "w.safetensors")
-    loaded = network(1)
-    head = loaded.state_dict()["head.weight"].clone()
-    assert load_weights(loaded, tmp_path / "w.safetensors", heads="ignore") == LoadReport((), ())
-    assert torch.equal(loaded.state_dict()["head.weight"], head)
-    assert torch.equal(
-        loaded.state_dict()["features.hidden1.0.weight"], network(0).state_dict()["features.hidden1.0.weight"]
-    )
-
-
-def test_weights_of_other_shapes_are_refused_and_nothing_changes(tmp_path: Path) -> None:
+def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
-    save_weights(network(0, n_outputs=7), path)
-    loaded = network(1)
+    save_weights(network(0, width=6), path)
     with pytest.raises(NetworkError) as caught:
-        load_weights(loaded, path)
+        open_network(network(1), path, head="frame")
     assert str(caught.value) == (
-        f"{path} does not fit the network: head.weight (7, 5) instead of (3, 5), head.bias (7,) instead of (3,); "
-        'build the network with the file\'s widths and outputs, or leave the head out (heads = "ignore") '
-        "if only that differs"
+        f"{path} does not fit the network: features.hidden1.0.weight (6, 4) instead of (5, 4), "
+        "features.hidden1.0.bias (6,) instead of (5,); build the network with the file's widths"
     )
-    assert agree(loaded, network(1))
 
 
 def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.pt"
     torch.save({"layer1.weight": torch.ones(2), "layer1.bias": torch.ones(2)}, path)
     with pytest.raises(NetworkError) as caught:
-        load_weights(network(0), path)
+        open_network(network(0), path, head="frame")
     assert str(caught.value) == (
-        f"{path} shares no name with the network: it has layer1.weight, layer1.bias, and the network "
-        "features.hidden1.0.weight, features.hidden1.0.bias, head.weight, head.bias"
+        f"{path} shares no name with the network's backbone: it has layer1.weight, layer1.bias, and the network "
+        "features.hidden1.0.weight, features.hidden1.0.bias"
     )
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     with pytest.raises(MissingDataError) as caught:
-        load_weights(network(0), path)
+        open_network(network(0), path)
     assert str(caught.value) == (f"there is no file of weights {path}; expected a safetensors file or a state dict")
 
 
@@ -144,7 +273,7 @@ def test_a_file_of_something_else_is_refused(name: str, content: bytes, tmp_path
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(CorruptDataError) as caught:
-        load_weights(network(0), path)
+        open_network(network(0), path)
     assert str(caught.value) == (
         f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written "
         "by torch.save"
@@ -155,7 +284,7 @@ def test_code_in_a_file_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     torch.save({"weight": Harmful()}, tmp_path / "w.pt")
     with pytest.raises(CorruptDataError):
-        load_weights(network(0), tmp_path / "w.pt")
+        open_network(network(0), tmp_path / "w.pt")
     assert not (tmp_path / "harm").exists()
 
 
@@ -163,5 +292,64 @@ def test_a_whole_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.pt"
     torch.save({"epoch": 3, "weights": network(0).state_dict()}, path)
     with pytest.raises(CorruptDataError) as caught:
-        load_weights(network(0), path)
+        open_network(network(0), path)
     assert str(caught.value) == f"{path} holds something else than tensors by name; save network.state_dict() alone"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {0: torch.ones(2)},
+        {0: torch.ones(2), "features.hidden1.0.weight": torch.ones(5, 4)},
+        {("a", "b"): torch.ones(2)},
+        {"state_dict": {0: torch.ones(2)}},
+        {"state_dict": [torch.ones(2)]},
+        {"features.hidden1.0.weight": 3.0},
+        [torch.ones(2)],
+        torch.ones(2),
+        None,
+        "text",
+    ],
+    ids=str,
+)
+def test_what_is_no_state_dict_is_refused(content: object, tmp_path: Path) -> None:
+    path = tmp_path / "w.pt"
+    torch.save(content, path)
+    with pytest.raises(CorruptDataError) as caught:
+        open_network(network(0), path)
+    assert str(caught.value) == f"{path} holds something else than tensors by name; save network.state_dict() alone"
+
+
+def test_a_whole_or_a_scripted_module_is_refused(tmp_path: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch, that scripts are on their way out
+        torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "script.pt"))
+    for name in ("module.pt", "script.pt"):
+        with pytest.raises(CorruptDataError, match="cannot be read as weights"):
+            open_network(network(0), tmp_path / name)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+def test_a_file_with_flipped_bytes_never_ends_in_another_error(suffix: str, tmp_path: Path) -> None:
+    """The readers raise whatever comes first on a damaged file; here it is one kind of error, or weights that fit."""
+    whole = tmp_path / f"whole{suffix}"
+    if suffix == ".pt":
+        torch.save(network(0).state_dict(), whole)
+    else:
+        save_weights(network(0), whole)
+    content, generator = whole.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(content)
+        for place in generator.integers(len(content), size=generator.integers(1, 5)):
+            damaged[place] ^= int(generator.integers(1, 256))
+        path = tmp_path / f"damaged{suffix}"
+        path.write_bytes(
+            bytes(damaged[: generator.integers(1, len(content) + 1)] if generator.random() < 0.2 else damaged)
+        )
+        try:
+            open_network(network(1), path)
+        except (CorruptDataError, NetworkError):
+            refused += 1
+    assert refused > 50

@@ -71,6 +71,14 @@ class NetworkSettings:
         if self.widths is not None:
             _check_widths(self.name, self.widths)
 
+    def read_as(self, input_shape: tuple[int, ...]) -> str:
+        """The end of a message about weights that do not belong to this network."""
+        widths = BACKBONES[self.name].widths if self.widths is None else self.widths
+        return (
+            f". It was read as {self.name} of widths {widths} for inputs of shape {input_shape}; choose these as in "
+            "its training"
+        )
+
 
 def build_network(
     settings: NetworkSettings | str, input_shape: tuple[int, ...], n_outputs: int, *, seed: int

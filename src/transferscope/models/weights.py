@@ -1,35 +1,55 @@
-"""Weights in files."""
+"""Weights in files: one way out, and one way in for every command."""
 
-import pickle
 import tempfile
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.models.network import Network
 
+_FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
+_KEYS = ("state_dict", "model_state_dict", "model", "ema")  # under which training scripts keep a state dict
 _LISTED = 5  # names in a message; the rest is counted
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """Which names of a file and of a network had no counterpart.
+    """What a file gave to a network.
 
     Attributes:
-        missing: Weights of the network that the file lacks; they kept their values.
-        unexpected: Weights of the file that the network has no place for; they were left out.
+        missing: Weights of the network that the file lacks: counters of batches at most, which no output depends on.
+        unexpected: Weights of the file that the network has no place for, beside backbone and head; left out.
+        matched: Numbers (parameters and floating-point buffers) of the backbone that came from the file.
+        backbone: Such numbers that the backbone has; every one must come from the file.
+        n_outputs: Outputs of the file's linear head; 0 when the head is not the file's.
     """
 
     missing: tuple[str, ...]
     unexpected: tuple[str, ...]
+    matched: int
+    backbone: int
+    n_outputs: int
+
+
+@dataclass(frozen=True)
+class OpenedNetwork:
+    """A network with the weights of a file.
+
+    Attributes:
+        network: The network; it shares no memory with the one that gave the architecture.
+        report: What the file gave.
+    """
+
+    network: Network
+    report: LoadReport
 
 
 def save_weights(network: Network, path: Path) -> None:
@@ -46,71 +66,77 @@ def save_weights(network: Network, path: Path) -> None:
         unfinished.replace(path)
 
 
-def load_weights(network: Network, path: Path, *, heads: Literal["load", "ignore"] = "load") -> LoadReport:
-    """Copy weights from a file into a network, in place; nothing is changed unless all that match by name fit.
+def open_network(
+    frame: Network, path: Path, *, head: Literal["file", "frame", "either"] = "file", read_as: str = ""
+) -> OpenedNetwork:
+    """The network whose weights a file holds.
+
+    The file must give the whole backbone under the network's names: dense floating-point numbers of the network's
+    shapes, all finite and not all zero. Counters of batches (integer buffers) may be absent.
 
     Args:
-        network: What to load into; it stays on its device.
+        frame: Gives the architecture of the backbone; it is not changed.
         path: A safetensors file (".safetensors"), or a state dict written by `torch.save`, alone or under the key
-            "state_dict"; it is read without running any code in it. Names may begin with what DataParallel or
-            `torch.compile` put before them.
-        heads: "ignore" leaves the network's head as it is, for a file from a task with other labels.
+            "state_dict", "model_state_dict", "model" or "ema"; it is read without running any code in it. Names may
+            begin with what DataParallel, `torch.compile` or an averaged model put before them.
+        head: "file" for a linear head as wide as the file's, with "head.weight" (K, n_features) and maybe "head.bias"
+            (K,); "frame" for that of `frame`, for a file from a task with other labels; "either" for the file's where
+            it has a linear one, otherwise that of `frame`.
+        read_as: Said at the end of a message about another architecture, as `NetworkSettings.read_as` says it.
 
     Returns:
-        The names without counterpart.
+        A network on the device of `frame`, and what the file gave.
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: The file holds something else than named tensors.
-        NetworkError: Tensors of the same name differ in shape, or no name is shared.
+        CorruptDataError: The file holds something else than dense floating-point tensors by name.
+        NetworkError: The file's backbone is another one or incomplete, its weights are not finite or all zero, it
+            lacks the head that is wanted, or neither backbone nor head have anything to take from a file.
     """
     stored = _read(path)
-    own = network.state_dict()
-    if heads == "ignore":
-        stored, own = _without_head(stored), _without_head(own)
-    shared = stored.keys() & own.keys()
-    _check_fit(stored, own, path)
-    network.load_state_dict({name: stored[name] for name in shared}, strict=False)
-    return LoadReport(
-        missing=tuple(name for name in own if name not in shared),
-        unexpected=tuple(name for name in stored if name not in shared),
+    own = {name: tensor for name, tensor in frame.state_dict().items() if name.startswith("features.")}
+    taken = {name: stored[name] for name in own if name in stored}
+    of_head = {name: tensor for name, tensor in stored.items() if name.startswith("head.") and head != "frame"}
+    _check_form({**taken, **of_head}, own, path)
+    linear = of_head if _is_linear(of_head, frame.n_features) else {}
+    if head == "file" and not linear:
+        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {_listed(stored)}{read_as}")
+    needed = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
+    if not needed and not linear:
+        raise NetworkError(
+            f"{path} has nothing to give: the network has no weights before its head, and a head belongs to the labels "
+            f"of its own task; choose a network with a backbone{read_as}"
+        )
+    _check_names(stored, own, needed, path, read_as)
+    _check_values({**{name: taken[name] for name in needed}, **linear}, path)
+    if needed and not any(taken[name].to(torch.float32).any() for name, tensor in needed.items() if tensor.ndim > 1):
+        raise NetworkError(
+            f"{path} holds nothing but zeros in the matrices of the backbone, so that the features say nothing of the "
+            "input; give the file of a trained network"
+        )
+    network = frame.copy() if not linear else frame.with_head(_new_head(linear, frame))
+    network.load_state_dict({**taken, **linear}, strict=False)
+    numbers = sum(tensor.numel() for tensor in needed.values())
+    report = LoadReport(
+        missing=tuple(name for name in own if name not in stored),
+        unexpected=tuple(name for name in stored if not name.startswith(("features.", "head."))),
+        matched=numbers,
+        backbone=numbers,
+        n_outputs=len(linear["head.weight"]) if linear else 0,
     )
-
-
-def load_trained(network: Network, path: Path) -> Network:
-    """The network whose weights a file holds, with a linear head as wide as the file's.
-
-    Args:
-        network: Gives the architecture of the backbone; it is not changed.
-        path: A file as for `load_weights`, with "head.weight" (K, n_features) and maybe "head.bias" (K,).
-
-    Returns:
-        A network on the device of `network`.
-
-    Raises:
-        MissingDataError: There is no such file.
-        CorruptDataError: The file holds something else than named tensors.
-        NetworkError: The file's backbone is another one, or it has no linear head.
-    """
-    stored = _read(path)
-    weight = stored.get("head.weight")
-    if weight is None or weight.ndim != 2:
-        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {_listed(list(stored))}")
-    head = nn.Linear(weight.shape[1], weight.shape[0], bias="head.bias" in stored)
-    trained = network.with_head(head.to(next(network.parameters()).device))
-    report = load_weights(trained, path)
-    if report.missing or report.unexpected:
-        odd = _listed([*report.missing, *report.unexpected])
-        raise NetworkError(f"{path} is not of this architecture: only one of the two has {odd}")
-    return trained
+    return OpenedNetwork(network, report)
 
 
 def _read(path: Path) -> dict[str, Tensor]:
     if not path.is_file():
         raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
     try:
-        stored = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, KeyError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of archives that are refused in any case
+            stored = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # on a damaged file the readers raise whatever comes first
         raise CorruptDataError(
             f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written "
             "by torch.save"
@@ -119,44 +145,97 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 
 def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
-    if isinstance(stored, Mapping) and isinstance(stored.get("state_dict"), Mapping):
-        stored = stored["state_dict"]
-    if not isinstance(stored, Mapping) or not all(isinstance(value, Tensor) for value in stored.values()):
+    """A state dict out of what training scripts put around it."""
+    keys = [key for key in _KEYS if isinstance(stored, Mapping) and isinstance(stored.get(key), Mapping)]
+    if len(keys) > 1:
+        raise CorruptDataError(
+            f"{path} holds weights under each of {', '.join(keys)}; save the ones that are meant alone"
+        )
+    if keys:
+        return _named_tensors(stored[keys[0]], path)
+    of_tensors = isinstance(stored, Mapping) and all(isinstance(value, Tensor) for value in stored.values())
+    if not of_tensors or not all(isinstance(name, str) for name in stored):
         raise CorruptDataError(f"{path} holds something else than tensors by name; save network.state_dict() alone")
-    return _unwrapped(stored)
+    weights = {name: tensor for name, tensor in stored.items() if name != "n_averaged"}  # torch.optim.swa_utils
+    while prefix := next((p for p in _WRAPPERS if weights and all(name.startswith(p) for name in weights)), None):
+        weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
+    return weights
 
 
-def _unwrapped(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights under the names of the network itself, where a wrapper put its own before every one."""
-    for prefix in _WRAPPERS:
-        if weights and all(name.startswith(prefix) for name in weights):
-            return _unwrapped({name.removeprefix(prefix): tensor for name, tensor in weights.items()})
-    return dict(weights)
+def _is_linear(head: Mapping[str, Tensor], n_features: int) -> bool:
+    weight, bias = head.get("head.weight"), head.get("head.bias")
+    if weight is None or weight.ndim != 2 or weight.shape[1] != n_features or not len(weight):
+        return False
+    return head.keys() <= {"head.weight", "head.bias"} and (bias is None or bias.shape == weight.shape[:1])
 
 
-def _without_head(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor for name, tensor in weights.items() if not name.startswith("head.")}
+def _new_head(linear: Mapping[str, Tensor], frame: Network) -> nn.Linear:
+    """A head of that shape, drawing nothing at random."""
+    n_outputs, n_features = linear["head.weight"].shape
+    device = next((parameter.device for parameter in frame.parameters()), torch.device("cpu"))
+    head: nn.Linear = nn.utils.skip_init(nn.Linear, n_features, n_outputs, bias="head.bias" in linear, device=device)
+    return head
 
 
-def _check_fit(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
-    shared = [name for name in own if name in stored]
-    if own and not shared:
+def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
+    """Whether all are dense numbers with a point, or whole ones where the network counts batches."""
+    for name, tensor in given.items():
+        counts = name in own and not own[name].is_floating_point()
+        whole = counts and not tensor.is_complex() and not tensor.is_quantized
+        dense = tensor.layout == torch.strided and not tensor.is_nested and tensor.device.type != "meta"
+        if not dense or not (tensor.dtype in _FORMS or whole):
+            form = "without its values" if tensor.device.type == "meta" else f"as {tensor.layout} {tensor.dtype}"
+            raise CorruptDataError(
+                f"{path} holds {name} {form.replace('torch.', '')}; expected dense numbers in float16, bfloat16, "
+                "float32 or float64: save the state dict of the network as it was trained"
+            )
+
+
+def _check_names(
+    stored: Mapping[str, Tensor], own: Mapping[str, Tensor], needed: Mapping[str, Tensor], path: Path, read_as: str
+) -> None:
+    """Whether the file has the whole backbone, in the network's shapes, and no more of one."""
+    if needed and not needed.keys() & stored.keys():
         raise NetworkError(
-            f"{path} shares no name with the network: it has {_listed(list(stored))}, and the network "
-            f"{_listed(list(own))}"
+            f"{path} shares no name with the network's backbone: it has {_listed(stored)}, and the network "
+            f"{_listed(needed)}{read_as}"
+        )
+    missing = [name for name in needed if name not in stored]
+    if missing:
+        numbers = sum(tensor.numel() for tensor in needed.values())
+        there = numbers - sum(needed[name].numel() for name in missing)
+        raise NetworkError(
+            f"{path} is not of this architecture: it gives {there:,} of the {numbers:,} numbers of the backbone and "
+            f"lacks {_listed(missing)}; all are needed{read_as}"
+        )
+    more = [name for name in stored if name.startswith("features.") and name not in own]
+    if more:
+        raise NetworkError(
+            f"{path} is not of this architecture: its backbone has {_listed(more)} too, which the network has no place "
+            f"for{read_as}"
         )
     wrong = [
-        f"{name} {tuple(stored[name].shape)} instead of {tuple(own[name].shape)}"
-        for name in shared
-        if stored[name].shape != own[name].shape
+        f"{name} {tuple(stored[name].shape)} instead of {tuple(tensor.shape)}"
+        for name, tensor in own.items()
+        if name in stored and stored[name].shape != tensor.shape
     ]
     if wrong:
         raise NetworkError(
-            f"{path} does not fit the network: {_listed(wrong)}; build the network with the file's widths and outputs, "
-            'or leave the head out (heads = "ignore") if only that differs'
+            f"{path} does not fit the network: {_listed(wrong)}; build the network with the file's widths{read_as}"
         )
 
 
-def _listed(items: list[str]) -> str:
-    shown = ", ".join(items[:_LISTED])
-    return shown if len(items) <= _LISTED else f"{shown} and {len(items) - _LISTED} more"
+def _check_values(given: Mapping[str, Tensor], path: Path) -> None:
+    """Whether all are finite, as the float32 that networks compute with."""
+    wrong = [name for name, tensor in given.items() if not torch.isfinite(tensor.to(torch.float32)).all()]
+    if wrong:
+        raise NetworkError(
+            f"{path} holds NaN or infinity in {_listed(wrong)}; its training diverged, so give the network of an "
+            "earlier step, or leave it out"
+        )
+
+
+def _listed(items: Iterable[str]) -> str:
+    names = list(items)
+    shown = ", ".join(names[:_LISTED])
+    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"

@@ -11,8 +11,7 @@ from transferscope.data.task import LabelledSet
 from transferscope.diagnostics import Examples
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import NetworkError
-from transferscope.models import BACKBONES, Network, NetworkSettings, build_network, load_weights
-from transferscope.models.weights import load_trained
+from transferscope.models import Network, NetworkSettings, build_network, open_network
 from transferscope.scores.score import TargetView
 from transferscope.study.shown import shown_examples
 
@@ -103,17 +102,9 @@ def open_candidate(
         NetworkError: The weights do not belong to the architecture, or are not finite.
     """
     frame = build_network(settings, input_shape, 1, seed=0).to(device)
-    try:
-        opened = _open(frame, file)
-    except NetworkError as error:
-        widths = settings.widths or BACKBONES[settings.name].widths
-        raise NetworkError(
-            f"{error}. It was read as {settings.name} of widths {widths} for inputs of shape {input_shape}; choose "
-            "these as in its training"
-        ) from error
-    if not all(torch.isfinite(tensor).all() for tensor in opened.network.state_dict().values()):
-        raise NetworkError(f"{file} holds NaN or infinity; its training diverged, so leave it out")
-    return CandidateNetwork(name, opened.network, opened.n_outputs if of_classes and opened.n_outputs > 1 else None)
+    opened = open_network(frame, file, head="either", read_as=settings.read_as(input_shape))
+    n_outputs = opened.report.n_outputs
+    return CandidateNetwork(name, opened.network, n_outputs if of_classes and n_outputs > 1 else None)
 
 
 def random_candidate(
@@ -137,30 +128,6 @@ def random_candidate(
     """
     network = build_network(settings, input_shape, n_classes or 1, seed=seed).to(device)
     return CandidateNetwork(name, network, n_classes)
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A file's network and the number of outputs of its head; 0 for a file without a linear head."""
-
-    network: Network
-    n_outputs: int
-
-
-def _open(frame: Network, file: Path) -> _Opened:
-    try:
-        network = load_trained(frame, file)
-    except NetworkError:  # no linear head, or another architecture; the backbone tells them apart
-        network = frame.copy()
-        report = load_weights(network, file, heads="ignore")
-        odd = [*report.missing, *report.unexpected]
-        if odd:
-            raise NetworkError(
-                f"{file} is not of this architecture: only one of the two has {', '.join(odd[:5])}"
-            ) from None
-        return _Opened(network, 0)
-    weight: Tensor = network.head.get_parameter("weight")
-    return _Opened(network, len(weight))
 
 
 def _probabilities(head: nn.Module, features: Tensor) -> np.ndarray:

@@ -76,6 +76,7 @@ class MethodRecipe:
         method: The method with its settings.
         tuning: How settings are chosen; None to take them as they are.
         snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
+        checksum: SHA-256 of the file of a source that is a network, as it was planned; None for any other source.
     """
 
     target: DataSettings
@@ -85,6 +86,7 @@ class MethodRecipe:
     method: Method
     tuning: CellTuning | None = None
     snapshots: tuple[int, ...] | None = None
+    checksum: str | None = None
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
@@ -96,6 +98,7 @@ class MethodRecipe:
             "method": method_as_json(self.method),
             "tuning": None if self.tuning is None else asdict(self.tuning),
             "snapshots": None if self.snapshots is None else list(self.snapshots),
+            "checksum": self.checksum,
         }
 
     @classmethod
@@ -110,6 +113,7 @@ class MethodRecipe:
             settings_of(METHODS[payload["method"]["name"]], payload["method"]["settings"]),
             None if tuning is None else settings_of(CellTuning, tuning),
             None if every is None else tuple(every),
+            payload.get("checksum"),
         )
 
 

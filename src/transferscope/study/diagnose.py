@@ -9,7 +9,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.diagnostics import Examples, Findings, Subject, explain
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.models import Network
-from transferscope.models.weights import load_trained
+from transferscope.models.weights import open_network
 from transferscope.records import Cost
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe
@@ -90,7 +90,7 @@ class _Scene:
         )
 
     def _network(self, step: int | None) -> Network:
-        return load_trained(self.frame, self.files[step])
+        return open_network(self.frame, self.files[step]).network
 
     def _examples(self, target: Dataset) -> Examples:
         chosen = target.train if self.look.part == "target_train" else target.test

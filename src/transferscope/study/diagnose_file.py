@@ -14,8 +14,7 @@ from transferscope.diagnostics import Diagnostic, Examples, Findings, Landscape,
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
 from transferscope.errors import DataError, NetworkError, SettingsError
-from transferscope.models import BACKBONES, Network, NetworkSettings, build_network, load_weights
-from transferscope.models.weights import load_trained
+from transferscope.models import Network, NetworkSettings, build_network, open_network
 from transferscope.records import Record
 from transferscope.study.settings import DataSettings
 from transferscope.study.shown import shown_examples
@@ -193,15 +192,7 @@ def _source(question: FileQuestion, target: Dataset, device: torch.device) -> Ex
 def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Network:
     path, shape = question.checkpoint, data.train.input_shape
     frame = build_network(question.network, shape, data.train.n_outputs, seed=0).to(device)
-    try:
-        network = load_trained(frame, path)
-    except NetworkError as error:
-        widths = question.network.widths or BACKBONES[question.network.name].widths
-        raise NetworkError(
-            f"{error}. It was read as {question.network.name} of widths {widths} for inputs of shape {shape}; choose "
-            "these as in its training"
-        ) from error
-    _check_finite(network, path)
+    network = open_network(frame, path, read_as=question.network.read_as(shape)).network
     _check_head(network, data, path)
     return network
 
@@ -219,35 +210,15 @@ def _check_head(network: Network, data: Dataset, path: Path) -> None:
 
 def _start(network: Network, path: Path) -> _Start:
     """The network of a file; its backbone under the head of `network` where the heads differ."""
-    try:
-        start = load_trained(network, path)
-    except NetworkError:
-        start = None  # no linear head, or another architecture; the backbone tells them apart
-    if start is None or _head_width(start) != _head_width(network):
-        start = network.copy()
-        report = load_weights(start, path, heads="ignore")
-        if report.missing or report.unexpected:
-            odd = ", ".join([*report.missing, *report.unexpected][:5])
-            raise NetworkError(f"{path} is not of this architecture: only one of the two has {odd}")
-        _check_finite(start, path)
-        return _Start(start, backbone_only=True)
-    _check_finite(start, path)
-    return _Start(start, backbone_only=False)
+    opened = open_network(network, path, head="either")
+    if opened.report.n_outputs == _head_width(network):
+        return _Start(opened.network, backbone_only=False)
+    return _Start(opened.network.with_head(network.copy().head), backbone_only=True)
 
 
 def _head_width(network: Network) -> int:
     weight: Tensor = network.head.get_parameter("weight")
     return len(weight)
-
-
-def _check_finite(network: Network, path: Path) -> None:
-    wrong = [name for name, tensor in network.state_dict().items() if not torch.isfinite(tensor).all()]
-    if wrong:
-        raise NetworkError(
-            f"{path} holds NaN or infinity in {wrong[0]}"
-            f"{f' and {len(wrong) - 1} more' if len(wrong) > 1 else ''}; its training diverged, so give an earlier "
-            "network"
-        )
 
 
 def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -14,7 +14,7 @@ from transferscope.data.leakage import check_leakage
 from transferscope.data.load import load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, MissingDataError
-from transferscope.models import build_network, load_weights
+from transferscope.models import LoadReport, build_network, open_network
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 
@@ -52,6 +52,31 @@ class DataFacts:
     sources: Mapping[str, SourceFacts]
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkFile:
+    """A source that is a network.
+
+    Attributes:
+        path: Its file.
+        checksum: SHA-256 of the file's content.
+        report: What the file gives to the study's network.
+    """
+
+    path: Path
+    checksum: str
+    report: LoadReport
+
+    def as_json(self) -> dict[str, Any]:
+        """What a reader wants to know of it, as JSON values."""
+        return {
+            "network": self.checksum,
+            "file": str(self.path),
+            "matched_numbers": self.report.matched,
+            "backbone_numbers": self.report.backbone,
+            "left_out": list(self.report.unexpected),
+        }
+
+
 @dataclass(frozen=True)
 class StudyData:
     """The loaded data of a study.
@@ -59,20 +84,20 @@ class StudyData:
     Attributes:
         target: The target.
         sources: The sources that are data, by name.
-        networks: Checksums of the sources that are networks, by name.
+        networks: The sources that are networks, by name.
         held_out: The further test sets of each source that has any, by name.
     """
 
     target: Dataset
     sources: Mapping[str, Dataset]
-    networks: Mapping[str, str]
+    networks: Mapping[str, NetworkFile]
     held_out: Mapping[str, Mapping[str, Dataset]] = field(default_factory=dict)
 
     @property
     def facts(self) -> DataFacts:
         """What cells depend on."""
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
-        networks = {name: SourceFacts(checksum, None) for name, checksum in self.networks.items()}
+        networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
         return DataFacts(self.target.fingerprint, len(self.target.train), {**data, **networks})
 
     def _fingerprint(self, source: str) -> str:
@@ -83,7 +108,7 @@ class StudyData:
     def as_json(self) -> dict[str, Any]:
         """What a reader wants to know of the data, as JSON values."""
         described = {name: describe(source) for name, source in self.sources.items()}
-        described |= {name: {"network": checksum} for name, checksum in self.networks.items()}
+        described |= {name: file.as_json() for name, file in self.networks.items()}
         return {"target": describe(self.target), "sources": described}
 
 
@@ -93,15 +118,20 @@ def load_data(spec: StudySpec) -> StudyData:
     Raises:
         DataError: Data are missing or cannot be used, sizes ask for more than there is, source and target differ in
             shape, or target test examples are trained on.
-        NetworkError: The network cannot read inputs of this shape, or a file of weights does not fit it.
+        NetworkError: The network cannot read inputs of this shape, or a file of weights is not one of it.
         SettingsError: A name or option of the data is unknown.
     """
+    files = {name: Path(source.network) for name, source in spec.sources.items() if source.network is not None}
+    checksums = {name: checksum(file) for name, file in files.items()}
     target = _load(spec.target.as_data)
     wanted = {name: source.as_data for name, source in spec.sources.items()}
     sources = {name: _load(data) for name, data in wanted.items() if data is not None}
-    files = {name: source.network for name, source in spec.sources.items()}
-    networks = {name: _checksum(Path(file)) for name, file in files.items() if file is not None}
-    _check_network(spec, target, [Path(file) for file in files.values() if file is not None])
+    shape = target.train.input_shape
+    network = build_network(spec.network, shape, target.train.n_outputs, seed=0)  # whether it reads such inputs at all
+    networks = {}
+    for name, file in files.items():
+        opened = open_network(network, file, head="frame", read_as=spec.network.read_as(shape))
+        networks[name] = NetworkFile(file, checksums[name], opened.report)
     _check_sizes("[target]", spec.target.sizes, target)
     _check_folds(spec, target)
     for where, dataset in {"[target]": target, **{f"[sources.{name}]": data for name, data in sources.items()}}.items():
@@ -171,19 +201,16 @@ def _load(data: DataSettings) -> Dataset:
     return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
 
 
-def _checksum(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file") from error
+def checksum(path: Path) -> str:
+    """SHA-256 of the content of a network's file.
 
-
-def _check_network(spec: StudySpec, target: Dataset, files: Sequence[Path]) -> None:
-    """Build the network, and load the pretrained weights into it, to hear of what does not fit before anything runs."""
-    network = build_network(spec.network, target.train.input_shape, target.train.n_outputs, seed=0)
-    for file in files:
-        load_weights(network, file, heads="ignore")
+    Raises:
+        MissingDataError: There is no such file.
+    """
+    if not path.is_file():
+        raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file")
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:

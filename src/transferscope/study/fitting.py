@@ -7,14 +7,15 @@ from pathlib import Path
 from transferscope.data.load import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, TransferTask
-from transferscope.errors import SettingsError
+from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, tune
 from transferscope.models import Network, build_network
-from transferscope.models.weights import load_weights, save_weights
+from transferscope.models.weights import open_network, save_weights
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
+from transferscope.study.facts import checksum
 from transferscope.study.settings import DataSettings
 from transferscope.training import TrainingSettings, stream_seed
 
@@ -95,13 +96,29 @@ def _start(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Net
     if recipe.method.start == "random" or recipe.source is None:
         return fresh_network(recipe, load_data(recipe.target), seed)
     if recipe.source.as_data is not None:
-        network = fresh_network(recipe, load_data(recipe.source.as_data), seed)
-        load_weights(network, _pretrained(cell, context))
-        return network
-    assert recipe.source.network is not None
-    network = fresh_network(recipe, load_data(recipe.target), seed)
-    load_weights(network, Path(recipe.source.network), heads="ignore")
-    return network
+        frame = fresh_network(recipe, load_data(recipe.source.as_data), seed)
+        return open_network(frame, _pretrained(cell, context)).network
+    target = load_data(recipe.target)
+    read_as = recipe.network.read_as(target.train.input_shape)
+    frame = fresh_network(recipe, target, seed)
+    return open_network(frame, network_file(recipe), head="frame", read_as=read_as).network
+
+
+def network_file(recipe: MethodRecipe) -> Path:
+    """The file of a source that is a network.
+
+    Raises:
+        MissingDataError: It is gone.
+        CorruptDataError: It is not the file that the cell was planned with.
+    """
+    assert recipe.source is not None
+    file = Path(str(recipe.source.network))
+    if recipe.checksum is not None and checksum(file) != recipe.checksum:
+        raise CorruptDataError(
+            f"the network file {file} has changed since the study was planned with it; put the earlier file back, or "
+            "run the study file again, which redoes the cells that start from it"
+        )
+    return file
 
 
 def _pretrained(cell: PlannedCell, context: WorkContext) -> Path:

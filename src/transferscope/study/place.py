@@ -10,13 +10,14 @@ from transferscope.data.load import load
 from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
-from transferscope.models import build_network, load_weights
+from transferscope.models import build_network, open_network
 from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.finished_cells import finished_cells
+from transferscope.study.fitting import network_file
 from transferscope.study.keep_placements import keep_placements
 from transferscope.study.measured_transfer import Measured, measured_transfer
 from transferscope.study.pair_estimates import (
@@ -117,10 +118,15 @@ def _starts(store: Store, study: str, cells: Sequence[StoredCell]) -> list[_Star
         recipe = MethodRecipe.from_payload(cell.payload)
         if recipe.method.start != "pretrained" or recipe.source is None:
             continue
-        file = context.network(cell.needs[0]) if cell.needs else Path(str(recipe.source.network))
-        n_source = cell.labels["n_source"] if cell.needs else None
-        start = _Start(str(cell.labels["source"]), _whole(n_source), _whole(cell.labels["seed"]) or 0, recipe, file)
-        found.setdefault((file, start.seed if cell.needs else 0), start)
+        source, n_source = str(cell.labels["source"]), cell.labels["n_source"] if cell.needs else None
+        if cell.needs:
+            file = context.network(cell.needs[0])
+        elif any(start.source == source for start in found.values()):
+            continue  # one network for all seeds
+        else:
+            file = network_file(recipe)
+        start = _Start(source, _whole(n_source), _whole(cell.labels["seed"]) or 0, recipe, file)
+        found.setdefault((file, start.seed), start)
     if not found:
         raise DataError(
             f"no method of {study} starts from a pretrained network, so there are no features to place; add "
@@ -169,8 +175,8 @@ def _features(start: _Start, looked_at: TargetExamples) -> np.ndarray:
             "the study again in a new store"
         )
     shape, n_outputs = looked_at.input_shape, looked_at.codes.shape[1]
-    network = build_network(start.recipe.network, shape, n_outputs, seed=0)
-    load_weights(network, start.file, heads="ignore")
+    frame = build_network(start.recipe.network, shape, n_outputs, seed=0)
+    network = open_network(frame, start.file, head="either", read_as=start.recipe.network.read_as(shape)).network
     features: np.ndarray = features_of(network, looked_at.examples).numpy()
     return features
 

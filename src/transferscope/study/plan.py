@@ -178,7 +178,14 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     tuning = _tuning(spec, name)
     origin = None if source is None else spec.sources[source]
     recipe = MethodRecipe(
-        spec.target.as_data, origin, spec.network, spec.training, method, tuning, _snapshots(spec.diagnostics)
+        spec.target.as_data,
+        origin,
+        spec.network,
+        spec.training,
+        method,
+        tuning,
+        _snapshots(spec.diagnostics),
+        data.sources[source].fingerprint if source and origin and origin.network else None,
     )
     shared = shared_digest(
         {

@@ -8,6 +8,7 @@ from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.store import RecordColumns, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
+from transferscope.study.fitting import network_file
 
 PREFERRED = ("fine-tune", "l2-sp", "merlin", "linear-probe")
 """Methods whose results count, the first that a study has for all candidates."""
@@ -78,9 +79,10 @@ def pretrained_of(study: str, cells: Sequence[StoredCell], files: Path) -> Pretr
             continue
         origin, needs = _origin(stored), stored.cell.needs
         step = origin.pretrain_step
-        file = Path(str(recipe.source.network))
         if needs:
             file = context.network(needs[0]) if step is None else context.snapshot(needs[0], step)
+        else:
+            file = next(iter(found.get(origin, {}).values()), None) or network_file(recipe)  # one for all seeds
         found.setdefault(origin, {})[_whole(stored, "seed")] = file
         recipes.append(recipe)
     if not found:

@@ -11,9 +11,9 @@ from torch import nn
 
 from transferscope.data.load import load
 from transferscope.diagnostics import tsne_of_distances, weight_distances
-from transferscope.errors import DataError, NetworkError, StoreError
+from transferscope.errors import DataError, StoreError
 from transferscope.models import Network, build_network
-from transferscope.models.weights import load_trained
+from transferscope.models.weights import open_network
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
@@ -155,9 +155,7 @@ def _frame(cell: PlannedCell) -> Network:
 
 def _read(frame: Network, entry: MappedNetwork) -> Network:
     """A network, with a bias of zero at a head without one: the same function, with the parameters of the others."""
-    network = load_trained(frame, entry.file)
-    if not all(torch.isfinite(parameter).all() for parameter in network.parameters()):
-        raise NetworkError(f"{entry.file} holds NaN or infinity; its training diverged, so remove that file")
+    network = open_network(frame, entry.file).network
     if "bias" in dict(network.head.named_parameters()):
         return network
     weight = network.head.get_parameter("weight").detach()
