@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ def test_the_command_line_starts_without_what_is_slow_to_import() -> None:
 def test_a_mistake_is_one_sentence_and_exit_code_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(arguments: list[str]) -> None:
+    def refuse(arguments: list[str], **options: object) -> None:
         raise DataError("class '<b>' has one example; two are needed")
 
     monkeypatch.setattr(main, "app", refuse)
@@ -58,7 +59,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
 def test_what_the_system_refuses_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, message: str
 ) -> None:
-    def refuse(arguments: list[str]) -> None:
+    def refuse(arguments: list[str], **options: object) -> None:
         raise error
 
     monkeypatch.setattr(main, "app", refuse)
@@ -69,13 +70,100 @@ def test_what_the_system_refuses_is_one_sentence(
     assert capsys.readouterr().err == message
 
 
-def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def break_down(arguments: list[str]) -> None:
-        raise ZeroDivisionError
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A command line with a bug; the folder that its log goes to."""
+
+    def break_down(arguments: list[str], **options: object) -> None:
+        raise ZeroDivisionError("the number is odd")
 
     monkeypatch.setattr(main, "app", break_down)
+    monkeypatch.setattr(main, "user_log_path", lambda *_, **__: tmp_path)
+    monkeypatch.delenv("TRANSFERSCOPE_DEBUG", raising=False)
+    monkeypatch.setattr(sys, "argv", ["transferscope", "run", "s.toml"])
+    return tmp_path
+
+
+def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    (log,) = broken.iterdir()
+    assert said == (
+        f"transferscope: this is a bug of transferscope (ZeroDivisionError); its traceback is in {log}: please report "
+        "it with that file; what was stored is safe\n"
+    )
+    assert "Traceback" in log.read_text()
+    assert "ZeroDivisionError: the number is odd" in log.read_text()
+    assert log.read_text().startswith("transferscope run s.toml\n")
+
+
+def test_a_bug_whose_traceback_cannot_be_written_is_one_sentence(
+    broken: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object, **__: object) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(main, "user_log_path", refuse)
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 1
+    assert "could not be written (No space left on device)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_a_bug_shows_its_traceback_to_those_who_ask(way: str, broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "option":
+        monkeypatch.setattr(sys, "argv", ["transferscope", "--debug", "run", "s.toml"])
+    else:
+        monkeypatch.setenv("TRANSFERSCOPE_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main.main()
+
+
+def test_a_message_cannot_steer_the_terminal_and_is_not_endless(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(arguments: list[str], **options: object) -> None:
+        raise DataError(f"class '\x1b[2J\udcff' and {'x' * 10_000} are unknown")
+
+    monkeypatch.setattr(main, "app", refuse)
+    with pytest.raises(SystemExit):
+        main.main()
+    assert capsys.readouterr().err == f"transferscope: class '\\x1b[2J\\udcff' and {'x' * 200}... are unknown\n"
+
+
+_INTERRUPTED = """
+import builtins, os, signal, sys
+real = builtins.__import__
+def interrupting(name, *rest, **named):
+    if name == {module!r}:
+        builtins.__import__ = real
+        os.kill(os.getpid(), signal.SIGINT)
+    return real(name, *rest, **named)
+builtins.__import__ = interrupting
+sys.argv = ["transferscope", "run", "absent.toml"]
+from transferscope.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["transferscope.cli.main", "typer", "transferscope.cli.execute", "torch", "pydantic"]
+)
+def test_ctrl_c_while_it_starts_shows_no_traceback(module: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED.format(module=module)], capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 130
+    assert ended.stderr in ("transferscope: stopped\n", "")
+    assert ended.stdout == ""
+
+
+def test_the_package_is_a_command() -> None:
+    ended = subprocess.run([sys.executable, "-m", "transferscope", "--version"], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "transferscope 0.1.0\n")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +173,10 @@ def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--help"], 0, "status"),
         (["ruin"], 2, "No such command 'ruin'"),
         (["run"], 2, "Missing argument"),
-        (["run", "s.toml", "--workers", "-1"], 2, "--workers"),
+        (["run", "s.toml", "--workers", "9" * 5000], 2, "Invalid value for '--workers'"),
+        (["run", "s.toml", "--workers", "-1"], 2, "transferscope: Invalid value for '--workers'"),
+        (["run", "s.toml", "--workres", "1"], 2, "`transferscope run --help` says what it takes"),
+        ([], 2, "Usage"),
     ],
 )
 def test_the_command_line_answers(

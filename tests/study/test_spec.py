@@ -184,6 +184,80 @@ def test_all_mistakes_are_named_at_once() -> None:
     )
 
 
+def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
+    """No table hides another: what only several tables together show is said beside what one alone shows."""
+    wrong = tables(
+        name="a/b",
+        target={"limit": 50, "sizes": [20, 600]},
+        sources={"fashion": {"data": "fashion-mnist", "limit": 10}, "net": {}, " ": {"data": "mnist"}},
+        pretraining={"sizes": [0, 1000], "checkpoints": [3]},
+        methods={"scratch": None, "joint": {"alpha": 2}, "slow": {"method": "fine-tune", "lr_scale": 1e-12}},
+        tuning={"trials": 2, "folds": 30, "grid": {"joint": {"lr": []}, "gone": {}}},
+        diagnostics={"weights": {"every": 0}},
+        engine={"workers": -1},
+    )
+    with pytest.raises(SettingsError) as error:
+        parse_spec(wrong, place="usps.toml")
+    said = str(error.value).splitlines()
+    assert said[0] == f"usps.toml has {len(said) - 1} mistakes:"
+    places = [line.split(";")[0].strip() for line in said[1:]]
+    assert places == [
+        "name = 'a/b' cannot name files",
+        "[diagnostics.weights] every = 0 and examples = 600",
+        "[engine] workers = -1 and threads = None",
+        "[sources.net] gives neither of data and network",
+        "[methods.joint] alpha = 2.0 is out of range",
+        "[sources] has a table named ' '",
+        "[methods.slow] lr_scale = 1e-12 of lr = 0.01 moves no weight",
+        "[target] sizes asks for 600 examples and limit = 50 keeps fewer",
+        "[pretraining] sizes for fashion: asks for 1000 examples and limit of [sources.fashion] = 10 keeps fewer",
+        "[tuning] folds = 30 and there are 20 labelled examples to divide",
+        "[pretraining] sizes holds 0, which is training from scratch",
+        "[pretraining] gives checkpoints, which are steps",
+        "[tuning.grid.gone] unknown method 'gone': known are fine-tune, joint, merlin, slow",
+    ]
+
+
+def test_a_mistake_is_not_said_twice() -> None:
+    """What is wrong with a table is not also said of those that need it."""
+    for changes, n_lines in (
+        ({"pretraining": {"epochs": "x", "sizes": [10]}}, 1),
+        ({"sources": {"fashion": {"data": 3}}}, 1),
+        ({"methods": {"scratch": {"x": 1}}, "pretraining": {"sizes": [0, 5]}}, 1),
+        ({"methods": 3}, 1),
+        ({"sources": 3}, 1),
+        ({"training": {"lr": "x"}, "tuning": {"trials": 1, "grid": {"merlin": {"lr": [0.1]}}}}, 1),
+    ):
+        with pytest.raises(SettingsError) as error:
+            parse_spec(tables(**changes), place="usps.toml")
+        assert len(str(error.value).splitlines()) == n_lines, error.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"network": {"widths": [2**70]}}, "[network] widths holds a whole number of 71 bits; expected at most 63"),
+        ({"seeds": 2**64}, "seeds holds a whole number of 65 bits; expected at most 63"),
+        ({"store": "a\x00b"}, "store holds a NUL character; leave it out"),
+        ({"sources": {"fashion": {"data": "npz:\x00"}}}, "[sources.fashion] data holds a NUL character; leave it out"),
+        ({"diagnostics": {"x": {"diagnostic": []}}}, "[diagnostics.x] unknown diagnostic '[]': known are"),
+        ({"diagnostics": {"x": {"diagnostic": {}}}}, "[diagnostics.x] unknown diagnostic '{}': known are"),
+        (
+            {"training": {"lr": 5e-324}},
+            "[training] lr = 5e-324 is out of range; expected at least 1e-12",
+        ),
+        (
+            {"network": {"name": "mlp", "widths": [1] * 2000}},
+            "[network] mlp was given 2000 widths; expected at most 64",
+        ),
+    ],
+)
+def test_what_no_setting_can_hold_is_named_with_its_place(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        parse_spec(tables(**changes), place="usps.toml")
+    assert str(error.value).startswith(f"usps.toml: {message}")
+
+
 def test_an_unknown_grid_key_is_answered_with_the_nearest_of_method_and_training() -> None:
     with pytest.raises(SettingsError, match=r"\[tuning.grid.merlin\] unknown key 'roh': did you mean 'rho'\?"):
         parse_spec(tables(tuning={"trials": 2, "grid": {"merlin": {"roh": [1]}}}))

@@ -1,13 +1,20 @@
 """The command line: one thin file per command, and what its errors look like.
 
-Exit codes: 0 all went well; 1 some cells of a study failed; 2 something given cannot be used, said in one sentence;
-130 stopped by Ctrl-C.
+Exit codes: 0 all went well; 1 some cells of a study failed, or a bug; 2 something given cannot be used, said in one
+sentence; 130 stopped by Ctrl-C.
 """
 
+import io
+import os
+import re
 import sys
-from typing import Annotated
+import tempfile
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
+from platformdirs import user_log_path
 
 from transferscope.cli import compare, data, demo, diagnose, rank, report, run, scaling, status, theory
 from transferscope.cli.lists import one_option_per_value
@@ -29,6 +36,7 @@ LIST_OPTIONS = (
 _LIST_OPTIONS_OF_RANK = (*LIST_OPTIONS, "--checkpoint")
 
 _LONGEST_PATH = 200
+_LONGEST_WORD = 400
 
 app = typer.Typer(
     name="transferscope",
@@ -63,17 +71,28 @@ def _options(
         bool | None,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of a bug. [also TRANSFERSCOPE_DEBUG=1]")
+    ] = False,
 ) -> None:
     """What holds for every command."""
 
 
 def main() -> None:
-    """The entry point: mistakes are one sentence and exit code 2; only what is a bug shows a traceback.
+    """The entry point: mistakes are one sentence and exit code 2, a bug one sentence and 1, Ctrl-C is 130.
 
-    What the operating system refuses (a path, a permission, space, memory) is no bug either.
+    What the operating system refuses (a path, a permission, space, memory) is a mistake too. The traceback of a bug
+    goes to a file that the sentence names; it is shown instead with --debug, or when TRANSFERSCOPE_DEBUG is set.
     """
+    for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 can be shown
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    arguments = sys.argv[1:]
+    debug = bool(os.environ.get("TRANSFERSCOPE_DEBUG")) or "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
     try:
-        app(one_option_per_value(sys.argv[1:], _LIST_OPTIONS_OF_RANK if "rank" in sys.argv[1:2] else LIST_OPTIONS))
+        lists = _LIST_OPTIONS_OF_RANK if "rank" in arguments[:1] else LIST_OPTIONS
+        code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)
     except TransferscopeError as error:
         _refuse(str(error))
     except OSError as error:
@@ -82,13 +101,52 @@ def main() -> None:
             f"the operating system refused{place}: {error.strerror or error}; check the path, your permission there "
             "and the space left; what was stored is safe"
         )
-    except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):  # how torch says it
+    except (KeyboardInterrupt, typer.Abort):
+        _end(130, "stopped")
+    except Exception as error:
+        if isinstance(error, _UsageError):
+            _refuse_usage(error)
+        if isinstance(error, MemoryError) or "allocate memory" in str(error):  # how torch says it
+            reason = str(error) or "no more is free"
+            _refuse(f"the memory of this machine does not suffice ({reason}); use smaller data or networks")
+        if debug:
             raise
-        reason = str(error) or "no more is free"
-        _refuse(f"the memory of this machine does not suffice ({reason}); use smaller data or networks")
+        _end(1, f"this is a bug of transferscope ({type(error).__name__}); {_written_down(arguments)}")
+    sys.exit(code if isinstance(code, int) else 0)
 
 
-def _refuse(sentence: str) -> None:
-    typer.echo(f"transferscope: {sentence}", err=True)
-    sys.exit(2)
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]
+"""What click raises for a wrong option; typer has its own copy of click in some versions and not in others."""
+
+
+def _refuse_usage(error: Any) -> NoReturn:
+    """Say what is wrong with a command or option; without any, say which there are."""
+    if "NoArgsIsHelp" in type(error).__name__:
+        error.show()
+        sys.exit(2)
+    command = "transferscope" if error.ctx is None else error.ctx.command_path
+    _refuse(f"{error.format_message().rstrip('.')}; `{command} --help` says what it takes")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    _end(2, sentence)
+
+
+def _end(code: int, sentence: str) -> NoReturn:
+    # control characters could steer the terminal, and a word without end hides the sentence
+    shown = "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in sentence)
+    shown = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][: _LONGEST_WORD // 2]}...", shown)
+    typer.echo(f"transferscope: {shown}", err=True)
+    sys.exit(code)
+
+
+def _written_down(arguments: Sequence[str]) -> str:
+    """Keep the traceback of a bug in a file; what to tell the user about it."""
+    try:
+        folder = user_log_path("transferscope", ensure_exists=True)
+        descriptor, name = tempfile.mkstemp(".txt", "error-", folder if os.access(folder, os.W_OK) else None, text=True)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"transferscope {' '.join(arguments)}\n\n{traceback.format_exc()}")
+    except OSError as error:
+        return f"its traceback could not be written ({error.strerror}): run it again with --debug to see it"
+    return f"its traceback is in {name}: please report it with that file; what was stored is safe"

@@ -16,6 +16,9 @@ from transferscope.models.backbones.resnet import resnet20, resnet32, resnet56
 from transferscope.models.network import Network
 from transferscope.models.seeding import seeded
 
+MOST_LAYERS = 64
+"""More layers without shortcuts do not learn, and each step of training would take minutes."""
+
 
 @dataclass(frozen=True, slots=True)
 class BackboneEntry:
@@ -115,6 +118,8 @@ def build_network(
 def _check_widths(name: str, widths: tuple[int, ...]) -> None:
     usual = BACKBONES[name].widths
     fits = len(widths) >= 1 if BACKBONES[name].any_depth else len(widths) == len(usual)
+    if len(widths) > MOST_LAYERS:
+        raise SettingsError(f"{name} was given {len(widths)} widths; expected at most {MOST_LAYERS}")
     if not fits or any(width < 1 for width in widths):
         count = "at least 1 width" if BACKBONES[name].any_depth else f"{len(usual)} widths"
         raise SettingsError(f"{name} was given widths {widths}; expected {count}, each >= 1, as in {usual}")

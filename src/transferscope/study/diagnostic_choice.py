@@ -1,6 +1,5 @@
 """Which diagnostics to measure on a network from a file, with which settings, and what they will take."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.study.diagnose_file import FileSubject
+from transferscope.study.file import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
 LONGEST = 120.0
@@ -134,6 +134,6 @@ def _check_known(names: Sequence[str]) -> None:
 
 def _value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}", place="--set")["value"]
+    except SettingsError:
         return text

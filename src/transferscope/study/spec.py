@@ -1,7 +1,7 @@
 """What a study file says, read with every mistake named."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from transferscope.study.settings import (
     check_sizes,
 )
 from transferscope.study.tables import Mistakes, read_table, setting_names
-from transferscope.training import TrainingSettings
+from transferscope.training import LEAST_LR, TrainingSettings
 
 T = TypeVar("T")
 
@@ -115,26 +115,35 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     pretraining = _pretraining(tables, mistakes)
     sources = {name: _source(name, table, mistakes) for name, table in _named(tables, "sources", mistakes).items()}
     methods = {name: _method(name, table, mistakes) for name, table in _named(tables, "methods", mistakes).items()}
+    found_methods = {name: method for name, method in methods.items() if method is not None}
+    found_sources = {name: source for name, source in sources.items() if source is not None}
+    _check_names(tables, mistakes)
+    _check_methods(found_methods, found_sources, tables, mistakes)
+    _check_rates(found_methods, training, mistakes)
+    _check_amounts(target, found_sources, pretraining, tuning, mistakes)
+    from_scratch = len(found_methods) < len(methods) or any(m.name == "scratch" for m in found_methods.values())
+    if 0 in pretraining.sizes and not from_scratch:
+        mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
+    _check_checkpoints(pretraining, tables, mistakes)
+    if tuning:
+        _check_grid(tuning, found_methods, list(methods), training, mistakes)
     mistakes.raise_any()
-    spec = StudySpec(
+    return StudySpec(
         name=_found(head).name,
         seeds=_found(head).all_seeds,
         target=_found(target),
-        sources={name: _found(source) for name, source in sources.items()},
+        sources=found_sources,
         network=_found(network),
         pretraining=pretraining.recipe,
         source_sizes=pretraining.sizes,
         checkpoints=pretraining.checkpoints,
         training=_found(training),
-        methods={name: _found(method) for name, method in methods.items()},
+        methods=found_methods,
         tuning=tuning,
         diagnostics=diagnostics,
         engine=_found(engine),
         store=_found(head).store or default_store(_found(head).name),
     )
-    _check_whole(spec, mistakes)
-    mistakes.raise_any()
-    return spec
 
 
 _TABLES = (
@@ -250,49 +259,108 @@ def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:
     return read_table(kind, settings, where, mistakes)
 
 
-def _check_whole(spec: StudySpec, mistakes: Mistakes) -> None:
-    """What no table can check alone."""
-    _check_methods(spec, mistakes)
-    if 0 in spec.source_sizes and not any(method.name == "scratch" for method in spec.methods.values()):
-        mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
-    _check_checkpoints(spec, mistakes)
-    if spec.tuning:
-        _check_grid(spec, spec.tuning, mistakes)
+def _check_names(tables: Mapping[str, Any], mistakes: Mistakes) -> None:
+    """The names of tables are labels in the store and words in the report."""
+    for group in ("sources", "methods", "diagnostics"):
+        names = tables.get(group)
+        for name in names if isinstance(names, Mapping) else ():
+            if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+                mistakes.add(
+                    f"[{group}] has a table named {name[:_LONGEST_NAME]!r}; expected a name of 1 to {_LONGEST_NAME} "
+                    "characters that can be printed"
+                )
 
 
-def _check_methods(spec: StudySpec, mistakes: Mistakes) -> None:
-    if not spec.methods:
+_LONGEST_NAME = 100
+
+
+def _check_methods(
+    methods: Mapping[str, Method],
+    sources: Mapping[str, SourceSettings],
+    tables: Mapping[str, Any],
+    mistakes: Mistakes,
+) -> None:
+    """Whether methods have what they transfer from; what is given and wrong is said elsewhere."""
+    if not tables.get("methods"):
         mistakes.add("there are no methods; add a table for each, as in [methods.fine-tune]")
-    with_data = any(source.data is not None for source in spec.sources.values())
-    for name, method in spec.methods.items():
-        if depends_on_source(method) and not spec.sources:
+    given = tables.get("sources")
+    all_known = not given or (isinstance(given, Mapping) and len(given) == len(sources))
+    with_data = any(source.data is not None for source in sources.values())
+    for name, method in methods.items():
+        if depends_on_source(method) and not given:
             mistakes.add(f"[methods.{name}] transfers from a source and there is none; add [sources.NAME]")
-        elif method.uses_source and not with_data:
+        elif method.uses_source and not with_data and all_known:
             mistakes.add(f'[methods.{name}] trains on source data and no source has any; give one data = "..."')
-        elif method.start == "pretrained" and with_data and spec.pretraining is None:
+        elif method.start == "pretrained" and with_data and "pretraining" not in tables:
             mistakes.add(f"[methods.{name}] starts from a pretrained network; say how it is trained in [pretraining]")
 
 
-def _check_checkpoints(spec: StudySpec, mistakes: Mistakes) -> None:
-    steps = None if spec.pretraining is None else spec.pretraining.steps
-    if spec.checkpoints and steps is None:
-        mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
-    elif steps is not None and spec.checkpoints and spec.checkpoints[-1] >= steps:
+def _check_rates(methods: Mapping[str, Method], training: TrainingSettings | None, mistakes: Mistakes) -> None:
+    """A method's share of the learning rate must leave a rate that moves weights."""
+    for name, method in methods.items() if training is not None else ():
+        for key in ("lr_scale", "head_lr_scale"):
+            scale = getattr(method, key, None)
+            if training is not None and scale is not None and scale * training.lr < LEAST_LR:
+                mistakes.add(
+                    f"[methods.{name}] {key} = {scale} of lr = {training.lr} moves no weight; expected a product of at "
+                    f"least {LEAST_LR}"
+                )
+
+
+def _check_amounts(
+    target: TargetSettings | None,
+    sources: Mapping[str, SourceSettings],
+    pretraining: "_Pretraining",
+    tuning: TuningSettings | None,
+    mistakes: Mistakes,
+) -> None:
+    """Sizes above a limit, and more folds than examples, need no data to be seen."""
+    limits = {} if target is None else {"[target] sizes": (target.sizes, target.limit, "limit")}
+    limits |= {
+        f"[pretraining] sizes for {name}:": (pretraining.sizes, source.limit, f"limit of [sources.{name}]")
+        for name, source in sources.items()
+    }
+    for where, (sizes, limit, key) in limits.items():
+        if limit is not None and max(sizes, default=0) > limit:
+            mistakes.add(
+                f"{where} asks for {max(sizes)} examples and {key} = {limit} keeps fewer; raise one or lower the other"
+            )
+    if target is not None and tuning is not None and tuning.folds > min(target.sizes, default=tuning.folds):
         mistakes.add(
-            f"[pretraining] checkpoints holds {spec.checkpoints[-1]} and pre-training ends after {steps} steps, which "
-            "is always transferred from; give earlier steps"
+            f"[tuning] folds = {tuning.folds} and there are {min(target.sizes)} labelled examples to divide; ask for "
+            "fewer folds or more examples"
         )
 
 
-def _check_grid(spec: StudySpec, tuning: TuningSettings, mistakes: Mistakes) -> None:
+def _check_checkpoints(pretraining: "_Pretraining", tables: Mapping[str, Any], mistakes: Mistakes) -> None:
+    table = tables.get("pretraining")
+    in_steps = isinstance(table, Mapping) and "steps" in table
+    steps = None if pretraining.recipe is None else pretraining.recipe.steps
+    if pretraining.checkpoints and not in_steps:
+        mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
+    elif steps is not None and pretraining.checkpoints and pretraining.checkpoints[-1] >= steps:
+        mistakes.add(
+            f"[pretraining] checkpoints holds {pretraining.checkpoints[-1]} and pre-training ends after {steps} steps, "
+            "which is always transferred from; give earlier steps"
+        )
+
+
+def _check_grid(
+    tuning: TuningSettings,
+    methods: Mapping[str, Method],
+    names: Sequence[str],
+    training: TrainingSettings | None,
+    mistakes: Mistakes,
+) -> None:
     for name, axes in tuning.grid.items():
         where = f"[tuning.grid.{name}]"
-        if name not in spec.methods:
-            mistakes.add(f"{where} {unknown_name('method', name, spec.methods)}")
+        if name not in names:
+            mistakes.add(f"{where} {unknown_name('method', name, names)}")
+        if name not in methods or training is None:
             continue
-        kind = type(spec.methods[name])
-        valid: dict[str, TrainingSettings | Method] = dict.fromkeys(setting_names(TrainingSettings), spec.training)
-        valid |= dict.fromkeys(setting_names(kind), spec.methods[name])
+        kind = type(methods[name])
+        valid: dict[str, TrainingSettings | Method] = dict.fromkeys(setting_names(TrainingSettings), training)
+        valid |= dict.fromkeys(setting_names(kind), methods[name])
         for key, values in axes.items():
             if key not in valid:
                 mistakes.add(f"{where} {unknown_name('key', key, valid)}")

@@ -69,6 +69,10 @@ def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> 
     if not isinstance(table, Mapping):
         mistakes.add(f"{where} is {_shown(table)}; write a line {where}, and its settings below it")
         return None
+    unfit = [f"{where} {key} {why}".strip() for key, value in table.items() if (why := _unfit(value))]
+    if unfit:
+        mistakes.sentences.extend(unfit)
+        return None
     try:
         values = _model(kind).model_validate_json(json.dumps(dict(table), default=str))
         return kind(**{item.name: getattr(values, item.name) for item in _settings(kind)})
@@ -101,6 +105,31 @@ def setting_names(kind: type) -> list[str]:
 def _settings(kind: type) -> list[Field[Any]]:
     return [item for item in fields(kind) if item.init]
 
+
+def _unfit(value: object) -> str:
+    """Why no setting can hold a value, whatever its type; empty when one can.
+
+    TOML's whole numbers are of 64 bits, as are those of arrays and databases; a NUL ends a path, and a database's text.
+    """
+    level, depth = [value], 0
+    while level:
+        inner: list[object] = []
+        for item in level:
+            if isinstance(item, int) and not -(2**63) <= item < 2**63:
+                return f"holds a whole number of {item.bit_length()} bits; expected at most 63"
+            if isinstance(item, str) and "\x00" in item:
+                return "holds a NUL character; leave it out"
+            if isinstance(item, Mapping):
+                inner += [*item.keys(), *item.values()]
+            elif isinstance(item, list | tuple):
+                inner += item
+        level, depth = inner, depth + 1
+        if depth > _DEEPEST:
+            return f"is nested more than {_DEEPEST} levels deep; no setting is"
+    return ""
+
+
+_DEEPEST = 20
 
 _models: dict[type, type[BaseModel]] = {}
 
@@ -146,4 +175,9 @@ def _sentences(error: ValidationError, kind: type, where: str) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    return json.dumps(value, default=str, ensure_ascii=False)
+    """A value in a message, without its middle when it is long."""
+    shown = json.dumps(value, default=str, ensure_ascii=False)
+    return shown if len(shown) <= 2 * _SHOWN else f"{shown[:_SHOWN]} ... {shown[-_SHOWN // 4 :]}"
+
+
+_SHOWN = 80

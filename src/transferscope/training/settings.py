@@ -6,6 +6,9 @@ from typing import Literal
 
 from transferscope.errors import SettingsError
 
+LEAST_LR = 1e-12
+"""With a smaller learning rate a gradient 60,000 times its weight would not yet move that weight in float32."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
@@ -20,7 +23,7 @@ class TrainingSettings:
             all methods take the same number of steps; None to give `steps`.
         batch_size: Examples per step, at least 1; a smaller set gives smaller batches.
         optimiser: "sgd" (with momentum) or "adamw".
-        lr: Initial learning rate, above 0.
+        lr: Initial learning rate, at least `LEAST_LR`.
         momentum: Momentum of SGD (beta_1 of AdamW), in [0, 1).
         weight_decay: Strength of the L2 penalty (SGD) or decoupled decay (AdamW), at least 0.
         schedule: "constant", "step" (times `decay` after every third of the run) or "cosine" (to 0).
@@ -57,7 +60,7 @@ class TrainingSettings:
             "steps": ("at least 1", self.steps is None or self.steps >= 1),
             "epochs": ("above 0", self.epochs is None or 0 < self.epochs < math.inf),
             "batch_size": ("at least 1", self.batch_size >= 1),
-            "lr": ("above 0", 0 < self.lr < math.inf),
+            "lr": (f"at least {LEAST_LR}", LEAST_LR <= self.lr < math.inf),
             "momentum": ("at least 0 and below 1", 0 <= self.momentum < 1),
             "weight_decay": ("at least 0", 0 <= self.weight_decay < math.inf),
             "decay": ("above 0 and at most 1", 0 < self.decay <= 1),

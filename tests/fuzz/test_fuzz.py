@@ -1,0 +1,168 @@
+"""Whatever is given, a command ends with a right answer or with one sentence: no traceback, no hang, no bomb.
+
+TRANSFERSCOPE_FUZZ_EXAMPLES sets the number of inputs of all families together; TRANSFERSCOPE_FUZZ_FAMILY one family.
+"""
+
+import hashlib
+import os
+import shutil
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fuzz.inputs import FAMILIES, SECRET, Draw
+from fuzz.material import Material, make_material
+from fuzz.sandbox import COMMAND, Ended, Sandbox, shown
+
+EXAMPLES = int(os.environ.get("TRANSFERSCOPE_FUZZ_EXAMPLES", "160"))
+KEPT = os.environ.get("TRANSFERSCOPE_FUZZ_KEEP")
+"""A folder to keep the inputs in that went wrong."""
+
+SHARES = {
+    "study files": 25,
+    "command lines": 20,
+    "data files": 15,
+    "weights": 10,
+    "stores": 12,
+    "scaling tables": 6,
+    "URLs": 7,
+    "strangers' outcomes": 5,
+}
+"""Hundredths of the inputs of each family."""
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    folder = tmp_path_factory.mktemp("sandbox")
+    nowhere = "http://127.0.0.1:9"
+    environment = {
+        "TRANSFERSCOPE_CACHE": str(folder / "cache"),
+        "TRANSFERSCOPE_DEBUG": "1",
+        "HOME": str(folder),
+        "COLUMNS": "100",
+        **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), nowhere),
+    }
+    with Sandbox(folder, environment) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture(scope="module")
+def material(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Material:
+    return make_material(tmp_path_factory.mktemp("material"), sandbox)
+
+
+@dataclass
+class Tally:
+    """What came of the inputs of one family."""
+
+    inputs: set[str] = field(default_factory=set)
+    codes: dict[int, int] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    longest: Ended | None = None
+    largest: float = 0.0
+
+    def count(self, ended: Ended) -> None:
+        """Add one end."""
+        self.codes[ended.code] = self.codes.get(ended.code, 0) + 1
+        self.largest = max(self.largest, ended.megabytes)
+        if self.longest is None or ended.seconds > self.longest.seconds:
+            self.longest = ended
+
+    def line(self, family: str) -> str:
+        """The counts in a line."""
+        codes = ", ".join(f"exit {code}: {count}" for code, count in sorted(self.codes.items()))
+        longest = self.longest.seconds if self.longest else 0.0
+        return (
+            f"fuzz {family}: {len(self.inputs)} inputs ({codes}), {len(self.faults)} faults, {self.seconds:.0f} s, "
+            f"longest {longest:.1f} s, at most {self.largest:.0f} MB"
+        )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_input_ends_with_an_answer_or_a_sentence(
+    family: str, sandbox: Sandbox, material: Material, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if os.environ.get("TRANSFERSCOPE_FUZZ_FAMILY") not in (None, family):
+        pytest.skip("another family was asked for")
+    tally = Tally()
+
+    @settings(
+        max_examples=max(EXAMPLES * SHARES[family] // 100, 1),
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def try_one(data: st.DataObject) -> None:
+        folder = tmp_path / "input"
+        shutil.rmtree(os.fsencode(folder), ignore_errors=True)
+        folder.mkdir()
+        with warnings.catch_warnings(action="ignore"):  # odd numbers are made on purpose
+            commands = FAMILIES[family](Draw(data), material, folder)
+        digest = _digest(folder, commands)
+        if digest in tally.inputs:
+            return
+        tally.inputs.add(digest)
+        for command in commands:
+            strange = command[0] == "strangers"
+            ended = sandbox.run(*command, folder=folder, function="fuzz.strangers:main" if strange else COMMAND)
+            tally.count(ended)
+            fault = ended.fault or _wrong_answer(ended)
+            if fault:
+                tally.faults.append(f"{shown(command)}\n    {fault}")
+                _keep(folder, f"{family}-{len(tally.faults)}", command, ended, fault)
+
+    began = time.monotonic()
+    try_one()
+    tally.seconds = time.monotonic() - began
+    with capsys.disabled():
+        print(f"\n{tally.line(family)}")
+    assert not tally.faults, "\n".join([tally.line(family), *tally.faults])
+
+
+def _wrong_answer(ended: Ended) -> str:
+    """What is wrong with an answer; empty when nothing is known to be."""
+    said = ended.out + ended.err
+    if SECRET in said and not any(SECRET in part and "://" not in part for part in ended.arguments):
+        return "the output holds a password"
+    if ended.arguments[:1] == ("run",) and ended.code == 0 and "--help" not in ended.arguments:
+        lines = [line for line in ended.out.splitlines() if " cells done" in line]
+        words = lines[-1].rpartition(": ")[2].split() if lines else []
+        if not words or words[0] != words[2]:
+            return f"exit code 0 and not all cells are done: {lines}"
+    return ""
+
+
+def _digest(folder: Path, commands: list[list[str]]) -> str:
+    """What tells inputs apart: the commands and the files."""
+    found = hashlib.sha256(repr(commands).replace(str(folder), "").encode("utf-8", "surrogateescape"))
+    for path in sorted(os.fsencode(p) for p in folder.rglob("*") if p.is_file() and not p.is_symlink()):
+        found.update(path.replace(os.fsencode(folder), b""))
+        found.update(Path(os.fsdecode(path)).read_bytes())
+    return found.hexdigest()
+
+
+def _keep(folder: Path, name: str, command: list[str], ended: Ended, fault: str) -> None:
+    if not KEPT:
+        return
+    place = Path(KEPT) / name.replace(" ", "-")
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(
+        folder, place, symlinks=True, ignore=lambda _, names: [n for n in names if n == "fifo"], copy_function=_copy
+    )
+    text = f"{fault}\n\n{command!r}\n\n{ended.err[-6000:]}\n\n{ended.out[-2000:]}"
+    (place / "what.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def _copy(source: str, target: str) -> None:
+    if Path(source).is_file():
+        shutil.copy2(source, target)
