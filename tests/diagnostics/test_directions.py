@@ -52,7 +52,7 @@ def test_directions_are_seeded() -> None:
 
 
 def test_more_directions_than_parameters_are_refused() -> None:
-    surface = loss_surface(Subject(nn.Linear(1, 1, bias=False), vectors(n_inputs=1, n_classes=1)))
+    surface = loss_surface(Subject(nn.Linear(1, 1, bias=False).double(), vectors(n_inputs=1, n_classes=1)))
     message = "2 directions were asked for and there are 1 parameters; ask for fewer"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         random_directions(surface, 2, generator=torch.Generator())

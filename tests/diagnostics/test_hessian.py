@@ -123,7 +123,10 @@ def test_operators_without_double_backward(mode: Mode) -> None:
         products = _products(subject, mode=mode)
         torch.testing.assert_close(products, products.T, rtol=1e-6, atol=1e-7)
         return
-    message = 'the network holds an operator that cannot be differentiated twice; use mode = "finite-difference"'
+    message = (
+        "the network holds an operator that cannot be differentiated twice; use mode = "
+        '"finite-difference" of curvature, curvature-trace or curvature-density, which says how far its steps agree'
+    )
     with pytest.raises(NetworkError, match=f"^{re.escape(message)}$"):
         _products(subject, mode=mode)
 

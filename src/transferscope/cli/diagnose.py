@@ -38,6 +38,14 @@ def diagnose(
         int | None, typer.Option("--n-labels", min=1, help="Labels it was trained on, drawn as in a study. [all]")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0,
+    scaling: Annotated[
+        str | None,
+        typer.Option(
+            metavar="own|none|MEAN/STD",
+            help="How inputs are scaled: own: by their own training statistics; none: pixels as 0..1; or numbers in "
+            "that unit, as in 0.1307/0.3081. [what the file says, else own]",
+        ),
+    ] = None,
     head: Annotated[str, typer.Option(help="Submodule whose input is the features.")] = "head",
     feature_map: Annotated[
         bool, typer.Option("--feature-map", help="With --out: a t-SNE map of the examples by their features.")
@@ -85,6 +93,7 @@ def diagnose(
         part="target_test" if part == "target_test" else "target_train",
         head=head,
         device=device,
+        scaling=scaling,
     )
     wanted = Wanted(tuple(diagnostics or ()), tuple(change or ()), feature_map)
     try:

@@ -62,9 +62,7 @@ def answer(question: FileQuestion, wanted: Wanted, *, out: Path | None, quiet: b
         out.mkdir(parents=True, exist_ok=True)
     measured, refused = _measure(choices, looked_at, wanted, out=out, quiet=quiet)
     if out is not None:
-        typer.echo(
-            f"written: {write_all(measured, looked_at, out, feature_map=wanted.feature_map, seed=question.seed)}"
-        )
+        typer.echo(f"written: {write_all(measured, looked_at, question, out, feature_map=wanted.feature_map)}")
     if refused is not None:
         raise refused
 
@@ -100,6 +98,7 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
         f"{question.checkpoint}: {question.network.name} with {size:,} parameters",
         f"on {len(subject.examples):,} examples of {question.data.data} ({subject.part}): {values}",
     ]
+    lines.append(_scale_words(looked_at))
     if subject.source is not None and question.source is not None:
         lines.append(f"source: {len(subject.source):,} examples of {question.source.data}")
     if subject.start is not None and not looked_at.backbone_only:
@@ -110,6 +109,19 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
             "how far the head moved, and the start is looked at under the head of the checkpoint."
         )
     return "\n".join(lines)
+
+
+def _scale_words(looked_at: FileSubject) -> str:
+    numbers = looked_at.scale.words
+    if looked_at.subject.examples.inputs.dim() == 4:
+        numbers += " of pixels read as 0..1"
+    if looked_at.scale_from == "own":
+        return (
+            f"inputs standardised by their own training statistics: {numbers}; if the network was trained otherwise, "
+            "say how with --scaling (none for pixels as 0..1)"
+        )
+    who = "as the file says" if looked_at.scale_from == "file" else "as --scaling says"
+    return f"inputs scaled {who}: {numbers}"
 
 
 def _costs(choices: Sequence[Choice]) -> str:

@@ -1,7 +1,8 @@
 """What `transferscope diagnose --out` writes: records as CSV, arrays as npz, figures as SVG and PDF."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from transferscope.report.figures.diagnosed import draw_density, draw_descent, d
 from transferscope.report.figures.landscape import draw_landscape
 from transferscope.report.figures.maps import draw_feature_map
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
-from transferscope.study.diagnose_file import FileSubject
+from transferscope.study.diagnose_file import FileQuestion, FileSubject
 
 _INCHES = (4.6, 3.6)
 _WIDE = (7.6, 3.4)
@@ -36,15 +37,17 @@ class Measured:
     findings: Findings
 
 
-def write_all(measured: list[Measured], looked_at: FileSubject, out: Path, *, feature_map: bool, seed: int) -> str:
+def write_all(
+    measured: list[Measured], looked_at: FileSubject, question: FileQuestion, out: Path, *, feature_map: bool
+) -> str:
     """Write records, arrays and figures.
 
     Args:
         measured: What there is to write.
-        looked_at: Whose features are mapped.
+        looked_at: What they were measured on, and whose features are mapped.
+        question: Where it came from; its seed is that of the map.
         out: An existing folder.
         feature_map: Whether to draw a map of the features.
-        seed: Seed of the map.
 
     Returns:
         The files, for the reader.
@@ -52,7 +55,7 @@ def write_all(measured: list[Measured], looked_at: FileSubject, out: Path, *, fe
     Raises:
         DataError: A map of the features was asked for, and there are next to no examples.
     """
-    written = [_write_records(measured, out)]
+    written = [_write_records(measured, out), _write_settings(looked_at, question, out)]
     for one in measured:
         name, arrays = one.diagnostic.name, one.findings.arrays
         if arrays:
@@ -61,7 +64,7 @@ def write_all(measured: list[Measured], looked_at: FileSubject, out: Path, *, fe
         if name in _FIGURES and np.isfinite(np.concatenate([a.ravel() for a in arrays.values()])).any():
             written += write_figure(out, name, _FIGURES[name](one), _WIDE if name in _TWO_PANELS else _INCHES)
     if feature_map:
-        written += _write_feature_map(looked_at, out, seed)
+        written += _write_feature_map(looked_at, out, question.seed)
     return f"{out / written[0]}, {', '.join(written[1:])}" if len(written) > 1 else str(out / written[0])
 
 
@@ -103,6 +106,25 @@ def _write_records(measured: list[Measured], out: Path) -> str:
     ]
     pd.DataFrame(rows).to_csv(out / "records.csv", index=False)
     return "records.csv"
+
+
+def _write_settings(looked_at: FileSubject, question: FileQuestion, out: Path) -> str:
+    """What was measured on what, and how its inputs were scaled."""
+    scale = looked_at.scale
+    said = {
+        "checkpoint": str(question.checkpoint),
+        "against": None if question.against is None else str(question.against),
+        "network": asdict(question.network),
+        "data": asdict(question.data),
+        "source": None if question.source is None else asdict(question.source),
+        "part": looked_at.subject.part,
+        "examples": len(looked_at.subject.examples),
+        "labels": question.labels,
+        "seed": question.seed,
+        "scaling": {"from": looked_at.scale_from, "mean": scale.mean.tolist(), "std": scale.std.tolist()},
+    }
+    (out / "measured_on.json").write_text(json.dumps(said, indent=2, default=str) + "\n", encoding="utf-8")
+    return "measured_on.json"
 
 
 def _write_feature_map(looked_at: FileSubject, out: Path, seed: int) -> list[str]:

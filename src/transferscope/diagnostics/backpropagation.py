@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from transferscope.diagnostics.subject import Examples
 from transferscope.diagnostics.surface import LossSurface
+from transferscope.errors import NetworkError
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> LayerGradients:
 
     Returns:
         The gradients, multiplied by n so that they are those of single examples.
+
+    Raises:
+        NetworkError: No weighted layer is called exactly once.
     """
     outputs: list[tuple[str, Tensor]] = []
     with _recording(surface.network, outputs):
@@ -50,6 +54,11 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> LayerGradients:
         value = surface.value(leaves, batch)
     names = [name for name, _ in outputs]
     once = [(name, output) for name, output in outputs if names.count(name) == 1]
+    if not once:
+        raise NetworkError(
+            "no linear layer or convolution of the network is called exactly once in a forward pass, so there is no "
+            "gradient from layer to layer; give the module itself where it is wrapped, as by torch.compile"
+        )
     gradients = torch.autograd.grad(value, [output for _, output in once], materialize_grads=True)
     return LayerGradients({name: len(batch) * g for (name, _), g in zip(once, gradients, strict=True)})
 

@@ -1,7 +1,8 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import hypot
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +25,10 @@ class Spectrum:
     Attributes:
         eigenvalues: From the largest down; stderr is the spread over batches of v' H_b v at the fixed eigenvector v
             (None for one batch), n the number of examples, status that of the pair ("max_steps" above the tolerance).
-        residuals: ||H v - value v|| of each, shape (k,): an eigenvalue lies within this of the value.
+            By finite differences the residual, which holds the distance between two steps, counts towards stderr, and
+            "not_identified" says that the steps disagree by more than the tolerance.
+        residuals: ||H v - value v|| of each, shape (k,), with the error of H v by finite differences added: an
+            eigenvalue lies within this of the value.
         vectors: Unit eigenvectors as rows, shape (k, P), in the order of the network's parameters.
         n_products: Hessian-vector products over all examples that it took.
     """
@@ -93,6 +97,8 @@ class Curvature:
         with undisturbed(subject.network):
             operator = self._operator(subject)
             pairs = self._pairs(operator)
+            if self.mode == "finite-difference" and pairs.status != "non_finite":
+                pairs = replace(pairs, residuals=_measured_residuals(operator, pairs))
             eigenvalues = tuple(self._estimate(operator, pairs, i) for i in range(self.k))
         vectors = pairs.vectors.cpu().numpy()
         return Spectrum(eigenvalues, pairs.residuals.numpy(), vectors, pairs.n_products)
@@ -146,6 +152,24 @@ class Curvature:
         if pairs.status == "non_finite":
             return Estimate(float("nan"), None, len(operator.surface.examples), "non_finite")
         value, n_examples = float(pairs.values[i]), len(operator.surface.examples)
-        accurate = float(pairs.residuals[i]) <= self.tolerance * abs(value) or pairs.status == "converged"
+        residual = float(pairs.residuals[i])
         stderr = operator.curvature(pairs.vectors[i]).stderr if len(operator.batches) > 1 else None
-        return Estimate(value, stderr, n_examples, "converged" if accurate else "max_steps")
+        accurate = residual <= self.tolerance * abs(value)
+        if self.mode == "exact":
+            accurate = accurate or pairs.status == "converged"
+            return Estimate(value, stderr, n_examples, "converged" if accurate else "max_steps")
+        steps_agree = max(operator.error, residual) <= self.tolerance * float(pairs.values.abs().max())
+        if not steps_agree:
+            return Estimate(value, hypot(stderr or 0.0, residual), n_examples, "not_identified")
+        stderr = None if stderr is None else hypot(stderr, residual)
+        settled = accurate or pairs.status == "converged"
+        return Estimate(value, stderr, n_examples, "converged" if settled else "max_steps")
+
+
+def _measured_residuals(operator: HessianOperator, pairs: EigenPairs) -> Float[torch.Tensor, "k"]:
+    """||H v - value v|| of each pair by a product of its own, with the error of that product."""
+    found = []
+    for value, vector in zip(pairs.values.tolist(), pairs.vectors, strict=True):
+        product, error = operator.with_error(vector)
+        found.append(float((product - value * vector).norm()) + error)
+    return torch.tensor(found, dtype=torch.float64)

@@ -1,7 +1,7 @@
 """The whole spectrum of the Hessian, as a density."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
@@ -62,24 +62,31 @@ class CurvatureDensity:
 
     def density(self, subject: Subject) -> SpectralDensity:
         """The density itself."""
+        return self._density(subject)[0]
+
+    def _density(self, subject: Subject) -> tuple[SpectralDensity, float]:
+        """The density, and the largest error of a product that it comes from."""
         with undisturbed(subject.network):
             operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
             point = operator.surface.point.to(operator.dtype)
             probe = rademacher(point, torch.Generator().manual_seed(self.seed))
-            return spectral_density(operator, probe, n_probes=self.n_probes, steps=min(self.steps, point.numel()))
+            steps = min(self.steps, point.numel())
+            return spectral_density(operator, probe, n_probes=self.n_probes, steps=steps), operator.error
 
     def measure(self, subject: Subject) -> Findings:
         """Records "hessian_negative_share" and "hessian_flat_share", and the tabulated density as arrays.
 
         The flat share is that of eigenvalues within 1 % of the largest from zero; the negative share is that of those
-        below.
+        below. By finite differences "not_identified" says that two steps disagree by more than that 1 %.
         """
-        density = self.density(subject)
+        density, error = self._density(subject)
         edge = 0.01 * density.nodes.abs().max()
         shares = {
             "hessian_negative_share": density.mean_of(lambda nodes: (nodes < -edge).double()),
             "hessian_flat_share": density.mean_of(lambda nodes: (nodes.abs() <= edge).double()),
         }
+        if error > float(edge):
+            shares = {name: replace(share, status="not_identified") for name, share in shares.items()}
         low, high = density.nodes.min(), density.nodes.max()
         width = float(self.width * (high - low).clamp_min(1e-12))
         points = torch.linspace(float(low) - 5 * width, float(high) + 5 * width, N_POINTS, dtype=torch.float64)

@@ -1,7 +1,8 @@
 """Mean curvature of the loss: the trace of the Hessian."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import hypot
 from typing import ClassVar
 
 import torch
@@ -56,11 +57,20 @@ class CurvatureTrace:
             )
 
     def measure(self, subject: Subject) -> Findings:
-        """Record "hessian_trace": standard error over probes, n the number of probes."""
+        """Record "hessian_trace": standard error over probes, n the number of probes.
+
+        By finite differences the largest distance between two steps, which each eigenvalue may be off by, counts
+        towards the standard error, and "not_identified" says that it is above the tolerance as a share of the trace.
+        """
         with undisturbed(subject.network):
             operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
             probe = rademacher(operator.surface.point.to(operator.dtype), torch.Generator().manual_seed(self.seed))
             trace = estimate_trace(operator, probe, tolerance=self.tolerance, max_probes=self.max_probes)
+        error = operator.error * operator.layout.size  # z'Ez <= ||z|| ||Ez||, and ||z||^2 = P
+        if error > 0 and trace.status != "non_finite":
+            agree = error <= self.tolerance * abs(trace.value)
+            stderr = hypot(trace.stderr or 0.0, error)
+            trace = replace(trace, stderr=stderr, status=trace.status if agree else "not_identified")
         return Findings((Record("hessian_trace", trace, subject.part, subject.step),))
 
     def estimate_cost(self, subject: Subject) -> CostEstimate:

@@ -18,10 +18,12 @@ class Findings:
     Attributes:
         records: Named estimates.
         arrays: What is too long for records (grids, curves, maps), by name, for the figures.
+        note: One sentence on what was left out; empty when nothing was.
     """
 
     records: tuple[Record, ...]
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    note: str = ""
 
     def __getitem__(self, name: str) -> Estimate:
         """The estimate of the record called `name`."""

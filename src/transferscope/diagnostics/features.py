@@ -11,7 +11,7 @@ from torch.func import functional_call
 from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.diagnostics.undisturbed import frozen_state, undisturbed
+from transferscope.diagnostics.undisturbed import first_outputs, frozen_state, undisturbed
 from transferscope.errors import DataError, NetworkError, unknown_name
 
 
@@ -52,13 +52,15 @@ def features_of(
         UnknownNameError: There is no such submodule.
         NetworkError: The forward pass does not call it.
     """
+    state = frozen_state(network)
+    first_outputs(network, examples.inputs[:2], state)
     seen: list[Tensor] = []
     handle = submodule(network, head).register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
     try:
         with undisturbed(network), torch.no_grad():
-            state = frozen_state(network)
             for batch in examples.batches(batch_size):
-                functional_call(network, {**state.parameters, **state.buffers}, (batch.inputs,))
+                buffers = {name: buffer.clone() for name, buffer in state.buffers.items()}
+                functional_call(network, {**state.parameters, **buffers}, (batch.inputs,))
     finally:
         handle.remove()
     if sum(len(part) for part in seen) != len(examples):
@@ -84,12 +86,25 @@ def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, "N"]:
         diagnostic: Who asks.
 
     Raises:
-        DataError: The labels are numbers.
+        DataError: The labels are numbers, or several for each example.
     """
     if examples.labels.is_floating_point():
         raise DataError(f"{diagnostic} needs class labels and the labels are numbers; leave it out for regression")
+    check_one_class_each(examples)
     array: np.ndarray = examples.labels.cpu().numpy()
     return array
+
+
+def check_one_class_each(examples: Examples) -> None:
+    """Refuse integer labels that are more than one for each example.
+
+    Raises:
+        DataError: They are.
+    """
+    if not examples.labels.is_floating_point() and examples.labels.dim() > 1:
+        raise DataError(
+            f"class labels have shape {tuple(examples.labels.shape)}; expected one integer for each example, (N,)"
+        )
 
 
 def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
@@ -101,6 +116,7 @@ def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
     if examples.labels.is_floating_point():
         targets: np.ndarray = examples.labels.reshape(len(examples), -1).double().cpu().numpy()
         return targets
+    check_one_class_each(examples)
     classes, index = np.unique(examples.labels.cpu().numpy(), return_inverse=True)
     codes: np.ndarray = np.eye(len(classes))[index] - 1 / len(classes)
     return codes

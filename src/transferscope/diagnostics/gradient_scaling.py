@@ -21,6 +21,8 @@ from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.records import Estimate, Record
 
+_NAMED = 6  # weights in a sentence; the rest is counted
+
 
 @dataclass(frozen=True)
 class LayerScaling:
@@ -90,18 +92,22 @@ class GradientScaling:
             raise SettingsError(f"n_examples = {self.n_examples}, batch_size = {self.batch_size}; expected at least 1")
 
     def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
-        """Gradients at every weighted layer, in the order of the forward pass."""
+        """Gradients at every weighted layer that is called once, in the order of the forward pass.
+
+        Raises:
+            NetworkError: There is none.
+        """
         norms: dict[str, list[Tensor]] = {}
         moments: dict[str, Tensor] = {}
         with undisturbed(subject.network):
             surface, modules = loss_surface(subject), weighted_layers(subject.network)
-            for batch in subject.examples.first(self.n_examples).batches(self.batch_size):
+            for batch in surface.examples.first(self.n_examples).batches(self.batch_size):
                 for name, gradient in layer_gradients(surface, batch).by_layer.items():
                     norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).double().cpu())
                     rows = _by_unit(gradient, modules[name])
                     moments[name] = moments.get(name, 0.0) + rows.T @ rows
         n = min(self.n_examples, len(subject.examples))
-        weights = {name: modules[name].get_parameter("weight").detach() for name in norms}
+        weights = {name: _weight(modules[name]).to(surface.point.dtype) for name in norms}
         return {name: _scaling(torch.cat(norms[name]), moments[name] / n, weights[name]) for name in norms}
 
     def measure(self, subject: Subject) -> Findings:
@@ -112,6 +118,9 @@ class GradientScaling:
         the leading direction of the gradients ("weight_projection/LAYER"); standard deviation over layers of the
         logarithm (base 10) of the ratios, 0 when even ("gradient_ratio_spread"). Arrays: quantiles of the norms within
         a layer (0 %, 1 %, ..., 100 %), and projections on all directions.
+
+        Weights that no such layer applies (the projections of `nn.MultiheadAttention`, a layer that is called twice)
+        are left out, and the note of the findings names them.
         """
         layers = self.layers(subject)
         ratios = {name: _ratio(layers[before].norms, layers[name].norms) for before, name in pairwise(layers)}
@@ -123,7 +132,8 @@ class GradientScaling:
         percent = np.linspace(0, 1, 101)
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
         arrays |= {f"weight_projections/{name}": layer.projections for name, layer in layers.items()}
-        return Findings(tuple(Record(n, e, subject.part, subject.step) for n, e in estimates.items()), arrays)
+        records = tuple(Record(n, e, subject.part, subject.step) for n, e in estimates.items())
+        return Findings(records, arrays, _left_out(subject.network, list(layers)))
 
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """Times one batch."""
@@ -147,6 +157,26 @@ def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor
     units_last = gradient if isinstance(layer, nn.Linear) else gradient.movedim(1, -1)
     rows: Tensor = units_last.flatten(0, -2).double()
     return rows
+
+
+def _weight(layer: nn.Module) -> Tensor:
+    """What a layer multiplies with, parametrised or not."""
+    weight = layer.weight
+    assert isinstance(weight, Tensor)
+    return weight.detach()
+
+
+def _left_out(network: nn.Module, layers: list[str]) -> str:
+    """A sentence on the matrices and kernels that belong to none of the layers; empty if there are none."""
+    matrices = [name for name, parameter in network.named_parameters() if parameter.dim() >= 2]
+    others = [name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers)]
+    if not others:
+        return ""
+    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+    return (
+        f"Left out: {', '.join(others[:_NAMED])}{more}, which no linear layer or convolution applies in one call of "
+        "its own (attention applies its projections itself)."
+    )
 
 
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:

@@ -48,7 +48,7 @@ class Grid:
         tensors = (self.surface.point, self.directions, self.coordinates, examples.inputs, examples.labels)
         for tensor in (*tensors, *self.surface.fixed.values()):
             digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
 

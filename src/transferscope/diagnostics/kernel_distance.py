@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.features import check_one_class_each
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError, SettingsError
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
@@ -121,5 +122,6 @@ def _codes(examples: Examples, n_classes: int) -> Float[np.ndarray, "N K"]:
     if examples.labels.is_floating_point():
         targets: np.ndarray = examples.labels.reshape(len(examples), -1).double().cpu().numpy()
         return targets
+    check_one_class_each(examples)
     codes: np.ndarray = np.eye(n_classes)[examples.labels.cpu().numpy()] - 1 / n_classes
     return codes

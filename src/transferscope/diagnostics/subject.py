@@ -15,9 +15,27 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) -> Float[Tensor, ""]:
-    """Cross-entropy for class labels (integers, shape (N,)), mean squared error for numbers (N, K)."""
+    """Cross-entropy for class labels (integers, shape (N,)), mean squared error for numbers (N, K).
+
+    Numbers of shape (N,) are read as one target for each example where there is one output for each.
+
+    Raises:
+        DataError: Labels are of another shape than the outputs ask for; nothing is broadcast.
+    """
+    shape, n = tuple(outputs.shape), len(outputs)
     if labels.is_floating_point():
-        return functional.mse_loss(outputs, labels)
+        one_each = outputs.numel() == n == labels.numel() and labels.shape[0] == n
+        if tuple(labels.shape) != shape and not one_each:
+            raise DataError(
+                f"labels have shape {tuple(labels.shape)} and outputs {shape}; expected numbers of the shape of the "
+                "outputs, or integers (N,) for classes"
+            )
+        return functional.mse_loss(outputs, labels.reshape(shape))
+    if outputs.dim() < 2 or tuple(labels.shape) != (n, *shape[2:]):
+        raise DataError(
+            f"class labels have shape {tuple(labels.shape)} and outputs {shape}; expected one output for each class, "
+            "(N, K), and one integer for each example, (N,)"
+        )
     return functional.cross_entropy(outputs, labels)
 
 
@@ -26,18 +44,21 @@ class Examples:
     """Labelled examples as tensors.
 
     Attributes:
-        inputs: Shape (N, ...), scaled as the network expects them.
-        labels: Class indices int64 (N,), or numbers (N, K) in the dtype of the network.
+        inputs: Shape (N, ...), scaled as the network expects them; integers for a network that looks them up.
+        labels: Class indices (N,), of any integer type (kept as int64), or numbers (N, K), one for each output; (N,) is
+            taken for a single output.
 
     Raises:
         DataError: There are no examples, lengths differ, or inputs are not finite.
     """
 
-    inputs: Float[Tensor, "N ..."]
+    inputs: Shaped[Tensor, "N ..."]
     labels: Shaped[Tensor, "M ..."]
 
     def __post_init__(self) -> None:
         """Check what every diagnostic relies on."""
+        if self.inputs.dim() == 0 or self.labels.dim() == 0:
+            raise DataError("inputs or labels are a single number; expected one row for each example")
         if len(self.inputs) == 0 or len(self.inputs) != len(self.labels):
             raise DataError(
                 f"there are {len(self.inputs)} inputs and {len(self.labels)} labels; expected at least one example and "
@@ -45,6 +66,10 @@ class Examples:
             )
         if not torch.isfinite(self.inputs).all():
             raise DataError("inputs hold NaN or infinity; drop or fill those examples")
+        if self.labels.is_complex():
+            raise DataError("labels are complex numbers; expected integers for classes, or real numbers")
+        if not self.labels.is_floating_point():
+            object.__setattr__(self, "labels", self.labels.long())
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -73,7 +98,8 @@ class Subject:
         start: The network as training began (pretrained backbone under the new head), for what compares the two.
         other: Another trained network, for what compares two endpoints.
         source: Source examples, for what compares two tasks.
-        loss: Mean loss over examples.
+        loss: Mean loss over examples, handed outputs and labels as they are. One that is not a mean over examples (a
+            sum, a mean weighted by class, targets broadcast over outputs) is refused where the loss is measured.
         head: Name of the submodule whose input is "the features"; "head" for a `Network`.
         n_train: Number of examples that the network was trained on; None for as many as in `examples`.
         part: Which data these are, as in the name of a record.

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.func import functional_call, grad, vmap
+from torch.func import grad, vmap
 
 from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
@@ -16,7 +16,7 @@ from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import LossSurface, loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
-from transferscope.errors import SettingsError
+from transferscope.errors import NetworkError, SettingsError
 from transferscope.records import Estimate, Record
 
 MEMORY = 3 * 2**28
@@ -38,6 +38,9 @@ def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int 
 
     Returns:
         K, shape (N, N), float64, symmetric.
+
+    Raises:
+        NetworkError: The network cannot be differentiated example by example.
     """
     inputs, n = surface.examples.inputs, len(surface.examples)
     chunk = max(1, memory // surface.point.nbytes)
@@ -59,8 +62,7 @@ def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int 
 
 
 def _outputs(surface: LossSurface, parameters: Mapping[str, Tensor], inputs: Float[Tensor, "n ..."]) -> Tensor:
-    outputs: Tensor = functional_call(surface.network, {**surface.fixed, **parameters}, (inputs,))
-    return outputs.flatten(1)
+    return surface.outputs(parameters, inputs).flatten(1)
 
 
 def _gradients(
@@ -73,7 +75,15 @@ def _gradients(
 
     for start in range(0, len(inputs), batch_size):
         batch = slice(start, min(start + batch_size, len(inputs)))
-        parts: dict[str, Tensor] = vmap(grad(one), in_dims=(None, 0))(dict(surface.moved), inputs[batch])
+        try:
+            parts: dict[str, Tensor] = vmap(grad(one), in_dims=(None, 0))(dict(surface.moved), inputs[batch])
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise NetworkError(
+                "the tangent kernel takes the gradient of one example at a time, and the network does not allow it: "
+                f"{str(error).strip().splitlines()[0]}; leave tangent-kernel out"
+            ) from error
         yield batch, torch.cat([parts[name].flatten(1) for name in surface.layout.names], dim=1)
 
 

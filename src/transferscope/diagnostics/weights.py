@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.subject import Subject
+from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.records import Estimate, Record
 
 
@@ -29,10 +32,23 @@ class LayerDeviation:
 def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
     """Weight matrices and convolution kernels by layer: parameters with at least two dimensions.
 
-    Biases and the parameters of normalisation layers are left out, as in the paper.
+    Biases and the parameters of normalisation layers are left out, as in the paper. A layer parametrised by
+    `torch.nn.utils.parametrize` counts with the weight that it multiplies with, not with what that is computed from.
     """
-    named = ((name.removesuffix(".weight"), p.detach()) for name, p in network.named_parameters())
-    return {name: parameter for name, parameter in named if parameter.dim() >= 2}
+    found: dict[str, Tensor] = {}
+    kept = {name for name, _ in network.named_parameters()}  # tied weights once
+    with undisturbed(network), torch.no_grad():
+        for name, module in network.named_modules():
+            own = {
+                tensor: parameter
+                for tensor, parameter in module.named_parameters(recurse=False)
+                if (f"{name}.{tensor}" if name else tensor) in kept
+            }
+            if is_parametrized(module):
+                own |= {tensor: getattr(module, tensor) for tensor in module.parametrizations}  # type: ignore[union-attr]
+            if "parametrizations" not in name.split("."):
+                found |= {f"{name}.{tensor}" if name else tensor: weight.detach() for tensor, weight in own.items()}
+    return {name.removesuffix(".weight"): weight for name, weight in found.items() if weight.dim() >= 2}
 
 
 def weight_deviation(network: nn.Module, start: nn.Module) -> Mapping[str, LayerDeviation]:
@@ -50,6 +66,8 @@ def weight_deviation(network: nn.Module, start: nn.Module) -> Mapping[str, Layer
 
 
 def _deviation(weight: Tensor, start: Tensor) -> LayerDeviation:
+    if weight.dtype in (torch.float16, torch.bfloat16):
+        weight, start = weight.float(), start.float()
     distance, size = float((weight - start.to(weight.device)).norm()), float(start.norm())
     return LayerDeviation(distance, distance / size if size > 0 else float("nan"))
 

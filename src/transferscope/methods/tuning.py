@@ -14,7 +14,7 @@ from transferscope.data.task import TransferTask
 from transferscope.methods.method import FitOptions, Method
 from transferscope.models.network import Network
 from transferscope.records import Cost, Estimate
-from transferscope.training import stream_seed
+from transferscope.training import check_targets, stream_seed
 
 Value = bool | int | float | str
 
@@ -136,7 +136,8 @@ def _risk(outputs: torch.Tensor, labels: torch.Tensor) -> float:
     outputs = outputs.cpu()
     if not torch.isfinite(outputs).all():
         return math.inf
-    if labels.dtype in (torch.float32, torch.float64):
+    if labels.is_floating_point():
+        check_targets(labels, tuple(outputs.shape))
         return float(F.mse_loss(outputs.double(), labels.double()))
     return float((outputs.argmax(dim=1) != labels).double().mean())
 

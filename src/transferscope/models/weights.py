@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -52,18 +53,40 @@ class OpenedNetwork:
     report: LoadReport
 
 
-def save_weights(network: Network, path: Path) -> None:
+def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | None = None) -> None:
     """Write all weights and buffers to a safetensors file, which appears whole or not at all.
 
     Args:
         network: What to save; it may live on any device.
         path: The file, in a folder that exists; replaced if it is there already.
+        notes: What else to say in the file, as its metadata; see `read_notes`.
     """
     tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
         unfinished = Path(folder) / path.name
-        save_file(tensors, unfinished)
+        save_file(tensors, unfinished, metadata=None if notes is None else dict(notes))
         unfinished.replace(path)
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """The metadata of a safetensors file; empty for a file of another kind, or one without.
+
+    Args:
+        path: A file that `open_network` can read.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: It ends in ".safetensors" and is something else.
+    """
+    if path.suffix != ".safetensors":
+        return {}
+    if not path.is_file():
+        raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        raise CorruptDataError(f"{path} cannot be read as weights; expected a safetensors file") from error
 
 
 def open_network(

@@ -16,7 +16,7 @@ from transferscope.study.cell import DiagnoseRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.fitting import fit_method, fresh_network, number, task_of
 from transferscope.study.shown import shown_examples
-from transferscope.training import choose_device
+from transferscope.training import choose_device, pixel_scale
 
 
 def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -100,7 +100,7 @@ class _Scene:
         return self._shown(source.train, source)
 
     def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
-        return shown_examples(chosen, scaled_by=data.train, at_most=self.look.examples, device=self.device)
+        return shown_examples(chosen, scale=pixel_scale(data.train), at_most=self.look.examples, device=self.device)
 
 
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:

@@ -15,10 +15,11 @@ from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
 from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.models import Network, NetworkSettings, build_network, open_network
+from transferscope.models.weights import read_notes
 from transferscope.records import Record
 from transferscope.study.settings import DataSettings
 from transferscope.study.shown import shown_examples
-from transferscope.training import choose_device, measure, stream_seed
+from transferscope.training import PixelScale, choose_device, measure, pixel_scale, stream_seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,12 @@ class FileQuestion:
         part: Which of the data they are taken from.
         head: Name of the submodule whose input is "the features".
         device: "auto", "cpu", "cuda" or "mps".
+        scaling: How inputs are scaled before the network reads them: "own" by the mean and standard deviation of the
+            training examples, "none" as they are (bytes as 0..1), or "MEAN/STD" in that unit, as for
+            `PixelScale.from_text`; None for what the file says, and "own" where it says nothing.
 
     Raises:
-        SettingsError: A number is out of range.
+        SettingsError: A number is out of range, or the scaling cannot be read.
     """
 
     checkpoint: Path
@@ -54,9 +58,12 @@ class FileQuestion:
     part: Literal["target_train", "target_test"] = "target_train"
     head: str = "head"
     device: str = "auto"
+    scaling: str | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        if self.scaling not in (None, "own"):
+            PixelScale.from_text(str(self.scaling))
         if self.examples < 1 or (self.labels is not None and self.labels < 1) or self.seed < 0:
             raise SettingsError(
                 f"examples = {self.examples}, labels = {self.labels} and seed = {self.seed}; expected at least 1 "
@@ -74,12 +81,16 @@ class FileSubject:
         backbone_only: Whether the start came with another head, so that only backbones can be compared: the start
             then has the head of the network.
         classes: Names of the classes; None for regression.
+        scale: How inputs were scaled.
+        scale_from: Who said so: "own" (their own training examples), "file" or "given".
     """
 
     subject: Subject
     performance: tuple[Record, ...]
     backbone_only: bool
     classes: tuple[str, ...] | None
+    scale: PixelScale
+    scale_from: Literal["own", "file", "given"]
 
     def check(self, diagnostic: Diagnostic) -> None:
         """Whether a diagnostic can look at this.
@@ -144,11 +155,12 @@ def subject_of(question: FileQuestion) -> FileSubject:
     data = _data(question)
     network = _trained(question, data, device)
     submodule(network, question.head)
+    scale, scale_from = _scale(question, data)
     start = None if question.against is None else _start(network, question.against)
     chosen = data.train if question.part == "target_train" else data.test
     subject = Subject(
         network,
-        shown_examples(chosen, scaled_by=data.train, at_most=question.examples, device=device),
+        shown_examples(chosen, scale=scale, at_most=question.examples, device=device),
         start=None if start is None else start.network,
         source=_source(question, data, device),
         head=question.head,
@@ -156,7 +168,9 @@ def subject_of(question: FileQuestion) -> FileSubject:
         part=question.part,
     )
     performance = _performance(subject, question.checkpoint)
-    return FileSubject(subject, performance, start is not None and start.backbone_only, data.train.classes)
+    return FileSubject(
+        subject, performance, start is not None and start.backbone_only, data.train.classes, scale, scale_from
+    )
 
 
 @dataclass(frozen=True)
@@ -186,7 +200,18 @@ def _source(question: FileQuestion, target: Dataset, device: torch.device) -> Ex
             f"source inputs have shape {source.train.input_shape} and target inputs {target.train.input_shape}; bring "
             "both to one shape with transformations such as resize:28"
         )
-    return shown_examples(source.train, scaled_by=source.train, at_most=question.examples, device=device)
+    scale = pixel_scale(source.train)  # as a study does, whose files know the scale of the target alone
+    if question.scaling not in (None, "own"):
+        scale = PixelScale.from_text(str(question.scaling)).fitted_to(source.train)
+    return shown_examples(source.train, scale=scale, at_most=question.examples, device=device)
+
+
+def _scale(question: FileQuestion, data: Dataset) -> tuple[PixelScale, Literal["own", "file", "given"]]:
+    """How the network reads its inputs, and who says so."""
+    if question.scaling not in (None, "own"):
+        return PixelScale.from_text(str(question.scaling)).fitted_to(data.train), "given"
+    noted = None if question.scaling == "own" else PixelScale.from_notes(read_notes(question.checkpoint))
+    return (pixel_scale(data.train), "own") if noted is None else (noted.fitted_to(data.train), "file")
 
 
 def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Network:
@@ -226,7 +251,7 @@ def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
     records = measure(outputs, subject.examples.labels, part=subject.part).records
     if any(record.estimate.status == "non_finite" for record in records):
         raise NetworkError(
-            f"the loss of {path} on {subject.part} is not finite; check that the data are scaled as in its training"
+            f"the loss of {path} on {subject.part} is not finite; say with --scaling how inputs were scaled in its training"
         )
     return records
 

@@ -17,7 +17,7 @@ from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import checksum
 from transferscope.study.settings import DataSettings
-from transferscope.training import TrainingSettings, stream_seed
+from transferscope.training import TrainingSettings, pixel_scale, stream_seed
 
 DATA_SETS_KEPT = 4
 """How many loaded data sets a worker keeps between cells."""
@@ -60,16 +60,21 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         tuned = tune(method, task, network, options, grid=tuning.grid, trials=tuning.trials, n_folds=tuning.folds)
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
-        options = replace(options, snapshots=snapshots(context, key, every=recipe.snapshots))
+        options = replace(options, snapshots=snapshots(context, key, task.target, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
     if recipe.snapshots is not None:
-        save_weights(fitted.network, context.network(key))
+        save_weights(fitted.network, context.network(key), notes=pixel_scale(task.target.train).as_notes)
     return CellFit(fitted, task, options, tuned)
 
 
-def snapshots(context: WorkContext, key: str, *, every: tuple[int, ...] = (), steps: tuple[int, ...] = ()) -> Snapshots:
-    """Snapshots of a cell, as files beside its network."""
-    return Snapshots(lambda step, network: save_weights(network, context.snapshot(key, step)), every, steps)
+def snapshots(
+    context: WorkContext, key: str, data: Dataset, *, every: tuple[int, ...] = (), steps: tuple[int, ...] = ()
+) -> Snapshots:
+    """Snapshots of a cell, as files beside its network that say how their inputs are scaled: as those of `data`."""
+    notes = pixel_scale(data.train).as_notes
+    return Snapshots(
+        lambda step, network: save_weights(network, context.snapshot(key, step), notes=notes), every, steps
+    )
 
 
 def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:

@@ -45,9 +45,9 @@ def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
     network = fresh_network(recipe, source, seed)
     options = fit_options(cell, context, recipe.pretraining)
     if recipe.checkpoints:
-        options = replace(options, snapshots=snapshots(context, cell.key, steps=recipe.checkpoints))
+        options = replace(options, snapshots=snapshots(context, cell.key, source, steps=recipe.checkpoints))
     fitted = pretrain(source, network, options)
-    save_weights(fitted.network, context.network(cell.key))
+    save_weights(fitted.network, context.network(cell.key), notes=pixel_scale(source.train).as_notes)
     final = measure_on(fitted.network, source, part="source_test")
     return Outcome((*fitted.history, *final.records), fitted.cost, notes={"status": fitted.status})
 

@@ -3,7 +3,7 @@
 from transferscope.training.evaluate import Measures, measure, outputs_of
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
 from transferscope.training.loop import Curve, RunOptions, TrainingRun, Watch, train
-from transferscope.training.losses import encode, task_loss
+from transferscope.training.losses import check_targets, encode, task_loss
 from transferscope.training.settings import LEAST_LR, TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
 from transferscope.training.tensors import Batch, PixelScale, TensorSet, choose_device, pixel_scale, to_tensors
@@ -24,6 +24,7 @@ __all__ = [
     "TrainingRun",
     "TrainingSettings",
     "Watch",
+    "check_targets",
     "choose_device",
     "encode",
     "measure",

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.records import Estimate, Record
+from transferscope.training.losses import check_targets
 from transferscope.training.tensors import TensorSet
 
 CHUNK = 512
@@ -51,14 +52,19 @@ def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: i
 
     Returns:
         Records and predictions; a non-finite loss has status "non_finite".
+
+    Raises:
+        DataError: Regression targets are not of the shape of the outputs.
     """
-    if labels.dtype == torch.int64:
+    if not labels.is_floating_point():
+        labels = labels.long()
         predicted = outputs.argmax(dim=1)
         correct = (predicted == labels).to(torch.float64)
         losses = F.cross_entropy(outputs.to(torch.float64), labels, reduction="none")
         named = {"accuracy": _mean(correct), "loss": _mean(losses)}
         predictions = predicted.to(torch.int32)
     else:
+        check_targets(labels, tuple(outputs.shape))
         squares = (outputs.to(torch.float64) - labels).square().mean(dim=1)
         named = {"mse": _mean(squares), "r2": _r_squared(squares, labels.to(torch.float64))}
         predictions = outputs.to(torch.float32)

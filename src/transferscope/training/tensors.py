@@ -1,7 +1,9 @@
 """Labelled sets as tensors on a device, scaled with statistics of training data."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,6 +14,8 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import SettingsError
 
 _STATISTICS_CHUNK = 8192
+_NOTE = "transferscope.pixel_scale"  # key in the metadata of a file of weights
+_LISTED = 4  # channels of a scale in words
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,78 @@ class PixelScale:
 
     mean: Float[np.ndarray, "C"]
     std: Float[np.ndarray, "C"]
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """A scale as it is written on the command line.
+
+        Args:
+            text: "none" for inputs as they are (bytes as 0..1, so mean 0 and standard deviation 1), or MEAN/STD in the
+                same unit, one number or one for each channel: "0.1307/0.3081", "0.485,0.456,0.406/0.229,0.224,0.225".
+                A network that read bytes as 0..255 has "0/0.00392157" (1/255).
+
+        Raises:
+            SettingsError: The text is neither, or a standard deviation is not positive.
+        """
+        parts = ["0", "1"] if text == "none" else text.split("/")
+        try:
+            numbers = [np.array([float(number) for number in part.split(",")], dtype=np.float32) for part in parts]
+        except ValueError:
+            numbers = []
+        if len(numbers) != 2 or len(numbers[0]) != len(numbers[1]):
+            raise SettingsError(
+                f"scaling {text!r} cannot be read; expected own, none or MEAN/STD with as many numbers on both sides, as "
+                "in 0.1307/0.3081"
+            )
+        mean, std = numbers
+        if not np.isfinite(mean).all() or not np.isfinite(std).all() or not (std > 0).all():
+            raise SettingsError(f"scaling {text!r} has a standard deviation that is not above 0, or is not finite")
+        return cls(mean, std)
+
+    @property
+    def as_notes(self) -> dict[str, str]:
+        """The scale as metadata of a file of weights."""
+        return {_NOTE: json.dumps({"mean": self.mean.tolist(), "std": self.std.tolist()})}
+
+    @classmethod
+    def from_notes(cls, notes: Mapping[str, str]) -> Self | None:
+        """The scale that `as_notes` wrote down; None if there is none.
+
+        Raises:
+            SettingsError: There is one that cannot be read.
+        """
+        if _NOTE not in notes:
+            return None
+        try:
+            found = json.loads(notes[_NOTE])
+            return cls.from_text(f"{_joined(found['mean'])}/{_joined(found['std'])}")
+        except (ValueError, TypeError, KeyError) as error:
+            raise SettingsError(
+                f"the file's note on its scale cannot be read: {notes[_NOTE][:80]}; say how inputs are scaled, as own, "
+                "none or MEAN/STD"
+            ) from error
+
+    def fitted_to(self, data: LabelledSet) -> Self:
+        """The scale with one number for each channel or feature of these data.
+
+        Raises:
+            SettingsError: It has another number of them.
+        """
+        n = data.inputs.shape[1]
+        if len(self.mean) not in (1, n):
+            raise SettingsError(
+                f"the scale is for {len(self.mean)} channels or features and the inputs have {n}; give one number, or "
+                "one for each"
+            )
+        return type(self)(np.broadcast_to(self.mean, n).copy(), np.broadcast_to(self.std, n).copy())
+
+    @property
+    def words(self) -> str:
+        """The numbers: "mean 0.131 and standard deviation 0.308"."""
+        if len(self.mean) > _LISTED:
+            return f"a mean and standard deviation for each of {len(self.mean)} features"
+        mean, std = (", ".join(f"{number:.4g}" for number in numbers.tolist()) for numbers in (self.mean, self.std))
+        return f"mean {mean} and standard deviation {std}"
 
 
 def pixel_scale(train: LabelledSet) -> PixelScale:
@@ -47,6 +123,10 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     variance = np.maximum(squares / count - mean**2, 0.0)
     std = np.where(variance > 1e-12, np.sqrt(variance), 1.0)
     return PixelScale(np.atleast_1d(mean).astype(np.float32), np.atleast_1d(std).astype(np.float32))
+
+
+def _joined(numbers: list[float]) -> str:
+    return ",".join(repr(float(number)) for number in numbers)
 
 
 def _unit(inputs: np.ndarray) -> np.ndarray:
