@@ -16,7 +16,8 @@ CASES: dict[str, Method] = {
     "l2-sp": L2Sp(lr_scale=1.0, beta=0.01),
     "joint": Joint(),
     "merlin": Merlin(target_batch=24, lr_scale=0.2),
-    "merlin, unrolled": Merlin(inner="unrolled", inner_steps=10, target_batch=24, ridge=0.1),
+    "merlin, a constant ridge": Merlin(target_batch=24, lr_scale=0.2, ridge=1.0),
+    "merlin, unrolled": Merlin(inner="unrolled", inner_steps=10, target_batch=24, ridge=0.1, lr_scale=0.2),
     "merlin, pretrained, target only": Merlin(initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
 }

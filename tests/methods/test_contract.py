@@ -3,6 +3,7 @@
 import contextlib
 from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -87,10 +88,12 @@ def test_it_shares_no_memory_with_the_callers_network(case: str) -> None:
 
 
 @every_method
-def test_it_learns_what_is_easy_to_learn(case: str) -> None:
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_it_learns_what_is_easy_to_learn(case: str, precision: Literal["float32", "bfloat16"]) -> None:
     task = classification_task(n_target=30)
-    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1))
+    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, precision=precision))
     fitted = fit(case, task, options)
+    assert fitted.status != "non_finite"
     accuracy = float(np.mean(fitted.predict(task.target.test) == task.target.test.labels))
     assert accuracy > 0.8  # chance is 1/3
 

@@ -1,10 +1,12 @@
 """Each method's first step against the gradient written out by hand."""
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import Ridge
 from torch.nn import functional as F
 
 from cases_of_methods import BUDGET, blobs, classification_task, network_for, regression_task
@@ -108,6 +110,75 @@ def test_merlins_prediction_head_is_the_ridge_head_on_all_target_training_data()
         theta = ridge_head(fitted.network.features(inputs), F.one_hot(labels, 3) - 1 / 3, 0.8)
     (weight,) = fitted.network.head.parameters()
     assert weight.detach().numpy() == pytest.approx(theta.T.numpy(), abs=1e-5)
+
+
+def test_merlins_automatic_ridge_is_used_in_training_and_for_prediction() -> None:
+    task, method = classification_task(), Merlin(rho=1.5, target_batch=64)
+    assert task.source is not None
+    network = network_for(task, method)
+    _, source_head = heads(network)
+    (x_s, y_s), (x_t, y_t) = whole(task.source), whole(task.target)
+    order = torch.randperm(
+        12, generator=torch.Generator().manual_seed(stream_seed(stream_seed(3, "target", "order"), "epoch 0"))
+    )
+    features, labels = network.features(x_t)[order].double(), F.one_hot(y_t[order], 3).double() - 1 / 3
+    (fit, left), (y_fit, y_left) = (features[:6], features[6:]), (labels[:6], labels[6:])
+    mean, mean_y = fit.mean(dim=0), y_fit.mean(dim=0)
+    lam = leave_one_out_ridge(fit.detach(), y_fit)
+    x = fit - mean
+    theta = torch.linalg.solve(x.T @ x + lam * torch.eye(x.shape[1]), x.T @ (y_fit - mean_y))
+    validation = ((left - mean) @ theta + mean_y - y_left).square().sum() / 6
+    loss = F.cross_entropy(source_head(network.features(x_s)), y_s) + 1.5 * validation
+    fitted = method.fit(task, network, OPTIONS)
+    assert_close([p.detach() for p in fitted.network.features.parameters()], after_one_step(network, loss, ONE_STEP.lr))
+    with torch.no_grad():
+        x, y = fitted.network.features(x_t).double(), F.one_hot(y_t, 3).double() - 1 / 3
+        lam = leave_one_out_ridge(x, y)
+        model = Ridge(alpha=lam).fit(x.numpy(), y.numpy())
+    assert fitted.network.head.weight.detach().numpy() == pytest.approx(model.coef_, abs=1e-4)
+    assert fitted.network.head.bias.detach().numpy() == pytest.approx(model.intercept_, abs=1e-4)
+
+
+def leave_one_out_ridge(x: torch.Tensor, y: torch.Tensor) -> float:
+    """The penalty of a grid with the least error on examples left out one at a time, each time fitted anew."""
+
+    def risk(penalty: float) -> float:
+        errors = []
+        for i in range(len(x)):
+            keep = np.arange(len(x)) != i
+            model = Ridge(alpha=penalty).fit(x[keep].numpy(), y[keep].numpy())
+            errors.append(np.square(model.predict(x[i : i + 1].numpy()) - y[i].numpy()).sum())
+        return float(np.mean(errors))
+
+    scale = float((x - x.mean(dim=0)).square().sum() / len(x))
+    return min(10.0 ** np.arange(-3, 2, 0.5) * scale, key=risk)
+
+
+@pytest.mark.parametrize("inner", ["ridge", "unrolled"])
+@pytest.mark.parametrize("ridge", ["auto", 1.0])
+def test_a_pass_may_end_in_a_batch_of_one(inner: Literal["ridge", "unrolled"], ridge: Literal["auto"] | float) -> None:
+    task = classification_task(n_target=9)
+    method = Merlin(inner=inner, ridge=ridge, target_batch=8, initial="pretrained", source_term=False, lr_scale=0.1)
+    fitted = method.fit(task, network_for(task, method), replace(OPTIONS, training=replace(ONE_STEP, steps=4)))
+    assert fitted.status == "max_steps"
+    assert np.isfinite(fitted.outputs(task.target.test).numpy()).all()
+
+
+def test_merlin_notes_how_well_its_inner_heads_generalise() -> None:
+    task, method = classification_task(n_target=48), Merlin(target_batch=48)
+    options = replace(OPTIONS, training=replace(ONE_STEP, steps=3))
+    noise = np.random.default_rng(0).normal(size=task.target.train.inputs.shape).astype(np.float32)
+    nonsense = task.with_target_train(replace(task.target.train, inputs=noise))
+    assert method.fit(task, network_for(task, method), options).notes["inner_risk"] < 0.5
+    assert method.fit(nonsense, network_for(nonsense, method), options).notes["inner_risk"] > 0.95
+    constant = replace(method, ridge=1.0)
+    assert constant.fit(task, network_for(task, constant), options).notes == {}
+
+
+@pytest.mark.parametrize("ridge", [0.0, -1.0])
+def test_a_ridge_that_is_neither_a_number_nor_automatic_is_refused(ridge: float) -> None:
+    with pytest.raises(ValueError, match=rf'^ridge = {ridge} is out of range; expected above 0, or "auto"$'):
+        Merlin(ridge=ridge)
 
 
 def test_frozen_blocks_keep_their_weights_and_their_batch_statistics() -> None:

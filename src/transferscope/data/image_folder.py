@@ -8,14 +8,19 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64, UInt8
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from transferscope.data.arrays import Parts, check_side
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
+from transferscope.data.places import check_bytes
 from transferscope.errors import CorruptDataError, DataError
+from transferscope.files import require_regular
 
 _TEST_SHARE = 0.2
+_FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
+"""What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
+
 _UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 _GREY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
@@ -24,7 +29,8 @@ _WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 def load_image_folder(path: Path, *, resize: int | None, test_share: float | None, seed: int) -> Parts:
     """Read images whose class is the name of their folder.
 
-    Hidden files, and those whose suffix belongs to no kind of image, are passed over. Images are turned upright by
+    Hidden files, and those whose suffix belongs to no kind of image, are passed over. Images are PNG, JPEG, BMP, GIF,
+    TIFF, WEBP, PPM, TGA, PCX or JPEG 2000, whatever their suffix says. They are turned upright by
     their EXIF orientation and read as grey if all of them are grey, as RGB otherwise.
 
     Args:
@@ -39,7 +45,7 @@ def load_image_folder(path: Path, *, resize: int | None, test_share: float | Non
         Both parts: uint8 (N, C, H, W).
 
     Raises:
-        CorruptDataError: A file is named like an image and cannot be read.
+        CorruptDataError: A file is named like an image and cannot be read, or is of another format than those above.
         SettingsError: `resize` is larger than any image that one would train on.
         DataError: There are no classes or no images, images lie elsewhere than in a class folder, sizes are mixed, or
             an image is too large to be one or has transparent pixels.
@@ -125,7 +131,12 @@ def _is_image(file: Path) -> bool:
 
 
 def _read_images(paths: Sequence[Path], resize: int | None) -> UInt8[np.ndarray, "N C H W"]:
-    images = [_read_image(path, resize) for path in paths]
+    images: list[Image.Image] = []
+    n_bytes = 0
+    for path in paths:
+        images.append(_read_image(path, resize))
+        n_bytes += images[-1].width * images[-1].height * len(images[-1].getbands())
+        check_bytes(path.parent.parent, n_bytes)
     first = images[0]
     for path, image in zip(paths, images, strict=True):
         if image.size != first.size:
@@ -139,10 +150,11 @@ def _read_images(paths: Sequence[Path], resize: int | None) -> UInt8[np.ndarray,
 
 
 def _read_image(path: Path, resize: int | None) -> Image.Image:
+    require_regular(path, "an image")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as opened:
+            with Image.open(path, formats=_FORMATS) as opened:
                 if opened.mode in _WIDE_MODES:
                     raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
                 upright = ImageOps.exif_transpose(opened)
@@ -154,6 +166,11 @@ def _read_image(path: Path, resize: int | None) -> Image.Image:
         raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
     except DataError:
         raise
+    except UnidentifiedImageError as error:
+        raise CorruptDataError(
+            f"{path} cannot be read as an image; expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}: mend, convert or "
+            "remove it"
+        ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
         raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
     return image if resize is None else image.resize((resize, resize), Image.Resampling.BILINEAR)

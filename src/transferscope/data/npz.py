@@ -1,16 +1,24 @@
 """A user's arrays: an .npz file with x_train, y_train, x_test and y_test."""
 
+import io
+import lzma
+import math
+import struct
 import zlib
 from pathlib import Path
 from typing import BinaryIO
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.data.places import check_bytes
 from transferscope.errors import CorruptDataError, DataError
+from transferscope.files import require_regular
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
+
+_LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
 def load_npz(path: Path) -> Parts:
@@ -26,7 +34,8 @@ def load_npz(path: Path) -> Parts:
 
     Raises:
         CorruptDataError: The file is no .npz file, or is damaged.
-        DataError: An array is missing, holds objects, or has a shape or type that fits nothing.
+        DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
+            holds objects, or has a shape or type that fits nothing.
     """
     arrays = _read_arrays(path)
     for part in ("train", "test"):
@@ -43,27 +52,59 @@ def load_npz(path: Path) -> Parts:
 
 
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+    require_regular(path, "an .npz file")
     try:
         with path.open("rb") as stream, _open(stream, path) as archive:
             missing = [key for key in KEYS if key not in archive]
             if missing:
                 raise DataError(
                     f"{path} has no {' and no '.join(missing)}; expected the arrays {', '.join(KEYS)}, "
-                    f"and it holds {', '.join(archive.files) or 'nothing'}"
+                    f"and it holds {', '.join(archive.files[:10]) or 'nothing'}{', ...' if len(archive.files) > 10 else ''}"
                 )
+            _check_headers(archive.zip, path)
             return {key: _read_array(archive, key, path) for key in KEYS}
-    except (BadZipFile, zlib.error, EOFError, OSError) as error:
+    except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError) as error:
         raise CorruptDataError(f"{path} cannot be read as an .npz file ({error}); get or write it again") from error
 
 
 def _open(stream: BinaryIO, path: Path) -> "np.lib.npyio.NpzFile":
+    begin = stream.read(6)
+    stream.seek(0)
+    if begin == b"\x93NUMPY":
+        raise CorruptDataError(f"{path} holds a single array; expected an .npz file with {', '.join(KEYS)}")
     try:
         archive = np.load(stream, allow_pickle=False)
     except ValueError as error:
         raise CorruptDataError(f"{path} is no .npz file; write one with numpy.savez_compressed") from error
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise CorruptDataError(f"{path} holds a single array; expected an .npz file with {', '.join(KEYS)}")
+    assert isinstance(archive, np.lib.npyio.NpzFile)
     return archive
+
+
+def _check_headers(archive: ZipFile, path: Path) -> None:
+    """Compare what the arrays declare with what lies there and with the limit, before any is unpacked."""
+    declared = 0
+    for key in KEYS:
+        entries = [entry for entry in archive.infolist() if entry.filename.removesuffix(".npy") == key]
+        if len(entries) > 1:
+            raise CorruptDataError(f"{path} holds {key} {len(entries)} times; write the file again, with one of each")
+        with archive.open(entries[0]) as stream:
+            head = io.BytesIO(stream.read(_LONGEST_HEADER))
+        try:
+            version = np.lib.format.read_magic(head)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = read(head)
+        except ValueError as error:
+            raise CorruptDataError(f"{path}: {key} cannot be read ({error}); write the file again") from error
+        if dtype.hasobject:
+            continue  # refused when it is read
+        size, there = math.prod(shape) * dtype.itemsize, entries[0].file_size - head.tell()
+        if size != there or min(shape, default=0) < 0 or dtype.itemsize == 0:
+            raise CorruptDataError(
+                f"{path}: {key} declares the shape {shape} and type {dtype}, {size:,} bytes, and holds {there:,}; write the "
+                "file again"
+            )
+        declared += size
+    check_bytes(path, declared)
 
 
 def _read_array(archive: "np.lib.npyio.NpzFile", key: str, path: Path) -> np.ndarray:

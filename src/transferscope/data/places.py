@@ -1,11 +1,12 @@
-"""Where data lie: the folder a user names, and the cache for downloads."""
+"""Where data lie: the folder a user names, and the cache for downloads; and how large they may be."""
 
+import math
 import os
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from transferscope.errors import MissingDataError
+from transferscope.errors import DataError, MissingDataError, SettingsError
 
 
 def data_folder() -> Path | None:
@@ -20,6 +21,41 @@ def cache_folder() -> Path:
     return Path(named).expanduser() if named else user_cache_path("transferscope")
 
 
+def most_bytes() -> int:
+    """How much the arrays of one of a user's files may take up, in bytes: 4 GB, or TRANSFERSCOPE_MOST_GB.
+
+    A small file can unpack to more than any memory holds; what it declares is compared with this before it is unpacked.
+
+    Raises:
+        SettingsError: TRANSFERSCOPE_MOST_GB is no number above 0.
+    """
+    named = os.environ.get("TRANSFERSCOPE_MOST_GB", "4")
+    try:
+        most = float(named)
+    except ValueError:
+        most = 0.0
+    if not 0 < most < math.inf:
+        raise SettingsError(f"TRANSFERSCOPE_MOST_GB is {named!r}; expected a number of gigabytes, as in 16")
+    return int(most * 1e9)
+
+
+def check_bytes(path: Path, n_bytes: int) -> None:
+    """Refuse data that would take up more memory than `most_bytes`.
+
+    Args:
+        path: The file, for the message.
+        n_bytes: What it declares to unpack to.
+
+    Raises:
+        DataError: It is too much.
+    """
+    if n_bytes > most_bytes():
+        raise DataError(
+            f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most_bytes() / 1e9:g} GB; save less of it, or "
+            "set TRANSFERSCOPE_MOST_GB to more"
+        )
+
+
 def find_path(path: str) -> Path:
     """A user's file or folder: as given, or below TRANSFERSCOPE_DATA when it is relative.
 
@@ -31,14 +67,18 @@ def find_path(path: str) -> Path:
 
     Raises:
         MissingDataError: None does.
+        DataError: The path is none that this machine could have.
     """
     if not path:
         raise MissingDataError("no path was given; write it after the colon, as in 'npz:data/digits.npz'")
     given, folder = Path(path).expanduser(), data_folder()
     places = [given] if given.is_absolute() or folder is None else [given, folder / given]
     for place in places:
-        if place.exists():
-            return place
+        try:
+            if place.exists():
+                return place
+        except OSError as error:  # too long, or in a folder that may not be read
+            raise DataError(f"{path!r} cannot be looked up ({error.strerror}); check the path") from error
     looked = " or ".join(str(place.absolute()) for place in places)
     hint = "" if given.is_absolute() or folder else "; set TRANSFERSCOPE_DATA to have another folder searched"
     raise MissingDataError(f"there is no {looked}; check the path{hint}")

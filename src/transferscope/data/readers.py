@@ -13,7 +13,7 @@ from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
 from transferscope.data.spec import DataSpec
 from transferscope.data.tables import Format, TableSettings, load_table
-from transferscope.data.task import Dataset, Kind
+from transferscope.data.task import Dataset, Kind, LabelledSet
 from transferscope.errors import SettingsError
 
 Reader = Callable[[DataSpec, int], Dataset]
@@ -33,7 +33,8 @@ def _folder(spec: DataSpec, seed: int) -> Dataset:
     spec.allow(("resize", "test_share"))
     path = find_path(spec.path)
     parts = load_image_folder(path, resize=spec.integer("resize"), test_share=spec.share("test_share"), seed=seed)
-    return Dataset(path.resolve().name, parts.train, parts.test, {"spec": spec.text, "address": str(path)})
+    provenance = {"spec": spec.text, "address": str(path), "understood": _understood(parts.train)}
+    return Dataset(path.resolve().name, parts.train, parts.test, provenance)
 
 
 def _csv(spec: DataSpec, seed: int) -> Dataset:
@@ -85,10 +86,31 @@ def _glyphs(spec: DataSpec, seed: int) -> Dataset:
     return replace(dataset, provenance={**dataset.provenance, "spec": spec.text})
 
 
+def _understood(train: LabelledSet) -> str:
+    """What the labels and inputs of a user's own data were taken for, in words."""
+    rows = train.inputs.reshape(len(train), -1)
+    constant = int((rows == rows[0]).all(axis=0).sum())
+    if train.classes is None:
+        labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}"
+    else:
+        shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
+        labels = f"classification, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+    if constant == rows.shape[1]:
+        return f"{labels}; all {len(train)} training inputs are the same, so that nothing can be learnt"
+    if train.is_image or not constant:
+        return labels
+    return f"{labels}; {constant} of {rows.shape[1]} features never change"
+
+
 def _of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
     with path.open("rb") as stream:
         checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-    provenance = {"spec": spec.text, "address": str(path), "checksum": f"sha256:{checksum}"}
+    provenance = {
+        "spec": spec.text,
+        "address": str(path),
+        "checksum": f"sha256:{checksum}",
+        "understood": _understood(parts.train),
+    }
     return Dataset(path.stem, parts.train, parts.test, provenance)
 
 

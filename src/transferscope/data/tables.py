@@ -1,18 +1,26 @@
 """A user's tables: csv and parquet files with numeric features and one or more label columns."""
 
+import bz2
+import gzip
+import lzma
 import re
+import zlib
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 import pandas as pd
 from pandas.errors import ParserError
 
 from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.data.places import check_bytes, most_bytes
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
+from transferscope.files import require_regular
 
 Format = Literal["csv", "parquet"]
 _TEST_SHARE = 0.2
@@ -25,7 +33,8 @@ class TableSettings:
     Attributes:
         labels: The label columns; one for classes, one or more for regression.
         drop: Columns that are neither features nor labels, such as an identifier.
-        kind: What the labels are; None to take a floating-point column as regression and any other as classes.
+        kind: What the labels are; None to take one floating-point column as regression, any other one as classes, and
+            several columns as regression unless they could be several yes-or-no labels, which is refused.
         test_file: Another file of the same columns that is the test set.
         split: A column that says "train" or "test" for each row.
         test_share: Share of rows for a seeded, stratified test set, between 0 and 1; None for 0.2, unless one of the
@@ -69,11 +78,15 @@ def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) 
     Raises:
         CorruptDataError: The file cannot be parsed.
         UnknownNameError: A named column does not exist.
-        DataError: A feature is not numeric, a value is missing, or the labels do not fit their kind.
+        DataError: It is no regular file or unpacks to too much; a feature is not numeric, a value is missing, or the labels
+            do not fit their kind or could mean several things.
         MissingExtraError: A parquet file is given and pyarrow is absent.
     """
     table = _read_table(path, form)
-    kind = settings.kind or _kind_of(_labels(table, settings, path))
+    kind = settings.kind or _kind_of(_labels(table, settings, path), path)
+    if form == "csv" and kind == "classification":
+        files = [path] if settings.test_file is None else [path, settings.test_file]
+        _refuse_one_number_in_two_spellings(settings.labels[0], files)
     if settings.test_file is not None:
         test = _like(table, _read_table(settings.test_file, form), settings.test_file)
         parts = [_raw(table, settings, kind, path), _raw(test, settings, kind, settings.test_file)]
@@ -87,17 +100,73 @@ def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) 
 
 
 def _read_table(path: Path, form: Format) -> pd.DataFrame:
+    require_regular(path, f"a {form} file")
     try:
+        check_bytes(path, _unpacked_bytes(path, form))
         table = pd.read_csv(path, low_memory=False) if form == "csv" else pd.read_parquet(path)
     except ImportError as error:
         raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
-    except (ValueError, OSError) as error:
+    except (DataError, SettingsError):
+        raise
+    except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile, RuntimeError) as error:
         raise CorruptDataError(f"{path} cannot be read as a {form} file ({_first_line(error)})") from error
     if form == "csv":
         _check_csv(table, path)
     if table.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
     return table
+
+
+def _unpacked_bytes(path: Path, form: Format) -> int:
+    """How much a file unpacks to, without unpacking more of it at a time than a megabyte.
+
+    Raises:
+        DataError: It is packed in a way of which this cannot be told.
+    """
+    if form == "parquet":
+        from pyarrow.parquet import read_metadata
+
+        about = read_metadata(path)
+        groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
+        return max(int(groups), int(about.num_rows) * int(about.num_columns) * 8)  # runs of one value take up no room there
+    suffix, openers = path.suffix.lower(), {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    if suffix == ".zip":
+        with ZipFile(path) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    if suffix in openers:
+        size, most = 0, most_bytes()
+        with openers[suffix](path, "rb") as stream:
+            while size <= most and (piece := stream.read(1 << 20)):
+                size += len(piece)
+        return size
+    if suffix in (".tar", ".zst", ".tgz", ".tbz", ".txz"):
+        raise DataError(f"{path} is packed as {suffix}; unpack it, or pack it as .gz")
+    return path.stat().st_size
+
+
+def _refuse_one_number_in_two_spellings(column: str, files: Sequence[Path]) -> None:
+    """Refuse classes that would be one as numbers and are several as text, such as 007 and 7.
+
+    Raises:
+        DataError: There are some.
+    """
+    texts: pd.Series = pd.concat([_column_as_text(column, file) for file in files]).drop_duplicates()
+    try:
+        numbers = pd.to_numeric(texts)
+    except (ValueError, TypeError):  # text and truth values
+        numbers = texts.str.strip().str.lower() if texts.str.fullmatch(r"(?i)\s*(true|false)\s*").all() else texts
+    twins = texts[numbers.duplicated(keep=False)]
+    if len(twins):
+        first, second = twins[numbers == numbers[twins.index[0]]].iloc[:2]
+        raise DataError(
+            f"{files[0]}: label column {column!r} writes one value as {first!r} and as {second!r}, which could be one class "
+            "or two; write it in one way, or begin labels that differ with a letter"
+        )
+
+
+def _column_as_text(column: str, path: Path) -> pd.Series:
+    table = pd.read_csv(path, dtype=str, usecols=[column], low_memory=False)
+    return table[column].dropna().reset_index(drop=True)
 
 
 def _check_csv(table: pd.DataFrame, path: Path) -> None:
@@ -155,8 +224,9 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         if labels.shape[1] > 1:
             raise DataError(f"{path}: classes need one label column; {', '.join(map(str, labels.columns))} were given")
         values = labels.iloc[:, 0]
-        numeric = pd.api.types.is_numeric_dtype(values)
-        return values.to_numpy() if numeric else values.astype(str).to_numpy(dtype=np.str_)
+        if pd.api.types.is_numeric_dtype(values):
+            return values.to_numpy()
+        return _as_text(values, path).to_numpy(dtype=np.str_)
     for column in labels.columns:
         if not pd.api.types.is_numeric_dtype(labels[column]):
             raise DataError(
@@ -165,9 +235,51 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
     return labels.to_numpy(dtype=np.float64)
 
 
-def _kind_of(labels: pd.DataFrame) -> Kind:
-    floating = any(pd.api.types.is_float_dtype(labels[column]) for column in labels.columns)
-    return "regression" if floating or labels.shape[1] > 1 else "classification"
+def _as_text(values: pd.Series, path: Path) -> pd.Series:
+    """Class labels as text; bytes are text in UTF-8.
+
+    Raises:
+        DataError: A label is no single value, or bytes that are no text.
+    """
+    strange = next((value for value in values if np.ndim(value) > 0 or isinstance(value, Mapping | Set)), None)
+    if strange is not None:
+        raise DataError(
+            f"{path}: label column {str(values.name)!r} holds {type(strange).__name__}s of values, as in "
+            f"{str(strange)[:40]!r}; expected one text or number in each row (several labels for one input are not supported)"
+        )
+    try:
+        return values.map(lambda value: value.decode() if isinstance(value, bytes) else str(value))
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: label column {str(values.name)!r} holds bytes that are no text in UTF-8; save it as text"
+        ) from error
+
+
+def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
+    """What labels are whose kind was not said.
+
+    Raises:
+        DataError: They could be either.
+    """
+    columns = [labels[name] for name in labels.columns]
+    floating = [pd.api.types.is_float_dtype(column) for column in columns]
+    if len(columns) == 1 and not floating[0]:
+        return "classification"
+    numeric = all(pd.api.types.is_numeric_dtype(column) for column in columns)
+    flags = [str(column.name) for column in columns if set(column.dropna().unique()) <= {0, 1}]
+    if numeric and (flags or not any(floating)):
+        shown = " and ".join(repr(str(name)) for name in labels.columns)
+        what = f"{flags[0]!r} holds 0 and 1 alone" if flags else "they hold whole numbers alone"
+        if len(columns) == 1:
+            raise DataError(
+                f"{path}: label column {shown} is written in floating point and holds 0 and 1 alone, which could be two "
+                "classes or a number to predict; say kind=classification or kind=regression"
+            )
+        raise DataError(
+            f"{path}: label columns {shown} could be numbers to predict or several classes of one input ({what}); say "
+            "kind=regression for numbers, or name one label column (several classes of one input are not supported)"
+        )
+    return "regression"
 
 
 def _split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:

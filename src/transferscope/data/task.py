@@ -184,6 +184,11 @@ def _check_targets(labels: np.ndarray) -> None:
 def _check_classes(labels: np.ndarray, classes: tuple[str, ...]) -> None:
     if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
         raise DataError(f"class labels have shape {labels.shape} and type {labels.dtype}; expected integers (N,)")
+    for name in classes:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"the class {name!a} has a name that is no text in UTF-8; give it another") from error
     if labels.min() < 0 or labels.max() >= len(classes):
         raise DataError(
             f"class labels run from {labels.min()} to {labels.max()}; expected 0 to {len(classes) - 1} "

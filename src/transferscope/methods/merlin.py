@@ -1,7 +1,7 @@
 """MeRLin: features on which a target head fitted to one half of the data predicts the other half."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transferscope.data.task import TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import Domain, domain, fit_learner, source_head, source_of, working_copy
-from transferscope.methods.inner_head import ridge_head, unrolled_head
+from transferscope.methods.inner_head import InnerHead, leave_one_out_head, ridge_head, unrolled_head
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.methods.target_training import check_scales
@@ -32,7 +32,9 @@ class Merlin:
         rho: Weight of the target term, above 0.
         inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K.
             "unrolled" is Algorithm 1: `inner_steps` gradient steps on the task's own loss, differentiated through.
-        ridge: lambda of the inner head, above 0, on the sum of squares.
+        ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step, for
+            a head with a bias on centred features, and in the same way for the head that predicts. A number above 0 is
+            the paper's constant, without bias and centring. "unrolled" has no closed form: "auto" is 1 there.
         inner_steps: Gradient steps of the unrolled head, at least 1.
         inner_lr: Their size; None for the largest at which they cannot diverge.
         target_batch: Target examples per step, both halves together, at least 4; None for the batch size of training.
@@ -44,7 +46,7 @@ class Merlin:
 
     rho: float = 2.0
     inner: Literal["ridge", "unrolled"] = "ridge"
-    ridge: float = 1.0
+    ridge: float | Literal["auto"] = "auto"
     inner_steps: int = 20
     inner_lr: float | None = None
     target_batch: int | None = None
@@ -53,22 +55,24 @@ class Merlin:
     lr_scale: float = 1.0
 
     name: ClassVar[str] = "merlin"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_scales(self.lr_scale)
         fine = {
             "rho": self.rho > 0,
-            "ridge": self.ridge > 0,
+            "ridge": self.ridge == "auto" or (not isinstance(self.ridge, str) and self.ridge > 0),
             "inner_steps": self.inner_steps >= 1,
             "inner_lr": self.inner_lr is None or self.inner_lr > 0,
             "target_batch": self.target_batch is None or self.target_batch >= 4,
         }
+        least = {"target_batch": "at least 4", "ridge": 'above 0, or "auto"'}
         for name, holds in fine.items():
             if not holds:
-                least = "at least 4" if name == "target_batch" else "above 0"
-                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; expected {least}")
+                raise SettingsError(
+                    f"{name} = {getattr(self, name)} is out of range; expected {least.get(name, 'above 0')}"
+                )
 
     @property
     def start(self) -> Start:
@@ -93,27 +97,34 @@ class Merlin:
         source = domain(source_of(task, self.name), options) if self.source_term else None
         head_s = self._source_head(own, source, options)
         own.head = nn.Identity()
-        module = nn.ModuleDict({"features": own.features, "source_head": head_s})
+        risks = _MeanRisk()
+        module = nn.ModuleDict({"features": own.features, "source_head": head_s, "risks": risks})
         size = self.target_batch or options.training.batch_size
         draws = {"target": Draw(target.train, size)} | ({"source": Draw(source.train)} if source else {})
-        objective = _MerlinObjective(self, own, head_s, target.train.n_outputs)
+        objective = _MerlinObjective(self, own, head_s, target.train.n_outputs, risks.to(target.train.device))
         trained = list(own.features.parameters()) + (list(head_s.parameters()) if source else [])
         learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective)
-        return fit_learner(
+        fitted = fit_learner(
             learner, target, options, as_network=lambda: self._predictor(own, target), source_head=head_s
         )
+        return replace(fitted, notes=risks.notes())
 
     def _source_head(self, own: Network, source: Domain | None, options: FitOptions) -> nn.Module:
         if self.initial == "pretrained" or source is None:
             return own.head
         return source_head(own, source.train.n_outputs, options)
 
-    def inner_head(self, features: Float[Tensor, "n m"], labels: Tensor, n_outputs: int) -> Float[Tensor, "m K"]:
+    def inner_head(self, features: Float[Tensor, "n m"], labels: Tensor, n_outputs: int) -> InnerHead:
         """theta_t(phi) as a differentiable function of the features of some target examples."""
         targets = encode(labels, n_outputs)
+        if self.inner == "ridge" and self.ridge == "auto":
+            return leave_one_out_head(features, targets)
+        ridge = 1.0 if isinstance(self.ridge, str) else self.ridge
         if self.inner == "ridge":
-            return ridge_head(features, targets, self.ridge)
-        return unrolled_head(features, labels, targets, ridge=self.ridge, steps=self.inner_steps, lr=self.inner_lr)
+            theta = ridge_head(features, targets, ridge)
+        else:
+            theta = unrolled_head(features, labels, targets, ridge=ridge, steps=self.inner_steps, lr=self.inner_lr)
+        return InnerHead(theta, None, theta.new_full((), torch.nan))
 
     def outer_loss(self, outputs: Float[Tensor, "n K"], labels: Tensor, n_outputs: int) -> Float[Tensor, ""]:
         """L_val: squared error summed over outputs and averaged over examples (ridge), or the task's own loss."""
@@ -123,11 +134,36 @@ class Merlin:
 
     @torch.no_grad()
     def _predictor(self, own: Network, target: Domain) -> Network:
-        theta = self.inner_head(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs)
-        n_features, n_outputs = theta.shape
-        head = nn.Linear(n_features, n_outputs, bias=False, device="meta").to_empty(device=theta.device)
-        head.weight.copy_(theta.T)
+        fit = self.inner_head(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs)
+        n_features, n_outputs = fit.theta.shape
+        head = nn.Linear(n_features, n_outputs, bias=fit.bias is not None, device="meta").to_empty(
+            device=fit.theta.device
+        )
+        head.weight.copy_(fit.theta.T)
+        if fit.bias is not None:
+            head.bias.copy_(fit.bias)
         return Network(own.features, head, own.n_features)
+
+
+class _MeanRisk(nn.Module):
+    """The mean of `InnerHead.risk` over the steps of a run; a module, so that a checkpoint keeps it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total: Tensor
+        self.count: Tensor
+        self.register_buffer("total", torch.zeros(()))
+        self.register_buffer("count", torch.zeros(()))
+
+    def add(self, risk: Float[Tensor, ""]) -> None:
+        """Count one step, unless it has no risk."""
+        known = torch.isfinite(risk)
+        self.total += torch.where(known, risk, 0.0).to(self.total.dtype)
+        self.count += known
+
+    def notes(self) -> dict[str, float]:
+        """What is kept with the result."""
+        return {"inner_risk": float(self.total / self.count)} if self.count > 0 else {}
 
 
 @dataclass(frozen=True)
@@ -138,6 +174,7 @@ class _MerlinObjective:
     network: Network
     source_head: nn.Module
     n_outputs: int
+    risks: _MeanRisk
 
     def __call__(self, batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
         features = shared_features(self.network, batches)
@@ -148,8 +185,12 @@ class _MerlinObjective:
 
     def _target_term(self, features: Float[Tensor, "n m"], labels: Tensor) -> Float[Tensor, ""]:
         half = len(features) // 2  # the order of a batch is random already
-        theta = self.settings.inner_head(features[:half], labels[:half], self.n_outputs)
-        return self.settings.outer_loss(features[half:].to(theta.dtype) @ theta, labels[half:], self.n_outputs)
+        if half == 0:  # one example left over at the end of a pass says nothing about a head
+            return 0.0 * features.sum()
+        with torch.autocast(features.device.type, enabled=False):
+            head = self.settings.inner_head(features[:half], labels[:half], self.n_outputs)
+            self.risks.add(head.risk)
+            return self.settings.outer_loss(head(features[half:]), labels[half:], self.n_outputs)
 
 
 @dataclass(frozen=True)
@@ -166,14 +207,14 @@ class MerlinFt:
     """
 
     inner: Literal["ridge", "unrolled"] = "ridge"
-    ridge: float = 1.0
+    ridge: float | Literal["auto"] = "auto"
     inner_steps: int = 20
     inner_lr: float | None = None
     target_batch: int | None = None
     lr_scale: float = 0.1
 
     name: ClassVar[str] = "merlin-ft"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -1,7 +1,7 @@
 """What every transfer method is: frozen settings with one verb."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
@@ -74,6 +74,8 @@ class Fitted:
         history: The training curve.
         cost: What it took.
         status: "converged" (closed form or solver), "max_steps" (the whole budget) or "non_finite".
+        notes: Further numbers that a reader should see, by name. "inner_risk" (MeRLin with `ridge = "auto"`): leave-one-out
+            risk of the inner head as a share of that of predicting the mean, averaged over steps.
     """
 
     network: Network
@@ -82,6 +84,7 @@ class Fitted:
     history: tuple[Record, ...]
     cost: Cost
     status: Status
+    notes: Mapping[str, float] = field(default_factory=dict)
 
     def outputs(self, data: LabelledSet) -> Float[Tensor, "N K"]:
         """Logits or regression values for the inputs of `data`, on the network's device."""

@@ -6,6 +6,7 @@ import matplotlib
 from PIL import ImageFont
 
 from transferscope.errors import DataError, MissingDataError
+from transferscope.files import require_regular
 
 _SUFFIXES = (".ttf", ".otf")
 _BUNDLED = ("DejaVuSans", "DejaVuSerif", "STIXGeneral", "cmb10", "cmr10", "cmss10", "cmti10", "cmtt10")
@@ -45,6 +46,7 @@ def load_font(file: Path, size: int) -> ImageFont.FreeTypeFont:
     Raises:
         DataError: The file is no font.
     """
+    require_regular(file, "a .ttf or .otf file")
     try:
         return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)
     except OSError as error:
