@@ -79,7 +79,7 @@ def test_a_process_that_cannot_be_seen_from_here_is_gone_after_a_minute_of_silen
     assert there.is_gone(silent=60.1)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the start is a time of day that is kept with the process")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is a time of day")
 def test_the_start_is_counted_from_boot_whatever_the_clock_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 0.0)
     monkeypatch.setattr("psutil.boot_time", lambda: 0.0)

@@ -80,7 +80,7 @@ def _surroundings() -> tuple[str, str]:
     """Boot and namespace of this process."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return boot, os.readlink("/proc/self/ns/pid")
+        return boot, str(Path("/proc/self/ns/pid").readlink())
     except OSError:  # not Linux
         return _UNKNOWN, _UNKNOWN
 
