@@ -1,6 +1,10 @@
-"""What a user may name as a file to be read."""
+"""Files: which may be read, and how to write one that appears whole or not at all, whatever happens meanwhile."""
 
+import os
 import stat
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from transferscope.errors import DataError
@@ -32,3 +36,41 @@ def require_regular(path: Path, expected: str) -> None:
         raise DataError(f"{str(path)!r} cannot be opened ({error}); expected {expected}") from error
     if not stat.S_ISREG(mode):
         raise DataError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'no regular file')}; expected {expected}")
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A place to write a file that then takes the name `path`, once it is on the disk; on an error nothing changes.
+
+    Args:
+        path: The file, in a folder that exists; replaced if it is there already. What is no regular file, such as
+            /dev/stdout, is written to as it is.
+
+    Yields:
+        Where to write, in the same folder and with the same ending.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()  # a link stays one
+    unfinished = path.with_name(f".{uuid.uuid4().hex[:12]}{path.suffix}")
+    try:
+        yield unfinished
+        _sync(unfinished)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    if os.name == "posix":
+        _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -70,7 +70,7 @@ def test_a_store_of_a_newer_version_is_refused(path: Path) -> None:
         raw.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
     raw.close()
     assert message_of(path, create=True) == (
-        f"{path} was written by a newer transferscope (its format is 99, this version reads up to 1); "
+        f"{path} was written by a newer transferscope (its format is 99, this version reads up to 2); "
         "upgrade transferscope, or give another store"
     )
 

@@ -1,6 +1,6 @@
 """Weights in files: one way out, and one way in for every command."""
 
-import tempfile
+import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
+from transferscope.files import written_whole
 from transferscope.models.network import Network
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
 _KEYS = ("state_dict", "model_state_dict", "model", "ema")  # under which training scripts keep a state dict
+_CHECKSUM = "transferscope.blake2b"
 _LISTED = 5  # names in a message; the rest is counted
 
 
@@ -62,10 +64,23 @@ def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | Non
         notes: What else to say in the file, as its metadata; see `read_notes`.
     """
     tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-        unfinished = Path(folder) / path.name
-        save_file(tensors, unfinished, metadata=None if notes is None else dict(notes))
-        unfinished.replace(path)
+    with written_whole(path) as unfinished:
+        save_file(tensors, unfinished, metadata={**(notes or {}), _CHECKSUM: _checksum(tensors)})
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file that `save_weights` wrote is there, undamaged.
+
+    One without a checksum, of an earlier version, is taken when its header fits its length.
+    """
+    try:
+        with safe_open(path, framework="pt") as stored:
+            checksum = (stored.metadata() or {}).get(_CHECKSUM)
+            if checksum is None:
+                return len(stored.keys()) > 0
+        return checksum == _checksum(load_file(path))
+    except (SafetensorError, OSError, ValueError, RuntimeError, MemoryError):
+        return False
 
 
 def read_notes(path: Path) -> dict[str, str]:
@@ -148,6 +163,16 @@ def open_network(
         n_outputs=len(linear["head.weight"]) if linear else 0,
     )
     return OpenedNetwork(network, report)
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    """Checksum of tensors with their names, types and shapes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> dict[str, Tensor]:
