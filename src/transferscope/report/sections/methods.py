@@ -178,9 +178,10 @@ def _how_to_read(summary: Summary) -> str:
         f"other seeds, with other target labels, would give on this test set{examples}.{_other_test_set(summary)} "
         "Differences are taken in pairs; their intervals and p-values speak of other seeds "
         f"{_WITHOUT_PREDICTIONS if uncovered else 'and other test examples'}. The p-values are corrected over all "
-        "comparisons of the study (Holm), which holds the chance of any false “positive” or “negative” to 5 %; "
-        "“leans” means that the comparison would be called if it were the only one. All of this takes differences to be about normally "
-        "distributed over seeds: the 95 % intervals of very skewed ones, as when single runs fail, cover 84 to 88 %. "
+        "comparisons of the study (Holm), which holds the chance of any false “positive” or “negative” to 5 %; “leans” "
+        "means that the comparison would be called if it were the only one. All of this takes differences to be about "
+        "normally distributed over seeds: the 95 % intervals of very skewed ones, as when single runs fail, cover 84 "
+        "to 88 %. "
         "P(best) shrinks differences that are no larger than their error, and is an estimate, not a test."
     )
 
