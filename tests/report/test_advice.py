@@ -51,7 +51,7 @@ def test_a_difference_too_small_to_matter_is_called_that() -> None:
 
 def test_what_can_be_decided_is_told_from_what_cannot() -> None:
     said = seeds_to_decide([_undecided(0.0001), _undecided(0.01)])
-    assert "would probably decide 1 of the 2 undecided comparisons, and more than 200 the rest (" in said
+    assert "would probably decide 1 of the 2 undecided comparisons; the rest would take more than 200 " in said
 
 
 def test_nothing_is_advised_where_all_is_decided_or_untestable() -> None:
@@ -61,5 +61,19 @@ def test_nothing_is_advised_where_all_is_decided_or_untestable() -> None:
     assert seeds_to_decide([candidate("merlin", 0.05, "positive"), alike]) == ""
 
 
-def _undecided(gain: float) -> Comparison:
-    return candidate("fine-tune", gain, "undecided")
+def test_what_seeds_cannot_decide_asks_for_a_larger_test_set() -> None:
+    """3 points are far above the spread of seeds, and below twice what the draw of the test examples adds."""
+    assert "larger test set" in seeds_to_decide([_undecided(0.03, test_sd=0.02)])
+    assert "larger test set" not in seeds_to_decide([_undecided(0.03, test_sd=0.001)])
+    assert "larger test set" not in seeds_to_decide([_undecided(0.0001, test_sd=0.0)])
+
+
+def test_what_holds_only_when_taken_alone_is_still_open() -> None:
+    leaning = replace(_undecided(0.05), call="leans positive")
+    assert seeds_to_decide([leaning]) == seeds_to_decide([_undecided(0.05)]) != ""
+
+
+def _undecided(gain: float, *, test_sd: float | None = None) -> Comparison:
+    found = candidate("fine-tune", gain, "undecided")
+    assert found.difference is not None
+    return replace(found, difference=replace(found.difference, test_sd=test_sd))

@@ -59,10 +59,11 @@ class Opened:
         self._run("--dump-dom", f"--log-net-log={log}")
         return set(re.findall(r'"url":"(https?://[^"]+)"', log.read_text(errors="replace")))
 
-    def picture(self, *, width: int, height: int) -> Image.Image:
+    def picture(self, *, width: int, height: int, dark: bool = False) -> Image.Image:
         """A screenshot of the top of the page."""
         path = self._folder / f"{width}.png"
-        self._run(f"--window-size={width},{height}", f"--screenshot={path}")
+        scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
+        self._run(f"--window-size={width},{height}", f"--screenshot={path}", *scheme)
         with Image.open(path) as image:
             return image.convert("RGB")
 
@@ -93,3 +94,11 @@ def test_the_page_is_painted(opened: Opened, width: int, height: int) -> None:
     colours = picture.getcolors(maxcolors=width * height)
     assert colours is not None
     assert len(colours) > 50
+
+
+def test_in_the_dark_nothing_but_text_is_as_bright_as_paper(opened: Opened) -> None:
+    """Hollow marks are hollow on a dark page too: pure white appears nowhere on it."""
+    light, dark = (opened.picture(width=1200, height=4500, dark=dark) for dark in (False, True))
+    white = [sum(n for n, colour in (p.getcolors(2**24) or []) if colour == (255, 255, 255)) for p in (light, dark)]
+    assert white[0] > 1_000_000
+    assert white[1] < 100

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.scores.ranking import Hindsight
+from transferscope.scores.ranking import Choice, Hindsight
 from transferscope.study.hindsight import SizeCases, look_back
 
 NAMES = ("a", "b", "c")
@@ -89,3 +89,58 @@ def test_three_seeds_are_as_wide_as_t() -> None:
     assert choice.saved.interval is not None
     assert choice.saved.value == pytest.approx(saved.mean())
     assert choice.saved.interval.low < 0 < choice.saved.interval.high  # all three are above 0, and that is not enough
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_the_standard_error_of_few_seeds_is_that_of_their_mean(seeds: int) -> None:
+    """Resampling S seeds has the variance of their mean times (S - 1) / S, which is made up for."""
+    gains = np.random.default_rng(seeds).normal(size=seeds)
+    choice = _saving(gains)
+    assert choice.saved is not None
+    assert choice.saved.value == pytest.approx(gains.mean())
+    assert choice.saved.estimate.stderr == pytest.approx(stats.sem(gains), rel=0.03)
+
+
+def test_intervals_of_three_seeds_cover_as_often_as_they_say() -> None:
+    """Of the 27 ways to draw three of three, 1 in 27 has one value alone: the 2.5 % point is the smallest value.
+
+    With that the coverage for normal savings is counted; without sqrt(3 / 2) it is .927, without t / z .818.
+    """
+    gains = np.random.default_rng(0).normal(size=(100_000, 3))
+    mean = gains.mean(axis=1)
+    factor = math.sqrt(3 / 2) * stats.t.ppf(0.975, 2) / stats.norm.ppf(0.975)
+    low, high = (mean + factor * (end - mean) for end in (gains.min(axis=1), gains.max(axis=1)))
+    for i in range(3):
+        found = _saving(gains[i]).saved
+        assert found is not None
+        assert found.interval is not None
+        assert (found.interval.low, found.interval.high) == pytest.approx((low[i], high[i]))
+    assert np.mean((low <= 0) & (high >= 0)) == pytest.approx(0.95, abs=0.005)
+
+
+def test_intervals_stay_in_the_range_of_what_they_are_of() -> None:
+    measured = np.array([[0.9, 0.8, 0.7], [0.9, 0.8, 0.7], [0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
+    values = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [2.0, 3.0, 1.0]])
+    choice = of((SizeCases(10, (0, 1, 2, 3), measured, {"any": values}),)).choices[0]
+    regret, tau = choice.regret.interval, choice.rank_correlation.interval
+    assert regret is not None
+    assert tau is not None
+    assert (regret.low, tau.high) == (0.0, 1.0)
+
+
+def test_what_transfer_gave_has_the_standard_errors_of_means() -> None:
+    measured = np.random.default_rng(0).normal(size=(4, 3))
+    best = int(measured.mean(axis=0).argmax())
+    for i, found in enumerate(of((SizeCases(100, (0, 1, 2, 3), measured, {}),)).transferred):
+        assert found.performance.estimate.stderr == pytest.approx(stats.sem(measured[:, i]))
+        if i != best:
+            assert found.behind is not None
+            assert found.behind.estimate.stderr == pytest.approx(stats.sem(measured[:, best] - measured[:, i]))
+
+
+def _saving(gains: np.ndarray) -> Choice:
+    """A score that puts first, of two candidates, the one whose results are higher by twice the gains."""
+    measured = np.stack([gains, -gains], axis=1)
+    values = np.tile([1.0, 0.0], (len(gains), 1))
+    cases = SizeCases(10, tuple(range(len(gains))), measured, {"any": values})
+    return look_back("fine-tune", "accuracy", ("a", "b"), (cases,)).choices[0]

@@ -1,9 +1,9 @@
 """What to do next: more seeds, a baseline, or the rest of the study."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from transferscope.numerics.paired import pairs_to_decide
+from transferscope.numerics.paired import PairedDifference, pairs_to_decide
 from transferscope.report.comparison import ALPHA, Comparison
 from transferscope.report.wording import counted
 
@@ -38,17 +38,24 @@ def completeness(progress: Progress) -> str:
 
 
 def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
-    """How many seeds would probably decide what is undecided; empty when nothing is.
+    """How many seeds would probably decide what is open; empty when nothing is.
 
-    Each open comparison is taken at Holm's next step, the level ALPHA / (number of open comparisons).
+    Each open comparison is taken at Holm's next step, the level ALPHA / (number of open comparisons). Where more seeds
+    cannot decide because of what the draw of the test examples adds, a larger test set is asked for.
     """
-    still_open = [c for c in comparisons if c.call == "undecided" and c.difference and c.difference.status == "ok"]
+    not_called = {"undecided", "leans positive", "leans negative"}
+    still_open = [c for c in comparisons if c.call in not_called and c.difference and c.difference.status == "ok"]
     if not still_open:
         return ""
     needed = [_seeds_needed(c, len(still_open)) for c in still_open]
     within = sorted(n for n in needed if n is not None)
     if not within:
         which = "comparison" if len(still_open) == 1 else f"{len(still_open)} comparisons"
+        if any(_seeds_needed(replace(c, difference=_without_test_part(c)), len(still_open)) for c in still_open):
+            return (
+                f"More seeds alone would not decide the undecided {which} about other test examples: "
+                "that takes a larger test set."
+            )
         return (
             f"The undecided {which} would take more than {_MANY_SEEDS} seeds to decide: "
             "for most purposes the difference is too small to matter."
@@ -66,11 +73,17 @@ def _which(n: int, total: int) -> str:
         return "the undecided comparison"
     if n == total:
         return f"the {n} undecided comparisons"
-    return f"{n} of the {total} undecided comparisons, and more than {_MANY_SEEDS} the rest"
+    return f"{n} of the {total} undecided comparisons; the rest would take more than {_MANY_SEEDS} or a larger test set"
 
 
 def _seeds_needed(c: Comparison, n_open: int) -> int | None:
     assert c.difference is not None
     d = c.difference
-    needed = pairs_to_decide(d.mean, d.sd, alpha=ALPHA / n_open, at_most=_MANY_SEEDS)
+    alpha = ALPHA / n_open
+    needed = pairs_to_decide(d.mean, d.sd, alpha=alpha, at_most=_MANY_SEEDS, test_sd=d.test_sd or 0.0)
     return None if needed is None else max(needed, d.n + 1)
+
+
+def _without_test_part(c: Comparison) -> PairedDifference:
+    assert c.difference is not None
+    return replace(c.difference, test_sd=None)

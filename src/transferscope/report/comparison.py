@@ -1,27 +1,31 @@
 """Every method against training from scratch, with what can be said about the difference."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from transferscope.numerics.hierarchical_bootstrap import bootstrap_means, probability_of_best
+from transferscope.numerics.chance_of_best import chance_of_best
 from transferscope.numerics.intervals import Interval, MeanSummary, t_interval
 from transferscope.numerics.multiplicity import holm
-from transferscope.numerics.paired import PairedDifference, paired_difference
+from transferscope.numerics.paired import PairedDifference, paired_difference, sd_of_test_set
 from transferscope.report.frames import StudyFrames
 from transferscope.report.metric import Metric
 
-Call = Literal["positive", "negative", "undecided", "baseline", "no baseline"]
-"""The sign of a transferability, when the study can tell it; "no baseline" when nothing was trained from scratch."""
+Call = Literal["positive", "negative", "leans positive", "leans negative", "undecided", "baseline", "no baseline"]
+"""The sign of a transferability, when the study can tell it.
+
+"positive" and "negative": sure among all comparisons of the study. "leans ...": sure for this comparison taken alone,
+but one like it among so many may be chance. "no baseline": nothing was trained from scratch.
+"""
 
 ALPHA = 0.05
-"""Level of the Holm-corrected tests: chance of any false call in a study."""
+"""Level of the tests: chance of any false "positive" or "negative" in a study, and of one false call taken alone."""
 
-_BOOTSTRAP_SEED = 0
+_BEST_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +33,16 @@ class MeanCost:
     """What one run took, on average over seeds; NaN when unknown.
 
     Attributes:
-        seconds: Wall-clock seconds.
+        seconds: Wall-clock seconds of the run itself.
+        pretraining_seconds: Of the pre-training it starts from, which other runs share; 0 without one, NaN for weights
+            that were given.
         peak_memory: Bytes.
         trained_parameters: Scalars that the optimiser could change.
         examples_seen: Training examples passed forward and backward, with repetition.
     """
 
     seconds: float
+    pretraining_seconds: float
     peak_memory: float
     trained_parameters: float
     examples_seen: float
@@ -53,17 +60,18 @@ class Comparison:
         score: Accuracy or squared error on the target test set over seeds.
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
         difference: Transferability: risk from scratch minus risk of this method, over the seeds of both; None for the
-            baseline, and when they share no seed.
+            baseline, and when they share no seed. Its interval and p-value cover other seeds, and other test examples
+            where predictions were kept (`test_sd` is not None).
         difference_test_interval: Interval of the transferability over test examples; None without predictions.
-        p_holm: p-value of the paired t-test, Holm-corrected over all comparisons of the study; NaN when there is none.
+        p_holm: p-value of the difference, Holm-corrected over all comparisons of the study; NaN when there is none.
         call: The sign of the transferability at the level ALPHA.
-        p_best: Probability of having the best mean of all methods with this many labels, by bootstrap over seeds and
-            test examples; NaN without predictions or a common seed.
+        p_best: Probability of having the best mean of all methods with this many labels for other seeds and test
+            examples, see `numerics.chance_of_best`; NaN without predictions, or with fewer than two common seeds.
         r2: Coefficient of determination over seeds; None for a classification.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
-        cost: Mean cost of a run, without the shared pre-training.
+        cost: Mean cost of a run.
     """
 
     source: str | None
@@ -84,7 +92,13 @@ class Comparison:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval to show: over seeds, or over test examples when there is one seed."""
+        """The interval to show: over seeds, or over test examples when there is one seed.
+
+        None for two seeds: the interval of their mean is 12.7 standard errors wide on either side, and to be cut to
+        the range of the measure makes it look like something.
+        """
+        if self.score.n == 2:
+            return None
         return self.score.interval or self.test_interval
 
     @property
@@ -146,7 +160,7 @@ def _runs(frames: StudyFrames, final: pd.DataFrame) -> list[_Runs]:
 
 def _compare_at(frames: StudyFrames, runs: Sequence[_Runs], *, level: float) -> list[Comparison]:
     baseline = next((run for run in runs if run.method == frames.baseline), None)
-    p_best = _probabilities_of_best(frames, runs)
+    p_best = _chances_of_best(frames, runs)
     return [_comparison(frames, run, baseline, p, level=level) for run, p in zip(runs, p_best, strict=True)]
 
 
@@ -165,7 +179,7 @@ def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best:
         seeds=tuple(int(seed) for seed in run.values.index),
         score=_bounded(metric, t_interval(run.values.to_numpy(dtype=np.float64), level=level)),
         test_interval=_test_interval(frames, run, level=level),
-        difference=_difference(metric, run, against, level=level),
+        difference=_difference(frames, run, against, level=level),
         difference_test_interval=_difference_test_interval(frames, run, against, level=level),
         p_holm=math.nan,
         call=call,
@@ -175,6 +189,7 @@ def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best:
         forgetting=_forgetting(frames, cells, level=level),
         cost=MeanCost(
             seconds=float(cells["seconds"].mean()),
+            pretraining_seconds=_pretraining_seconds(frames, cells, run.source),
             peak_memory=float(cells["peak_memory"].mean()),
             trained_parameters=float(cells["trained_parameters"].mean()),
             examples_seen=float(cells["examples_seen"].mean()),
@@ -182,14 +197,26 @@ def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best:
     )
 
 
-def _difference(metric: Metric, run: _Runs, baseline: _Runs | None, *, level: float) -> PairedDifference | None:
+def _difference(frames: StudyFrames, run: _Runs, baseline: _Runs | None, *, level: float) -> PairedDifference | None:
     if baseline is None:
         return None
     pairs = pd.concat({"run": run.values, "baseline": baseline.values}, axis=1).dropna()
     if pairs.empty:
         return None
-    values, base = (pairs[name].to_numpy(dtype=np.float64) for name in ("run", "baseline"))
-    return paired_difference(metric.improvement(values), metric.improvement(base), level=level)
+    values, base = (frames.metric.improvement(pairs[name].to_numpy(dtype=np.float64)) for name in ("run", "baseline"))
+    gains = _example_gains(frames, run, baseline)
+    test_sd = None if gains is None else sd_of_test_set(gains)
+    return paired_difference(values, base, level=level, test_sd=test_sd)
+
+
+def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) -> float:
+    started = cells["pretrained"][cells["pretrained"] != ""]
+    if len(started):
+        return float(frames.cells.set_index("key")["seconds"].reindex(started).mean())
+    sources = frames.study.spec.get("sources")
+    settings = sources.get(source) if isinstance(sources, Mapping) else None
+    given = isinstance(settings, Mapping) and settings.get("network") is not None
+    return math.nan if given else 0.0
 
 
 def _with_calls(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
@@ -206,6 +233,8 @@ def _call(comparison: Comparison, p_holm: float) -> Call:
         return comparison.call
     if p_holm < ALPHA and difference.interval.excludes(0.0):
         return "positive" if difference.mean > 0 else "negative"
+    if difference.p_value < ALPHA and difference.interval.excludes(0.0):
+        return "leans positive" if difference.mean > 0 else "leans negative"
     return "undecided"
 
 
@@ -227,27 +256,30 @@ def _test_interval(frames: StudyFrames, run: _Runs, *, level: float) -> Interval
     return frames.metric.interval_over_examples(np.mean(list(scores.values()), axis=0), level=level)
 
 
+def _example_gains(frames: StudyFrames, run: _Runs, baseline: _Runs) -> np.ndarray | None:
+    """Score of the method minus that from scratch by seed and test example; None without predictions of both."""
+    scores, base = _example_scores(frames, run), _example_scores(frames, baseline)
+    common = sorted(scores.keys() & base.keys())
+    gains = np.stack([scores[seed] - base[seed] for seed in common]) if common else np.empty((0, 0))
+    return gains if gains.shape[1] > 1 else None
+
+
 def _difference_test_interval(
     frames: StudyFrames, run: _Runs, baseline: _Runs | None, *, level: float
 ) -> Interval | None:
-    if baseline is None:
-        return None
-    scores, base = _example_scores(frames, run), _example_scores(frames, baseline)
-    common = sorted(scores.keys() & base.keys())
-    if not common:
-        return None
-    return t_interval(np.mean([scores[seed] - base[seed] for seed in common], axis=0), level=level).interval
+    gains = None if baseline is None else _example_gains(frames, run, baseline)
+    return None if gains is None else t_interval(gains.mean(axis=0), level=level).interval
 
 
-def _probabilities_of_best(frames: StudyFrames, runs: Sequence[_Runs]) -> list[float]:
-    """Over the seeds that all methods at this size have; NaN for all when there is none."""
+def _chances_of_best(frames: StudyFrames, runs: Sequence[_Runs]) -> list[float]:
+    """Over the seeds that all methods at this size have; NaN for all when there are fewer than two."""
     scores = [_example_scores(frames, run) for run in runs]
     common = sorted(set.intersection(*(set(s) for s in scores))) if scores else []
-    if not common:
+    if len(common) < 2 or len(runs) < 2 or len(next(iter(scores[0].values()))) < 2:
         return [math.nan] * len(runs)
     stacked = np.stack([[by_seed[seed] for seed in common] for by_seed in scores])  # (methods, seeds, examples)
-    p_best: list[float] = probability_of_best(bootstrap_means(stacked, seed=_BOOTSTRAP_SEED)).tolist()
-    return p_best
+    found: list[float] = chance_of_best(stacked, seed=_BEST_SEED).tolist()
+    return found
 
 
 def _values(frames: StudyFrames, name: str, part: str, keys: Sequence[str]) -> np.ndarray:

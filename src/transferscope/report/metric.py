@@ -92,8 +92,10 @@ class Metric:
     def gain_in_words(self, difference: float) -> str:
         """A transferability in a sentence before "training from scratch": "2.9 points above"."""
         if self.higher_is_better:
+            if abs(100 * difference) < 0.05:
+                return "within 0.1 points of"
             return f"{abs(100 * difference):.1f} points {'above' if difference >= 0 else 'below'}"
-        return f"{abs(difference):.2g} {'below' if difference >= 0 else 'above'}"
+        return f"{abs(difference):.3g} {'below' if difference >= 0 else 'above'}" if difference else "equal to that of"
 
 
 ACCURACY = Metric("accuracy", "Accuracy on the test set (%)", True, 100.0)

@@ -5,13 +5,26 @@ from collections.abc import Sequence
 from typing import Literal
 
 from transferscope.report.comparison import Comparison
+from transferscope.report.metric import Metric
 
-Outcome = Literal["helps", "hurts", "does not help", "undecided", "one seed", "no baseline", "nothing to compare"]
-"""What the Holm-corrected paired tests say at one number of labels.
+Outcome = Literal[
+    "helps",
+    "hurts",
+    "does not help",
+    "seems to help",
+    "seems to hurt",
+    "undecided",
+    "one seed",
+    "no baseline",
+    "nothing to compare",
+]
+"""What the paired tests say at one number of labels.
 
 helps: at least one method is better than training from scratch. hurts: every one is worse. does not help: some are
-worse and the others cannot be told apart from it. undecided: none can be told apart from it. one seed: there is no
-spread to judge by. no baseline: nothing was trained from scratch. nothing to compare: only the baseline has a result.
+worse and no other is better, even taken alone. seems to help: none is better for sure among all comparisons of the
+study, but at least one is when taken alone. seems to hurt: every one is worse when taken alone. undecided: none of
+these. one seed: there is no spread to judge by. no baseline: nothing was trained from scratch. nothing to compare: only
+the baseline has a result.
 """
 
 
@@ -36,24 +49,30 @@ def outcome_of(group: Sequence[Comparison]) -> Outcome:
         return "helps"
     if calls == {"negative"}:
         return "hurts"
+    if calls <= {"negative", "leans negative"}:
+        return "seems to hurt"
+    if "leans positive" in calls:
+        return "seems to help"
     return "does not help" if "negative" in calls else "undecided"
 
 
-def champion(group: Sequence[Comparison], outcome: Outcome) -> Comparison:
-    """The method to speak of: the best of those shown to help, otherwise the best of those that transfer.
+def champion(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> Comparison:
+    """The method to speak of: the best of those (most surely) shown to help, otherwise of those that transfer.
 
     Args:
         group: The comparisons with one number of labels.
         outcome: Their outcome.
+        metric: What they are judged by.
 
     Returns:
         One of them; the baseline when it is alone.
     """
     candidates = [c for c in group if c.transfers] or list(group)
-    if outcome == "helps":
-        candidates = [c for c in candidates if c.call == "positive"]
+    if outcome in ("helps", "seems to help"):
+        wanted = "positive" if outcome == "helps" else "leans positive"
+        candidates = [c for c in candidates if c.call == wanted]
     if outcome == "no baseline":
-        return max(candidates, key=lambda c: -math.inf if math.isnan(c.p_best) else c.p_best)
+        return max(candidates, key=lambda c: c.score.mean if metric.higher_is_better else -c.score.mean)
     return max(candidates, key=gain)
 
 

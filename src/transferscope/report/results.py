@@ -99,8 +99,10 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
 
     Returns:
         One row per comparison with the columns source ("" for none), method, n_target, n_seeds, mean, sd, low, high,
-        interval_over ("seeds", or "test examples" with one seed, or "" for none), transferability and its low, high,
-        n_pairs, p_value, p_holm, call, p_best, r2, source_kept, forgetting, seconds, peak_memory (bytes),
+        interval_over ("seeds", or "test examples" with one seed, or "" for none, as with two seeds), transferability
+        and its low, high, covers ("seeds and test examples", or "seeds", or "test examples" with one seed: what
+        interval and p-values speak of), n_pairs, p_value, p_holm, call, p_best, r2, source_kept, forgetting, seconds,
+        pretraining_seconds (shared by other runs; NaN for weights that were given), peak_memory (bytes),
         trained_parameters, examples_seen. Accuracies and differences are fractions, not percent.
     """
     return pd.DataFrame([_row(c) for c in comparisons])
@@ -122,6 +124,7 @@ def _row(c: Comparison) -> dict[str, object]:
         "transferability": d.mean if d else np.nan,
         "transferability_low": _low(c.difference_interval),
         "transferability_high": _high(c.difference_interval),
+        "covers": _covered(c),
         "n_pairs": d.n if d else 0,
         "p_value": d.p_value if d else np.nan,
         "p_holm": c.p_holm,
@@ -131,10 +134,19 @@ def _row(c: Comparison) -> dict[str, object]:
         "source_kept": c.source_kept.mean if c.source_kept else np.nan,
         "forgetting": c.forgetting.mean if c.forgetting else np.nan,
         "seconds": c.cost.seconds,
+        "pretraining_seconds": c.cost.pretraining_seconds,
         "peak_memory": c.cost.peak_memory,
         "trained_parameters": c.cost.trained_parameters,
         "examples_seen": c.cost.examples_seen,
     }
+
+
+def _covered(c: Comparison) -> str:
+    if c.difference is None or c.difference_interval is None:
+        return ""
+    if c.difference.n == 1:
+        return "test examples"
+    return "seeds" if c.difference.test_sd is None else "seeds and test examples"
 
 
 def _low(interval: Interval | None) -> float:

@@ -64,7 +64,9 @@ def probability_words(p: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Wall-clock time in the unit that fits."""
+    """Wall-clock time in the unit that fits; a dash when unknown."""
+    if math.isnan(seconds):
+        return "–"
     if seconds < 0.01:
         return "< 0.01 s"
     if seconds < 100:
@@ -75,7 +77,7 @@ def duration(seconds: float) -> str:
 
 def memory(n_bytes: float) -> str:
     """Memory in MiB or GiB; a dash when unknown."""
-    if n_bytes <= 0:
+    if not n_bytes > 0:
         return "–"
     mib = n_bytes / 2**20
     return f"{mib:.0f} MiB" if mib < 1000 else f"{mib / 1024:.1f} GiB"

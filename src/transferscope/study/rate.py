@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from transferscope.numerics.hierarchical_bootstrap import probability_of_best
+from transferscope.numerics.chance_of_best import probability_of_best
 from transferscope.numerics.intervals import Interval
 from transferscope.numerics.ranged import Ranged
 from transferscope.records import Estimate, Status

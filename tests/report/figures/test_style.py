@@ -4,7 +4,7 @@ from itertools import pairwise
 import matplotlib as mpl
 import pytest
 
-from transferscope.report.figures.style import INK, direct_labels, drawing, inline_svg, new_figure, to_svg
+from transferscope.report.figures.style import INK, PAPER, direct_labels, drawing, inline_svg, new_figure, to_svg
 
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:
@@ -30,6 +30,21 @@ def test_an_inline_figure_keeps_its_ids_to_itself_and_takes_the_ink_of_the_page(
     assert INK not in svg
     assert "var(--ink)" in svg
     assert 'width="' not in opening
+
+
+def test_hollow_marks_are_filled_with_the_paper_of_the_page() -> None:
+    """White inside a coloured outline is no colour of its own: on a dark page it would look filled."""
+    with drawing():
+        figure = new_figure(2, 1.5)
+        axes = figure.subplots()
+        axes.plot([0], [0], "o", color="#0072b2", markerfacecolor=PAPER)
+        axes.plot([1], [1], "o", color=INK, markerfacecolor="white")
+        axes.text(0, 1, "white text", color="white")
+    drawn = to_svg(figure)
+    assert drawn.count("fill: #ffffff; stroke: ") == 2
+    svg = inline_svg(drawn, "any", width=2.0)
+    assert svg.count("fill: var(--paper); stroke: ") == 2
+    assert svg.count("#ffffff") == drawn.count("#ffffff") - 2  # white text on a dark ground stays white
 
 
 def test_text_is_escaped_and_no_formula() -> None:

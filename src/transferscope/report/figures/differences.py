@@ -8,7 +8,7 @@ from transferscope.report.comparison import Comparison
 from transferscope.report.figures.choice import MOST_SIZES, evenly_chosen, shown_of
 from transferscope.report.figures.dots import candidate_tick
 from transferscope.report.figures.palette import Look, looks
-from transferscope.report.figures.style import INK, drawing, new_figure
+from transferscope.report.figures.style import INK, PAPER, drawing, new_figure
 from transferscope.report.metric import Metric
 from transferscope.report.results import Summary
 
@@ -46,7 +46,7 @@ def draw_differences(summary: Summary) -> Figure | None:
         caption=(
             "Difference to training from scratch on the same seed and the same labels; right of the line is better. "
             "Small dots are seeds, bars 95 % intervals of the mean. Filled marks differ from scratch after Holm's "
-            "correction over the whole study, hollow ones cannot be told apart from it."
+            "correction over the whole study, hollow ones do not."
             f"{shown_of('number of labels', sizes, sorted({c.n_target for c in compared}))}"
         ),
     )
@@ -81,7 +81,7 @@ def _row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, look: Look, m
     if c.difference_interval:
         ends = [c.difference_interval.low * metric.scale, c.difference_interval.high * metric.scale]
         axes.plot(ends, [row, row], color=look.colour, linewidth=1.6, solid_capstyle="round")
-    fill = look.colour if c.call in ("positive", "negative") else "white"
+    fill = look.colour if c.call in ("positive", "negative") else PAPER
     axes.plot(c.difference.mean * metric.scale, row, look.mark, color=look.colour, markerfacecolor=fill, markersize=6.5)
 
 

@@ -16,6 +16,9 @@ from transferscope.report.export import write_text
 INK = "#1b1f23"
 """Colour of text and axes; on the page it follows the reader's light or dark setting."""
 
+PAPER = "#ffffff"
+"""Colour inside hollow marks; on the page it follows the reader's setting, so that they stay hollow in the dark."""
+
 _PIXELS_PER_INCH = 107
 
 QUIET = "#8a9099"
@@ -108,7 +111,8 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
         width: Of the figure in inches; on the page it grows no wider than its text stays in proportion.
 
     Returns:
-        The element: without XML header, scaled by its container, text in the reader's colour.
+        The element: without XML header, scaled by its container, text and the inside of hollow marks in the reader's
+        colours.
     """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -116,6 +120,7 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
     opening, rest = svg.split(">", maxsplit=1)
     opening = re.sub(r' (?:width|height)="[^"]*"', "", opening)
     svg = f'{opening} style="--natural: {_PIXELS_PER_INCH * width:.0f}px">{rest}'
+    svg = re.sub(rf"fill: {PAPER}(?=; stroke: #(?!{PAPER[1:]}))", "fill: var(--paper)", svg)
     return svg.replace(INK, "var(--ink)").strip()
 
 

@@ -22,12 +22,12 @@ from transferscope.report.wording import (
 
 
 def methods_section(summary: Summary) -> Section:
-    """One table for each number of labels, the largest first."""
+    """One table for each number of labels, the smallest first, as in the verdict."""
     by_size: dict[int, list[Comparison]] = {}
     for comparison in summary.comparisons:
         by_size.setdefault(comparison.n_target, []).append(comparison)
     blocks: list[Block] = []
-    for size in sorted(by_size, reverse=True):
+    for size in sorted(by_size):
         blocks.append(_table(summary, size, by_size[size]))
         blocks.extend(_seed_notes(summary, by_size[size]))
     blocks.append(Text(_how_to_read(summary), "note"))
@@ -67,11 +67,17 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         Column(name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
         *(r2 if optional.r2 else ()),
         Column(f"Against scratch ({unit})", "Paired difference on the same seeds and labels, with its 95 % interval"),
-        Column("p (Holm)", "Paired t-test, corrected over all comparisons of the study"),
-        Column("Transfer", "Sign of the transferability at the 5 % level", numeric=False),
-        Column("P(best)", "Probability of the best mean, by bootstrap over seeds and test examples"),
+        Column("p (Holm)", "Paired test, corrected over all comparisons of the study"),
+        Column(
+            "Transfer",
+            "Sign of the transferability at the 5 % level; “leans”: at that level when taken alone, but not after the "
+            "correction",
+            numeric=False,
+        ),
+        Column("P(best)", "Estimated probability of the best mean for other seeds and test examples; not tested"),
         *(kept if optional.source else ()),
-        Column("Time, memory", "Mean wall-clock time of a run without the shared pre-training; mean peak memory"),
+        Column("Time", "Mean wall-clock time of a run with the pre-training it starts from, which other runs share"),
+        Column("Memory", "Mean of the largest memory of a run"),
         Column("Trained", "Parameters that the optimiser could change; training examples seen, with repetition"),
     )
 
@@ -86,18 +92,21 @@ def _row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: bool) ->
         _call(c),
         Cell(probability_words(c.p_best), tone="best" if is_top else ""),
         *((_kept(c, metric),) if optional.source else ()),
-        Cell(duration(c.cost.seconds), memory(c.cost.peak_memory)),
+        _time(c),
+        Cell(memory(c.cost.peak_memory)),
         Cell(f"{large_count(c.cost.trained_parameters)} parameters", f"{large_count(c.cost.examples_seen)} examples"),
     )
 
 
 def _interval_detail(c: Comparison, metric: Metric) -> str:
     if c.interval is None:
-        return ""
+        return f"2 seeds, sd {_sd(c, metric)}" if c.score.n == 2 else ""
     interval = metric.shown_interval(c.interval)
-    if c.score.interval is None:
-        return interval
-    return f"{interval}, sd {metric.scale * c.score.sd:.{1 if metric.higher_is_better else 3}f}"
+    return interval if c.score.interval is None else f"{interval}, sd {_sd(c, metric)}"
+
+
+def _sd(c: Comparison, metric: Metric) -> str:
+    return f"{metric.scale * c.score.sd:.{1 if metric.higher_is_better else 3}f}"
 
 
 def _difference(c: Comparison, metric: Metric) -> Cell:
@@ -109,9 +118,19 @@ def _difference(c: Comparison, metric: Metric) -> Cell:
 
 
 def _call(c: Comparison) -> Cell:
-    if c.call in ("positive", "negative", "undecided"):
+    if c.call in ("positive", "negative"):
         return Cell(c.call, tone=c.call)
+    if c.call in ("leans positive", "leans negative", "undecided"):
+        return Cell(c.call, tone="undecided")
     return Cell("baseline" if c.call == "baseline" else "–", tone="baseline")
+
+
+def _time(c: Comparison) -> Cell:
+    """Time with the pre-training, of which there may be none, or one that nobody measured."""
+    own, before = c.cost.seconds, c.cost.pretraining_seconds
+    if math.isnan(before):
+        return Cell(duration(own), "pre-training unknown")
+    return Cell(duration(own + before), f"pre-training {duration(before)}" if before else "")
 
 
 def _kept(c: Comparison, metric: Metric) -> Cell:
@@ -148,16 +167,26 @@ def _how_to_read(summary: Summary) -> str:
     lonely = [c for c in summary.comparisons if len(c.seeds) == 1]
     if len(lonely) == len(summary.comparisons):
         return (
-            f"There is one seed: intervals are 95 % intervals over test examples, for another test set{examples}, and "
-            "P(best) is by bootstrap over test examples. Nothing can be said about the spread between runs."
+            f"There is one seed: intervals are 95 % intervals over test examples, for another test set{examples}. "
+            "Nothing can be said about the spread between runs."
         )
     except_for = " (over test examples where there is one seed)" if lonely else ""
+    tested = [c.difference for c in summary.comparisons if c.difference and c.difference.status == "ok"]
+    uncovered = [difference for difference in tested if difference.test_sd is None]
     return (
-        f"Intervals are 95 % t-intervals over seeds{except_for}: they say what other seeds, with other target labels, "
-        f"would give on this test set{examples}.{_other_test_set(summary)} P(best) takes both into account. The "
-        "differences are tested in pairs, and the p-values corrected over all comparisons of the study (Holm), so that "
-        "the chance of any false “positive” or “negative” is at most 5 %."
+        f"Intervals of scores are 95 % t-intervals over seeds{except_for}; with two seeds there is none. They say what "
+        f"other seeds, with other target labels, would give on this test set{examples}.{_other_test_set(summary)} "
+        "Differences are taken in pairs; their intervals and p-values speak of other seeds "
+        f"{_WITHOUT_PREDICTIONS if uncovered else 'and other test examples'}. The p-values are corrected over all "
+        "comparisons of the study (Holm), which holds the chance of any false “positive” or “negative” to 5 %; “leans” "
+        "means that the comparison would be called if it were the only one. All of this takes differences to be about "
+        "normally distributed over seeds: the 95 % intervals of very skewed ones, as when single runs fail, cover 84 "
+        "to 88 %. "
+        "P(best) shrinks differences that are no larger than their error, and is an estimate, not a test."
     )
+
+
+_WITHOUT_PREDICTIONS = "on this test set, and of other test examples only where predictions were kept"
 
 
 def _other_test_set(summary: Summary) -> str:
