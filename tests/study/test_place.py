@@ -102,7 +102,9 @@ def test_what_is_known_of_two_teachers_is_covered(tmp_path: Path) -> None:
         assert interval is not None
         assert not interval.excludes(value), name
     assert first.measured.estimate.n == 3
-    assert abs(first.gap.value - (first.measured.value - first.expected.value)) < 1e-12
+    assert first.described is not None
+    assert abs(first.scratch_gap.value - (first.scratch_measured.value - first.scratch_modelled.value)) < 1e-12
+    assert abs(first.gap.value - (first.measured.value - first.modelled.value)) < 1e-12
 
 
 def test_a_classification_has_a_place_for_every_source_size(tmp_path: Path) -> None:

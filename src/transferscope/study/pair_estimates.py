@@ -197,9 +197,12 @@ def _mean_stderr(estimates: Sequence[Estimate]) -> float:
 
 
 def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:
-    """Dimensions anywhere in a band, uniform in their logarithm."""
+    """Dimensions anywhere in a band, uniform in their logarithm, with a twelfth of them at either end: the true one of
+    equal directions is an end.
+    """
     low = np.maximum(band.low.value + (band.low.stderr or 0.0) * generator.standard_normal(N_DRAWS), 1)
-    return np.asarray(low * np.maximum(band.high / low, 1) ** generator.uniform(size=N_DRAWS))
+    place = np.clip(generator.uniform(-0.1, 1.1, N_DRAWS), 0, 1)
+    return np.asarray(low * np.maximum(band.high / low, 1) ** place)
 
 
 def _between(values: Sequence[float], generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:

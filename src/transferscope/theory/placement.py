@@ -27,7 +27,7 @@ from transferscope.records import Record
 from transferscope.theory.linear_scratch import scratch_risk_ridged
 from transferscope.theory.parameters import Array, Numbers, at_least, between
 
-MODEL_ERROR = 0.25
+MODEL_ERROR = 0.4
 """Standard deviation of the logarithm of a risk about the model's, given the pair; see `risk_draws`."""
 
 

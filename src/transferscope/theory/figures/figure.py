@@ -132,10 +132,12 @@ class Drawn:
     Attributes:
         theory: Its lines and maps, those of its conclusion included.
         simulated: Its points.
+        planned: The points that it has when all are simulated.
     """
 
     theory: Theory
     simulated: tuple[Simulated, ...]
+    planned: tuple[Point, ...]
 
     def line(self, panel: str, series: str, *, dashed: bool = False) -> Curve:
         """The line of a series.
@@ -170,7 +172,8 @@ class Drawn:
             for item in self.simulated
             if (item.point.panel, item.point.series) == (panel, series)
         }
-        if not found or any(not math.isfinite(estimate.value) for estimate in found.values()):
+        n_planned = sum((point.panel, point.series) == (panel, series) for point in self.planned)
+        if len(found) < max(n_planned, 1) or any(not math.isfinite(estimate.value) for estimate in found.values()):
             raise LookupError(f"points of {series} in {panel} are missing")
         return dict(sorted(found.items()))
 
@@ -378,7 +381,7 @@ def check_claims(
     """
     if conclusion is None:
         conclusion = conclude(figure, simulated)
-    drawn = Drawn(with_conclusion(figure.theory(), conclusion), tuple(simulated))
+    drawn = Drawn(with_conclusion(figure.theory(), conclusion), tuple(simulated), figure.points())
     found = []
     for claim in figure.claims():
         try:

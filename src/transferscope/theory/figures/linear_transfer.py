@@ -173,6 +173,8 @@ def _separated_at_right_angles(drawn: Drawn) -> bool:
 
 def _trained_signs(drawn: Drawn, panel: str) -> bool:
     """Whether every simulated mean with a clear sign has that of theory at its place."""
+    if len(drawn.simulated) < len(drawn.planned):
+        raise LookupError("simulated points are missing")
     found = [(item.point.expected, item.estimate) for item in drawn.simulated if item.point.panel == panel]
     clear = [(x, mean) for x, mean in found if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr]
     if not clear:
@@ -285,7 +287,7 @@ class SimulatedDiagram:
 
 def _alike(drawn: Drawn) -> bool:
     values = np.array([(item.point.expected, item.estimate.value) for item in drawn.simulated])
-    if len(values) < 2 or not np.isfinite(values).all():
+    if len(values) < len(drawn.planned) or not np.isfinite(values).all():
         raise LookupError("simulated points are missing")
     return float(np.corrcoef(values.T)[0, 1]) > 0.95
 

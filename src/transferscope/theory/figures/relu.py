@@ -328,7 +328,7 @@ def _sides(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside
     """How many simulated signs are clear (2 standard errors), and how many of those the boundary gets right."""
     clear = {place: gain for place, gain in gains.items() if abs(gain.value) > 2 * (gain.stderr or np.inf)}
     right = sum((law.amplitude * n**-law.exponent > outside[mu]) == (gain.value > 0) for (mu, n), gain in clear.items())
-    return _Sides(len(clear), right)
+    return _Sides(len(clear), int(right))
 
 
 def _right_side(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> str:
