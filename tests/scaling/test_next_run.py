@@ -92,8 +92,11 @@ def test_the_next_run_over_both_sizes_is_that_of_least_squares(surface: Surface)
     assert (found.pretrain_size, found.finetune_size, found.reached) == (100 * n, s, 0.0)
     runs = candidate_runs(surface, most_n=100 * n, most_s=s)
     shares = closed_form(runs, (100 * n, s))
-    assert (found.run.pretrain_size, found.run.finetune_size) == tuple(runs[shares.argmax()])
-    assert found.run.information == pytest.approx(shares.max(), abs=0.05)
+    per_time = np.where(shares >= shares.max() / 4, shares / runs.sum(axis=1), 0)
+    place = (runs == [found.run.pretrain_size, found.run.finetune_size]).all(axis=1)
+    assert per_time[place] > 0.8 * per_time.max()
+    assert found.run.information == pytest.approx(float(shares[place][0]), abs=0.05)
+    assert found.run.cost is None
 
 
 def test_costs_turn_the_choice_as_they_should(surface: Surface) -> None:
@@ -166,5 +169,5 @@ def test_the_sentences(surface: Surface) -> None:
         "From all fine-tuning sizes together, over several laws: n = 6,400,000 with s = 128,000 reaches the target "
         "error 0.0001 with probability under 1 %."
     )
-    assert run.startswith("The next run to make: n = 1,020,000 with s = ")
-    assert run.endswith(" of the variance of the error there.")
+    assert run.startswith("The next run to make: n = ")
+    assert " of the variance of the error there. It was chosen by time, taken as proportional to n + s; give" in run

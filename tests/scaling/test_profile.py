@@ -32,7 +32,7 @@ def test_the_profile_set_of_alpha_is_that_of_a_dense_scan() -> None:
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[str, np.ndarray, np.ndarray, str]:
     """A law, and a table that may or may not follow it: a noisy power law, with bad rows, or rising."""
-    name = draw(st.sampled_from(sorted(set(LAWS) - {"last-value", "sigmoid"})))
+    name = draw(st.sampled_from(["power+floor", "additive", "shifted-power", "product", "saturating-power", "full"]))
     generator = np.random.default_rng(draw(st.integers(0, 10**6)))
     m = draw(st.integers(7, 30))
     x = np.exp(generator.uniform(0, np.log(10.0 ** draw(st.integers(1, 6))), (m, LAWS[name].n_sizes)))
@@ -45,7 +45,7 @@ def tables(draw: st.DrawFn) -> tuple[str, np.ndarray, np.ndarray, str]:
     return name, x, y, draw(st.sampled_from(["log", "linear", "huber"]))
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(tables())
 def test_a_profile_set_contains_its_estimate_or_says_that_it_was_not_found(
     table: tuple[str, np.ndarray, np.ndarray, str],
@@ -108,7 +108,7 @@ def test_huber_sets_cover_the_truth_as_often_as_they_say() -> None:
     """Laplace noise, for which the Huber loss is nearly the likelihood."""
     n = np.repeat(1000.0 * 2.0 ** np.arange(8), 3)
     covered = []
-    for seed in range(40):
+    for seed in range(25):
         noise = 0.01 * np.random.default_rng(seed).laplace(size=len(n))
         fit = fit_law(n, 3.0 * n**-0.5 * np.exp(noise), law="power", loss="huber")
         covered.append(fit.profiles["alpha"].low <= 0.5 <= fit.profiles["alpha"].high)

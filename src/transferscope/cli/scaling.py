@@ -20,6 +20,10 @@ def scaling(
         str | None,
         typer.Option(metavar="lower|higher", help="Which values are better; told by name and trend without."),
     ] = None,
+    loss: Annotated[
+        str,
+        typer.Option(metavar="log|huber|linear", help="Residual of the fits; huber is not moved by a few bad rows."),
+    ] = "log",
     target_error: Annotated[
         float | None, typer.Option(help="The value of the column --error that is wanted, in its unit.")
     ] = None,
@@ -45,10 +49,11 @@ def scaling(
     from transferscope.cli.scaling_answer import answer
     from transferscope.scaling.advice import Costs
     from transferscope.scaling.question import Question
+    from transferscope.scaling.solve import Loss
     from transferscope.scaling.table import Better, Columns
 
     costs = Costs(cost_pretrain, cost_label, cost_run) if cost_pretrain or cost_label or cost_run else None
-    question = Question(target_error, costs, budget, largest_size)
+    question = Question(target_error, costs, budget, largest_size, cast(Loss, loss))
     columns = Columns(
         error, pretrain_size, finetune_size, tuple(by or ()), stderr, repeats, cast(Better | None, better)
     )

@@ -1,5 +1,6 @@
 """What `transferscope scaling` does once its options are read."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +12,15 @@ from transferscope.errors import DataError, StoreError, unknown_name
 from transferscope.report.export import file_name
 from transferscope.scaling.analysis import Analysis, analyse
 from transferscope.scaling.question import Question
-from transferscope.scaling.table import Columns, as_errors, curves, read_table
+from transferscope.scaling.table import Columns, as_errors, curves, found_columns, read_table
 from transferscope.scaling.words import (
     CURVE_HEADINGS,
+    SURFACE_HEADINGS,
     curve_row,
     gain_in_words,
     identifiability,
     surface_in_words,
+    surface_parameters,
     verdict,
 )
 from transferscope.store import without_password
@@ -36,8 +39,11 @@ def answer(place: str, columns: Columns, question: Question, *, study: str | Non
     notes: tuple[str, ...] = ()
     if _is_table(place):
         name = Path(place).stem
-        frame, target, notes = as_errors(read_table(Path(place)), columns, question.target_error)
+        frame = read_table(Path(place))
+        columns, found = found_columns(frame, columns)
+        frame, target, converted = as_errors(frame, columns, question.target_error)
         groups, question = curves(frame, columns), replace(question, target_error=target)
+        notes = (*found, *converted)
     else:
         frame, name = _study_frame(place, study)
         groups = curves(frame, _study_columns(frame, columns))
@@ -60,12 +66,12 @@ def _is_table(place: str) -> bool:
 def _print(analysis: Analysis) -> None:
     said = [verdict(analysis)]
     typer.echo(said[0] + "\n")
-    rows = [CURVE_HEADINGS, *(curve_row(curve) for curve in analysis.curves)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(CURVE_HEADINGS))]
-    for row in rows:
-        typer.echo("  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
+    if analysis.curves:
+        _print_table([CURVE_HEADINGS, *(curve_row(curve) for curve in analysis.curves)])
     for one in analysis.surfaces:
-        typer.echo("\n" + "\n".join(surface_in_words(one)))
+        if analysis.curves:
+            typer.echo("\n" + "\n".join(surface_in_words(one)) + "\n")
+        _print_table([SURFACE_HEADINGS, *surface_parameters(one)])
     if analysis.gains:
         typer.echo("\n" + "\n".join(gain_in_words(gain) for gain in analysis.gains))
     if len(analysis.curves) == 1 and (said := [*said, *identifiability(analysis.curves[0].fit)])[1:]:
@@ -73,6 +79,12 @@ def _print(analysis: Analysis) -> None:
     for note in analysis.notes:
         if not any(note in sentence for sentence in said):
             typer.echo(f"note: {note}")
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        typer.echo("  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _report(analysis: Analysis, out: Path, name: str) -> None:

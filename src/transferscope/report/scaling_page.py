@@ -18,14 +18,16 @@ from transferscope.report.figures.scaling_parameters import draw_parameters
 from transferscope.report.figures.scaling_surface import draw_surface
 from transferscope.report.figures.style import inline_svg
 from transferscope.report.html import typeset
-from transferscope.scaling.analysis import Analysis, CurveAnalysis
+from transferscope.scaling.analysis import Analysis
 from transferscope.scaling.words import (
     CURVE_HEADINGS,
+    SURFACE_HEADINGS,
     curve_row,
     gain_in_words,
     headline,
     identifiability,
     surface_in_words,
+    surface_parameters,
     verdict,
 )
 
@@ -87,7 +89,7 @@ def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str,
 def scaling_sections(analysis: Analysis) -> list[Section]:
     """The parts of the report in the order of reading; parts without content are left out."""
     sections = [
-        Section("Curves", "curves", _present(_table(analysis), draw_curves(analysis), draw_linearised(analysis))),
+        Section("Curves", "curves", _curves(analysis)),
         Section("Back-test", "back-test", _present(draw_backtests(analysis))),
         Section("Rates and transfer gaps", "variants", _variants(analysis)),
         Section("Both sizes", "surface", _surfaces(analysis)),
@@ -99,6 +101,12 @@ def scaling_sections(analysis: Analysis) -> list[Section]:
 
 def _present(*blocks: Block | None) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block is not None)
+
+
+def _curves(analysis: Analysis) -> tuple[Block, ...]:
+    if not analysis.curves:
+        return ()
+    return _present(_table(analysis), draw_curves(analysis), draw_linearised(analysis))
 
 
 def _table(analysis: Analysis) -> Table:
@@ -127,7 +135,12 @@ def _variants(analysis: Analysis) -> tuple[Block, ...]:
 def _surfaces(analysis: Analysis) -> tuple[Block, ...]:
     blocks: list[Block] = []
     for place, one in enumerate(analysis.surfaces):
-        blocks += [Text(sentence) for sentence in surface_in_words(one)]
+        if analysis.curves:
+            blocks += [Text(sentence) for sentence in surface_in_words(one)]
+        columns = tuple(Column(title, numeric=False) for title in SURFACE_HEADINGS)
+        law = one.surface.fits[one.surface.interpolating].law
+        rows = tuple(tuple(Cell(text) for text in row) for row in surface_parameters(one))
+        blocks.append(Table(columns, rows, caption=f"{one.name}: {law.name}, {law.formula}"))
         blocks.append(draw_surface(one.surface, name=f"scaling-surface-{place}"))
     return tuple(blocks)
 
@@ -140,11 +153,13 @@ def _identifiability(analysis: Analysis) -> tuple[Block, ...]:
 
 
 def _method(analysis: Analysis) -> tuple[Block, ...]:
-    def card(curve: CurveAnalysis) -> tuple[Cell, ...]:
-        return (Cell(curve.name), *(Cell(text) for text in curve.fit.card().values()))
-
-    names = tuple(Column(name, numeric=False) for name in ("curve", *analysis.curves[0].fit.card()))
-    return (Table(names, tuple(card(curve) for curve in analysis.curves), caption="Fit cards"),)
+    cards = [(curve.name, curve.fit.card()) for curve in analysis.curves]
+    cards += [(one.name, fit.card()) for one in analysis.surfaces for fit in one.surface.fits.values()]
+    if not cards:
+        return ()
+    names = tuple(Column(name, numeric=False) for name in ("fit of", *cards[0][1]))
+    rows = tuple((Cell(name), *(Cell(text) for text in card.values())) for name, card in cards)
+    return (Table(names, rows, caption="Fit cards"),)
 
 
 def _svg(figure: Figure) -> Markup:

@@ -22,7 +22,7 @@ from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit_hierarchical
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.question import Question, affordable, hints, within_budget
-from transferscope.scaling.surface import Surface, fit_surface
+from transferscope.scaling.surface import Surface, fit_surface, varies_freely
 from transferscope.scaling.table import by_finetune_size
 
 
@@ -54,7 +54,8 @@ class SurfaceAnalysis:
         surface: The laws fitted to it.
         split: The best use of the budget; None without one.
         cheapest: The cheapest plan that is predicted to reach the target; None without costs or out of reach.
-        next_run: The (n, s) whose measurement would sharpen the decision most; None when nothing was asked.
+        next_run: The (n, s) whose measurement would sharpen the decision most; None when nothing was asked, or where
+            both sizes vary freely.
     """
 
     name: str
@@ -70,7 +71,7 @@ class Analysis:
 
     Attributes:
         question: What was asked.
-        curves: Each curve over n.
+        curves: Each curve over n; none where both sizes vary freely.
         lead: Name of the curve that the verdict is about: the first; over (n, s), that of the largest s with advice.
         together: The curves under a common prior; None when there is only one.
         common: The common-D procedure of the Syn2Real paper; None when there are fewer than three curves.
@@ -109,6 +110,10 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
     """
     _check_largest(groups, question)
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
+    if over_both and all(varies_freely(data.sizes) for data in groups.values()):
+        surfaces, notes = _surfaces(groups, question)
+        notes = tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, ()))))
+        return Analysis(question, (), "", None, None, (), surfaces, notes)
     curves = by_finetune_size(groups) if over_both else dict(groups)
     question = question if over_both else affordable(question, groups)
     surfaces, notes = _surfaces(groups, question) if over_both else ((), ())
@@ -154,7 +159,7 @@ def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ..
 
 
 def _curve(name: str, data: Observations, together: HierarchicalFit | None, question: Question) -> CurveAnalysis:
-    fit = fit_law(data.sizes, data.errors, stderr=data.stderr)
+    fit = fit_law(data.sizes, data.errors, stderr=data.stderr, loss=question.loss)
     pooled = dict(zip(together.names, together.posteriors, strict=True)) if together is not None else {}
     try:
         advice = advise(
@@ -233,7 +238,9 @@ def _surfaces(
     found, notes = [], []
     for name, data in groups.items():
         try:
-            surface = fit_surface(data.sizes[:, 0], data.sizes[:, 1], data.errors, stderr=data.stderr)
+            surface = fit_surface(
+                data.sizes[:, 0], data.sizes[:, 1], data.errors, stderr=data.stderr, loss=question.loss, rows=data.rows
+            )
         except DataError as error:
             notes.append(f"{name}: {error}")
             continue
@@ -242,7 +249,8 @@ def _surfaces(
         if costs is not None and costs.per_pretrain > 0 and costs.per_label > 0:
             split = None if question.budget is None else best_split(surface, costs, question.budget)
             cheapest = None if question.target_error is None else cheapest_split(surface, costs, question.target_error)
-        found.append(SurfaceAnalysis(name, surface, split, cheapest, _next(surface, question)))
+        run = None if surface.free else _next(surface, question)
+        found.append(SurfaceAnalysis(name, surface, split, cheapest, run))
     return tuple(found), tuple(notes)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError
@@ -18,12 +18,14 @@ class Observations:
         errors: Shape (m,), finite and >= 0: an error rate or a loss.
         stderr: Standard errors of `errors`, shape (m,), above 0; None when unknown.
         notes: Sentences on what was left out or changed.
+        rows: The row of the table that each came from, counted from 1; None when unknown.
     """
 
     sizes: Float[np.ndarray, "m v"]
     errors: Float[np.ndarray, " m"]
     stderr: Float[np.ndarray, " m"] | None = None
     notes: tuple[str, ...] = field(default=())
+    rows: Int[np.ndarray, " m"] | None = None
 
     def __len__(self) -> int:
         return len(self.errors)
@@ -36,16 +38,22 @@ class Observations:
     def take(self, keep: Bool[np.ndarray, " m"], note: str = "") -> "Observations":
         """The observations where `keep` is true, with `note` added."""
         stderr = None if self.stderr is None else self.stderr[keep]
-        return Observations(self.sizes[keep], self.errors[keep], stderr, (*self.notes, note) if note else self.notes)
+        notes = (*self.notes, note) if note else self.notes
+        return Observations(
+            self.sizes[keep], self.errors[keep], stderr, notes, None if self.rows is None else self.rows[keep]
+        )
 
     def sorted(self) -> "Observations":
         """By size, the last column first."""
         order = np.lexsort(self.sizes.T)
         stderr = None if self.stderr is None else self.stderr[order]
-        return Observations(self.sizes[order], self.errors[order], stderr, self.notes)
+        rows = None if self.rows is None else self.rows[order]
+        return Observations(self.sizes[order], self.errors[order], stderr, self.notes, rows)
 
 
-def observe(sizes: ArrayLike, errors: ArrayLike, *, stderr: ArrayLike | None = None) -> Observations:
+def observe(
+    sizes: ArrayLike, errors: ArrayLike, *, stderr: ArrayLike | None = None, rows: ArrayLike | None = None
+) -> Observations:
     """Check and clean measurements.
 
     Rows that are not finite, have a negative size or error, or a standard error that is not positive are left out, and
@@ -55,6 +63,7 @@ def observe(sizes: ArrayLike, errors: ArrayLike, *, stderr: ArrayLike | None = N
         sizes: Shape (m,) or (m, v).
         errors: Shape (m,): error rates or losses.
         stderr: Their standard errors, shape (m,); None when unknown.
+        rows: The rows of the table that they came from, counted from 1, shape (m,); None when unknown.
 
     Returns:
         The observations, sorted by size.
@@ -69,7 +78,7 @@ def observe(sizes: ArrayLike, errors: ArrayLike, *, stderr: ArrayLike | None = N
     sigma = None if stderr is None else _numbers("standard errors", stderr)
     if sigma is not None and sigma.shape != y.shape:
         raise DataError(f"there are {len(sigma)} standard errors and {len(y)} errors; expected one for each error")
-    raw = Observations(x, y, sigma)
+    raw = Observations(x, y, sigma, rows=None if rows is None else np.asarray(rows, dtype=np.int64))
     for keep, what in _defects(raw):
         if not keep.all():
             raw = raw.take(keep, f"left out {_count(int((~keep).sum()), 'row')} with {what}")

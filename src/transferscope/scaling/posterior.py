@@ -43,8 +43,28 @@ RECENT_SHARE, RECENT_LEAST = 0.5, 7
 far before them pull its floor and rate away from what comes next."""
 
 
+class WeightedDraws:
+    """What is read off weighted draws, whatever they are of."""
+
+    weights: Float[np.ndarray, " N"]
+
+    def probability(self, event: Bool[np.ndarray, " N"]) -> float:
+        """Posterior probability of an event over draws."""
+        return float(min(1.0, self.weights[event].sum()))
+
+    def quantile(self, values: Float[np.ndarray, " N"], level: float) -> float:
+        """Posterior quantile of a value of each draw (values may be infinite)."""
+        order = np.argsort(values)
+        reached = np.searchsorted(np.cumsum(self.weights[order]), level * self.weights.sum())
+        return float(values[order][min(int(reached), len(order) - 1)])
+
+    def mean(self, values: Float[np.ndarray, " N"]) -> float:
+        """Posterior mean of a value of each draw."""
+        return float(self.weights @ values)
+
+
 @dataclass(frozen=True)
-class PowerPosterior:
+class PowerPosterior(WeightedDraws):
     """Weighted draws of the parameters of D x^-alpha + C.
 
     Attributes:
@@ -83,20 +103,6 @@ class PowerPosterior:
             size = ((error - self.C) / self.theta[:, 1]) ** (-1 / self.alpha)
         return np.where(error > self.C, size, np.inf)
 
-    def probability(self, event: Bool[np.ndarray, " N"]) -> float:
-        """Posterior probability of an event over draws."""
-        return float(min(1.0, self.weights[event].sum()))
-
-    def quantile(self, values: Float[np.ndarray, " N"], level: float) -> float:
-        """Posterior quantile of a value of each draw (values may be infinite)."""
-        order = np.argsort(values)
-        reached = np.searchsorted(np.cumsum(self.weights[order]), level * self.weights.sum())
-        return float(values[order][min(int(reached), len(order) - 1)])
-
-    def mean(self, values: Float[np.ndarray, " N"]) -> float:
-        """Posterior mean of a value of each draw."""
-        return float(self.weights @ values)
-
     def reweighted(self, log_factor: Float[np.ndarray, " N"]) -> "PowerPosterior":
         """The posterior under another prior: weights times exp(log_factor)."""
         with np.errstate(divide="ignore"):
@@ -119,7 +125,7 @@ def power_posterior(data: Observations, *, noise: Noise = CAUTIOUS) -> PowerPost
     Returns:
         Weighted draws. With few points they are wide, never degenerate. Of a long curve the last half is used.
     """
-    data = _recent(data)
+    data = recent(data)
     coarse = np.geomspace(0.02, 4.0, RATES // 2)
     posterior = _draws(data, coarse, noise)
     low, high = posterior.quantile(posterior.alpha, 1e-3), posterior.quantile(posterior.alpha, 1 - 1e-3)
@@ -127,7 +133,8 @@ def power_posterior(data: Observations, *, noise: Noise = CAUTIOUS) -> PowerPost
     return _draws(data, np.unique(np.concatenate([coarse, fine])), noise)
 
 
-def _recent(data: Observations) -> Observations:
+def recent(data: Observations) -> Observations:
+    """The last half of the sizes, at least RECENT_LEAST of them."""
     sizes = np.unique(data.sizes[:, 0])
     used = max(RECENT_LEAST, int(np.ceil(RECENT_SHARE * len(sizes))))
     return data.take(data.sizes[:, 0] >= sizes[-min(used, len(sizes))])
@@ -139,11 +146,11 @@ def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -
     precision = 1 / (y if data.stderr is None else data.stderr) ** 2
     basis = POWER_FLOOR.basis(x[:, None] / unit, rates[:, None])  # (A, m, 2)
     share = min(1.0, assumed.effective_points / data.n_distinct)
-    mean, root, squares, log_volume = _conditional(basis, y, share * precision)
+    mean, root, squares, log_volume = conditional(basis, y, share * precision)
     degrees = share * len(y) - 2 + assumed.degrees
     prior_variance = assumed.scale**2 if data.stderr is None else 1.0
     variance = (squares + assumed.degrees * prior_variance) / degrees  # (A,)
-    steps = _t_points(degrees)  # (R, 2)
+    steps = t_points(degrees)  # (R, 2)
     drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("aij,rj->ari", root, steps)
     amplitude, C = drawn[..., 0], drawn[..., 1]
     allowed = (amplitude > 0) & (C >= 0) & (y.min() > C)
@@ -160,7 +167,7 @@ def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -
     return PowerPosterior(scaled, weights / weights.sum(), float(noise))
 
 
-def _conditional(
+def conditional(
     basis: Float[np.ndarray, "A m 2"], y: Float[np.ndarray, " m"], precision: Float[np.ndarray, " m"]
 ) -> tuple[Float[np.ndarray, "A 2"], Float[np.ndarray, "A 2 2"], Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
     """Weighted least squares for each rate: mean, root of the inverse Gram matrix, residual squares, log volume."""
@@ -180,7 +187,7 @@ def _log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
 
 
 @cache
-def _t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
+def t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
     """Quasi-random points of the standard bivariate t."""
     uniform = stats.qmc.Halton(3, scramble=False).random(DRAWS_PER_RATE + 1)[1:]
     normal = special.ndtri(uniform[:, :2])

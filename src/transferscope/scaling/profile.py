@@ -71,8 +71,8 @@ def profile_sets(
     with t the quantile of Student's t with m - p degrees of freedom (Bates and Watts 1988, section 6.1). For the Huber
     loss s^2 is that of `unit_of_cost`.
 
-    Every value is searched from the grid and from the optimum, and those around the ends of a set from the solutions
-    inside it. A set contains the estimate, or says that it was not found.
+    Every value is searched from the grid, and those around the ends of a set from the solutions inside it as well. A set
+    contains the estimate, or says that it was not found.
 
     Args:
         problem: One fit (B = 1), with at least one degree of freedom left.
@@ -243,26 +243,24 @@ def _warm(
     theta: Float[np.ndarray, "K p"],
     allowed: float,
 ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K p"]]:
-    """Start every value again from the optimum, and those just outside the set from their neighbours inside.
+    """Start the values just outside the set again from the solutions at its ends.
 
-    Only the values next to the ends can make the set larger, so that the search walks outwards from the optimum along
-    the profile until a start from inside stays outside.
+    Only they can make the set larger, so that the search walks outwards along the profile until a start from inside
+    stays outside.
     """
     least = IMPROVED * max(allowed - float(solution.cost[0]), 1e-300)
-    into, start = np.arange(len(values)), np.repeat(solution.theta, len(values), axis=0)
     for _ in range(MOST_SWEEPS):
-        found = _from(problem, j, values[into], start)
-        lower = (found.cost < cost[into] - least) | (np.isfinite(found.cost) & ~np.isfinite(cost[into]))
-        cost[into[lower]], theta[into[lower]] = found.cost[lower], found.theta[lower]
-        if len(into) < len(values) and not lower.any():
-            break
         inside = np.flatnonzero(cost <= allowed)
         ends = [(inside[0], -1), (inside[-1], 1)]
         steps = [(end + side * far, end) for end, side in ends for far in (1, 2) if 0 <= end + side * far < len(values)]
         if not steps:
             break
         into, origin = np.array(steps).T
-        start = theta[origin]
+        found = _from(problem, j, values[into], theta[origin])
+        lower = (found.cost < cost[into] - least) | (np.isfinite(found.cost) & ~np.isfinite(cost[into]))
+        cost[into[lower]], theta[into[lower]] = found.cost[lower], found.theta[lower]
+        if not lower.any():
+            break
     return cost, theta
 
 

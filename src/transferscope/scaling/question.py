@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, unknown_name
 from transferscope.scaling.advice import Costs
 from transferscope.scaling.observations import Observations
+from transferscope.scaling.solve import Loss
 from transferscope.scaling.table import by_finetune_size
 
 
@@ -21,19 +23,23 @@ class Question:
         costs: What data cost; None when unknown.
         budget: What may be spent, in the currency of `costs`; None for no plan.
         largest_size: Largest feasible pre-training size; None for 100 times the largest measured.
+        loss: The residual of the fits whose parameters are printed.
     """
 
     target_error: float | None = None
     costs: Costs | None = None
     budget: float | None = None
     largest_size: float | None = None
+    loss: Loss = "log"
 
     def __post_init__(self) -> None:
-        """Check the budget; the rest is checked where it is used.
+        """Check the loss and the budget; the rest is checked where it is used.
 
         Raises:
             SettingsError: The budget is no number above 0, or nothing says what data cost.
         """
+        if self.loss not in get_args(Loss):
+            raise unknown_name("loss", self.loss, get_args(Loss))
         if self.budget is None:
             return
         if not (math.isfinite(self.budget) and self.budget > 0):

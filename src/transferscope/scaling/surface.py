@@ -15,6 +15,10 @@ from transferscope.scaling.laws.power_floor import POWER_FLOOR
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.solve import Effort, Loss, solve
 
+OUTLYING = 6.0
+"""Robust standard deviations from which on a point is named: beyond what noise of any usual kind does."""
+FOLDS = 5
+
 HELD_OUT = Effort(n_starts=4, max_steps=100, tolerance=1e-9)
 
 
@@ -24,7 +28,7 @@ class HeldOutScore:
 
     Attributes:
         in_sample: On the points it was fitted to.
-        leave_s_out: On each fine-tuning size in turn.
+        leave_s_out: On each fine-tuning size in turn; where both sizes vary freely, on every FOLDS-th point in turn.
         larger_n: On the larger half of pre-training sizes, from the smaller.
         larger_s: On the larger half of fine-tuning sizes, from the smaller.
     """
@@ -48,19 +52,24 @@ class Surface:
         fits: Each law on all points it can use.
         scores: Held-out scores of each.
         weights: Weights for predictions beyond the range, proportional to 1 / score^2; they sum to 1.
-        separate: A power law with a floor for each fine-tuning size on its own, in the order of `fine_tune_sizes`.
+        separate: A power law with a floor for each fine-tuning size on its own, in the order of `fine_tune_sizes`; None
+            where both sizes vary freely.
         fine_tune_sizes: The different s.
         observations: All points, those at n = 0 and with error 0 too.
         notes: Sentences on the data.
+        free: Whether both sizes vary freely, so that few points share an s (`varies_freely`).
+        outliers: Points far from the law (`outliers`); None where none are, or where sizes do not vary freely.
     """
 
     fits: Mapping[str, LawFit]
     scores: Mapping[str, HeldOutScore]
     weights: Mapping[str, float]
-    separate: GroupSolution
+    separate: GroupSolution | None
     fine_tune_sizes: Float[np.ndarray, " S"]
     observations: Observations
     notes: tuple[str, ...]
+    free: bool = False
+    outliers: Observations | None = None
 
     @property
     def largest(self) -> tuple[float, float]:
@@ -98,11 +107,15 @@ def fit_surface(
     *,
     stderr: ArrayLike | None = None,
     loss: Loss = "log",
+    rows: ArrayLike | None = None,
 ) -> Surface:
     """Fit every law in (n, s) and score each where it was not fitted.
 
     The law that fits best need not extrapolate best: on the published Syn2Real surface, effective data fits four times
     better than the full law and does worse beyond the largest s it was given.
+
+    Where both sizes vary freely (model size and training tokens, say) only the additive law is fitted, the one that such
+    tables are read by (Hoffmann et al. 2022), and points far from it are looked for.
 
     Args:
         pretrain_sizes: n, shape (m,), >= 0; laws without a value at n = 0 leave those rows out.
@@ -110,6 +123,7 @@ def fit_surface(
         errors: Shape (m,).
         stderr: Standard errors of `errors`, used as weights; None for equal weights.
         loss: The residual.
+        rows: Rows of the table, counted from 1, by which outliers are named; None when unknown.
 
     Returns:
         The fits with their scores and weights.
@@ -118,20 +132,57 @@ def fit_surface(
         DataError: There are fewer than 2 sizes on an axis or fewer than 7 different points.
     """
     n, s = (np.asarray(column, dtype=np.float64) for column in (pretrain_sizes, finetune_sizes))
-    data = observe(np.stack([n, s], axis=1), errors, stderr=stderr)
+    data = observe(np.stack([n, s], axis=1), errors, stderr=stderr, rows=rows)
     counts = [len(np.unique(column)) for column in data.sizes.T]
     if min(counts) < 2 or data.n_distinct < 7:
         raise DataError(
             f"a surface over (n, s) was asked of {data.n_distinct} points with {counts[0]} values of n and {counts[1]} "
             "of s; it takes at least 7 points and 2 values of each"
         )
+    free = varies_freely(data.sizes)
+    laws = {"additive": SURFACE_LAWS["additive"]} if free else SURFACE_LAWS
     fits = {
-        name: fit_law(data.sizes, data.errors, law=law, loss=loss, stderr=data.stderr)
-        for name, law in SURFACE_LAWS.items()
+        name: fit_law(data.sizes, data.errors, law=law, loss=loss, stderr=data.stderr) for name, law in laws.items()
     }
     fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
     scores = {name: held_out_score(fit.law, data, loss) for name, fit in fits.items()}
+    if free:
+        far = outliers(data, laws["additive"])
+        sizes = np.unique(data.sizes[:, 1])
+        return Surface(fits, scores, _weights(scores), None, sizes, data, data.notes, free=True, outliers=far)
     return Surface(fits, scores, _weights(scores), *_separate(data, loss), data, data.notes)
+
+
+def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
+    """Whether most points of a table over two sizes have an s of their own, or nearly so: under 2 points for each s."""
+    distinct = np.unique(sizes, axis=0)
+    return len(distinct) < 2 * len(np.unique(distinct[:, 1]))
+
+
+def outliers(data: Observations, law: Law) -> Observations | None:
+    """Points further than OUTLYING robust standard deviations from a law that was fitted with the Huber loss.
+
+    The standard deviation is 1.4826 times the median distance from the median residual, in log error.
+
+    Args:
+        data: All points.
+        law: The law.
+
+    Returns:
+        The points, the furthest first, each with what the law gives there as a note; None where none are that far.
+    """
+    data = usable(data, law, "huber")
+    theta = solve(problem_of(data, law, "huber", {}), HELD_OUT).theta
+    expected = np.maximum(law.value(data.sizes, theta)[0], 1e-300)
+    residuals = np.log(data.errors) - np.log(expected)
+    distance = np.abs(residuals - np.median(residuals))
+    far = np.flatnonzero(distance > OUTLYING * 1.4826 * np.median(distance) + 1e-9)
+    if len(far) == 0:
+        return None
+    far = far[np.argsort(-distance[far], kind="stable")]
+    rows = None if data.rows is None else data.rows[far]
+    notes = tuple(f"where the law gives {value:.3g}" for value in expected[far])
+    return Observations(data.sizes[far], data.errors[far], None, notes, rows)
 
 
 def _finite_first(score: float, of: HeldOutScore) -> tuple[float, float]:
@@ -149,7 +200,8 @@ def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:
     n, s = data.sizes.T
     pretrained = n > 0
     n_edge, s_edge = _edge(n[pretrained]), _edge(s[pretrained])
-    left_out = [_squares(law, data, loss, s != value, (s == value) & pretrained) for value in np.unique(s)]
+    place = np.arange(len(s)) % FOLDS if varies_freely(data.sizes) else np.unique(s, return_inverse=True)[1]
+    left_out = [_squares(law, data, loss, place != one, (place == one) & pretrained) for one in np.unique(place)]
     return HeldOutScore(
         in_sample=_root_mean(_squares(law, data, loss, np.ones_like(pretrained), pretrained)),
         leave_s_out=_root_mean(np.concatenate(left_out)),

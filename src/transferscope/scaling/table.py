@@ -195,6 +195,46 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     return found
 
 
+ALIASES = {
+    "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss target_error "
+    "cross_entropy",
+    "n": "n pretrain_size n_pretrain n_source params parameters n_params num_params n_parameters num_parameters model_size "
+    "non_embedding_params",
+    "s": "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
+    "dataset_size",
+}
+"""Names under which tables keep the error, the first and the second size."""
+
+
+def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """The columns of a table that does not use the names that are looked for by default.
+
+    Only names that were not given are looked for, and only where exactly one column has a known name. A table with model
+    sizes and numbers of tokens is one over both.
+
+    Args:
+        frame: The table.
+        columns: What was asked for.
+
+    Returns:
+        The columns, and a sentence on what was read as what.
+    """
+    defaults, said = Columns(), []
+    known = {re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
+    for field, role in (("error", "error"), ("pretrain_size", "n"), ("finetune_size", "s")):
+        named = getattr(columns, field)
+        if named != getattr(defaults, field) or named in frame.columns or (field == "finetune_size" and not said):
+            continue
+        if field == "finetune_size" and columns.pretrain_size in ("n", "N") and "D" not in frame.columns:
+            continue
+        found = [known[alias] for alias in ALIASES[role].split() if alias in known]
+        found = [name for name in found if name not in (columns.error, columns.pretrain_size, *columns.by)]
+        if len(found) == 1:
+            columns = replace(columns, **{field: found[0]})
+            said.append(f"{found[0]} was read as the {'error' if role == 'error' else f'size {role}'}")
+    return columns, (", ".join(said),) if said else ()
+
+
 def as_errors(
     frame: pd.DataFrame, columns: Columns, target: float | None
 ) -> tuple[pd.DataFrame, float | None, tuple[str, ...]]:
@@ -286,7 +326,8 @@ def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observatio
             rows = data.sizes[:, 1] == s
             stderr = None if data.stderr is None else data.stderr[rows]
             label = f"s = {s:,.0f}" if name == EVERYTHING else f"{name}, s = {s:,.0f}"
-            result[label] = Observations(data.sizes[rows, :1], data.errors[rows], stderr)
+            numbers = None if data.rows is None else data.rows[rows]
+            result[label] = Observations(data.sizes[rows, :1], data.errors[rows], stderr, rows=numbers)
     return result
 
 
@@ -327,7 +368,8 @@ def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
     if columns.repeats:
         return _averaged(rows, names, columns.error)
     stderr = None if columns.stderr is None else rows[columns.stderr].to_numpy()
-    return observe(rows[names].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr)
+    numbers = rows.index.to_numpy() + 1 if pd.api.types.is_integer_dtype(rows.index) else None
+    return observe(rows[names].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers)
 
 
 def _averaged(rows: pd.DataFrame, names: list[str], error: str) -> Observations:

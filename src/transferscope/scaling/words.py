@@ -7,6 +7,7 @@ from transferscope.scaling.advice import Decision, Split, VariantGain
 from transferscope.scaling.advice.words import disagreement, in_words, number, percent, surface_run_in_words
 from transferscope.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
 from transferscope.scaling.fit import LawFit
+from transferscope.scaling.table import EVERYTHING
 
 STATUS_WORDS = {
     "not_identified": "not determined by the data",
@@ -16,6 +17,9 @@ STATUS_WORDS = {
 }
 
 ILL_CONDITIONED = 1e4
+
+MOST_NAMED = 12
+"""Outliers that are named one by one."""
 
 
 def estimate_in_words(estimate: Estimate) -> str:
@@ -35,9 +39,8 @@ def identifiability(fit: LawFit) -> tuple[str, ...]:
     for parameter in fit.law.parameters:
         estimate, profile = fit.estimates[parameter.name], fit.profiles.get(parameter.name)
         if estimate.status == "not_identified" and profile is not None:
-            sentences.append(
-                f"{parameter.name} ({parameter.meaning}) is not determined by these points (95 % set: {profile})."
-            )
+            why = f"95 % set: {profile}" if profile.found else "its 95 % set was not found: the search failed"
+            sentences.append(f"{parameter.name} ({parameter.meaning}) is not determined by these points ({why}).")
         elif estimate.status == "at_bound" and profile is not None:
             sentences.append(
                 f"{parameter.name} ({parameter.meaning}) is fitted as 0, the end of its range; it is at most "
@@ -72,6 +75,11 @@ def verdict(analysis: Analysis) -> str:
 
     With a budget that was split, the split comes first: it is what was asked.
     """
+    if not analysis.curves:
+        return (
+            " ".join(sentence for one in analysis.surfaces for sentence in surface_in_words(one))
+            or "Nothing was fitted."
+        )
     for curve in analysis.curves:
         if curve.name == analysis.lead and curve.advice is not None:
             lead = f"{curve.name}: " if len(analysis.curves) > 1 else ""
@@ -84,6 +92,8 @@ def headline(analysis: Analysis) -> str:
     """The sentence of the verdict to read first: the answer on the target error, or the forecast."""
     if plan := _best_plan(analysis):
         return plan[0]
+    if not analysis.curves and analysis.surfaces:
+        return surface_in_words(analysis.surfaces[0])[0]
     for curve in analysis.curves:
         if curve.name == analysis.lead and curve.advice is not None:
             return curve.advice.headline
@@ -129,6 +139,8 @@ def gain_in_words(gain: VariantGain) -> str:
 def surface_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
     """What the surface over (n, s) says, in sentences."""
     surface = one.surface
+    if surface.free:
+        return _free_in_words(one)
     inside, beyond = surface.interpolating, surface.extrapolating
     scores = (_held_out(surface.scores[inside].leave_s_out), _held_out(surface.scores[beyond].extrapolation))
     laws = f"within the measured sizes read the law {inside} ({scores[0]}); beyond them {beyond} ({scores[1]})"
@@ -137,6 +149,51 @@ def surface_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
     chosen = [_plan(lead, split) for lead, split in plans if split is not None]
     wanted = [] if one.next_run is None else surface_run_in_words(one.next_run)
     return (*sentences, *_worth(one), *chosen, *wanted)
+
+
+def _free_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
+    """What a surface says whose sizes both vary freely: the law, how well it predicts, and the points far from it."""
+    surface = one.surface
+    (fit,) = surface.fits.values()
+    score, data = surface.scores[fit.law.name], surface.observations
+    values = ", ".join(f"{row[0]} = {row[2]}" for row in surface_parameters(one))
+    lead = "" if one.name == EVERYTHING else f"{one.name}: "
+    sentences = [
+        f"{lead}error = {fit.law.formula} with {values} ({len(fit.observations)} points, loss {fit.loss}).",
+        f"On points that it was not fitted to, the law is off by {percent(score.leave_s_out)} (every fifth point left out), "
+        f"{percent(score.larger_n)} (the larger n, from the smaller) and {percent(score.larger_s)} (the larger s).",
+    ]
+    if (far := surface.outliers) is not None:
+        named = []
+        for place in range(min(len(far), MOST_NAMED)):
+            row = "" if far.rows is None else f"row {far.rows[place]}, "
+            n, s = (number(float(size)) for size in far.sizes[place])
+            named.append(f"{row}{number(float(far.errors[place]))} at n = {n}, s = {s}, {far.notes[place]}")
+        more = len(far) - len(named)
+        advice = "; --loss huber is not moved by them" if fit.loss != "huber" else ""
+        sentences.append(
+            f"Far from the law as fitted with the Huber loss ({len(far)} of {len(data)} points): {'; '.join(named)}"
+            f"{f'; and {more} more' if more else ''}. Look at them first{advice}."
+        )
+    plans = [("The best use of the budget", one.split), ("The cheapest way to the target", one.cheapest)]
+    return (*sentences, *(_plan(lead, split) for lead, split in plans if split is not None))
+
+
+SURFACE_HEADINGS = ("parameter", "what it is", "value", "95 % set")
+
+
+def surface_parameters(one: SurfaceAnalysis) -> tuple[tuple[str, ...], ...]:
+    """The parameters of the law to read within the measured sizes, as cells under SURFACE_HEADINGS."""
+    fit = one.surface.fits[one.surface.interpolating]
+    return tuple(
+        (
+            parameter.name,
+            parameter.meaning,
+            estimate_in_words(fit.estimates[parameter.name]),
+            str(fit.profiles.get(parameter.name, "none")),
+        )
+        for parameter in fit.law.parameters
+    )
 
 
 def _held_out(score: float) -> str:

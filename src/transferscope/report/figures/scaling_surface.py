@@ -13,6 +13,9 @@ from transferscope.scaling.surface import Surface
 
 TITLES, SYMBOLS = ("Pre-training size n", "Fine-tuning size s"), ("n", "s")
 SHADES = colormaps["viridis"]
+MOST_LEVELS, FEW_LEVELS = 24, 6
+"""With more levels than the first number, lines are drawn for as few as the second; each point has the colour of the
+nearest."""
 APART = 0.045
 """Least distance of two names, as a share of the height of a panel."""
 
@@ -58,11 +61,14 @@ def draw_surface(surface: Surface, *, name: str, law: str = "") -> Figure:
         for column, axes in enumerate(panels):
             other = 1 - column
             levels = np.unique(data.sizes[:, other])
+            if len(levels) > MOST_LEVELS:  # both sizes vary freely: a few levels stand for all
+                levels = np.unique(np.quantile(levels, np.linspace(0, 1, FEW_LEVELS)))
+            nearest = np.abs(np.log(data.sizes[:, other, None]) - np.log(levels)).argmin(axis=1)
             line = line_sizes(data.sizes[:, column][data.sizes[:, column] > 0].min(), data.sizes[:, column].max())
             colours = [to_hex(SHADES(place)) for place in np.linspace(0.1, 0.85, len(levels))]
             drawn = {}
-            for level, colour in zip(levels, colours, strict=True):
-                rows = data.sizes[:, other] == level
+            for place, (level, colour) in enumerate(zip(levels, colours, strict=True)):
+                rows = nearest == place
                 fixed = np.full_like(line, level)
                 fitted = fit.predict(np.stack([line, fixed] if column == 0 else [fixed, line], axis=1))
                 axes.plot(data.sizes[rows, column], data.errors[rows], "o", color=colour, markersize=3)

@@ -1,6 +1,6 @@
 """One answer to one question: should I make more pre-training data?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -12,6 +12,7 @@ from transferscope.scaling.advice.decision import Decision, decide
 from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, next_run
 from transferscope.scaling.advice.preposterior import information
 from transferscope.scaling.advice.words import headline, paragraph
+from transferscope.scaling.averaging import AveragedPosterior, averaged_posterior
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import usable
 from transferscope.scaling.laws.power_floor import POWER_FLOOR
@@ -29,7 +30,8 @@ class Advice:
         decision: Probabilities and intervals for the target; None without a target.
         forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
         next_run: The pre-training size whose measurement would sharpen the decision most; None without a target.
-        posterior: The power laws with a floor that the data allow.
+        posterior: The power laws with a floor that the data allow: what rates and variants are compared by.
+        averaged: The curves of several laws that the data allow: what the decision rests on.
         notes: Sentences on the data.
     """
 
@@ -39,6 +41,7 @@ class Advice:
     forecast: Extrapolation
     next_run: NextRun | None
     posterior: PowerPosterior
+    averaged: AveragedPosterior
     notes: tuple[str, ...]
 
 
@@ -58,7 +61,8 @@ def advise(
         sizes: Pre-training sizes n, shape (m,).
         errors: Target errors, shape (m,).
         target_error: The error that is wanted, above 0; None for a forecast only.
-        costs: Costs of data and runs, by which the next run is chosen; None to look at information only.
+        costs: Costs of data and runs, by which the next run is chosen; None to choose it by time, taken as
+            proportional to n.
         largest_size: The largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
         stderr: Standard errors of `errors`.
         posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
@@ -82,6 +86,7 @@ def advise(
             "better 5, such as 1000, 2000, 4000, 8000 and 16000"
         )
     allowed = power_posterior(data) if posterior is None else posterior
+    averaged = averaged_posterior(data, power_floor=allowed)
     largest = float(shown.sizes.max())
     forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD))
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
@@ -93,13 +98,20 @@ def advise(
             forecast,
             None,
             allowed,
+            averaged,
             notes,
         )
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
-    decision = decide(allowed, target_error=target_error, least_error=float(measured.errors.min()), largest_size=limit)
-    run = _next(allowed, decision, largest, costs)
+    decision = decide(
+        averaged,
+        rates=allowed,
+        target_error=target_error,
+        least_error=float(measured.errors.min()),
+        largest_size=limit,
+    )
+    run = _next(averaged, decision, largest, costs)
     text = paragraph(decision, forecast, run, measured)
-    return Advice(text, headline(decision, forecast, measured), decision, forecast, run, allowed, notes)
+    return Advice(text, headline(decision, forecast, measured), decision, forecast, run, allowed, averaged, notes)
 
 
 def _check(target_error: float | None, largest_size: float | None) -> None:
@@ -109,17 +121,19 @@ def _check(target_error: float | None, largest_size: float | None) -> None:
         raise SettingsError(f"largest_size = {largest_size} is out of range; expected a number of examples above 0")
 
 
-def _next(posterior: PowerPosterior, decision: Decision, largest: float, costs: Costs | None) -> NextRun:
+def _next(posterior: AveragedPosterior, decision: Decision, largest: float, costs: Costs | None) -> NextRun:
     sizes = largest * np.array(STEPS_AHEAD)
     feasible = sizes[sizes <= decision.largest_size]
     sizes = feasible if len(feasible) else np.array([max(decision.largest_size, largest)])
     turns_on = _turns_on(posterior, decision)
     gains = information(posterior.predict(sizes), turns_on, posterior.weights, noise=max(posterior.noise, 1e-6))
-    spent = None if costs is None else np.array([costs.of(size) for size in sizes])
-    return next_run(sizes[:, None], gains, spent if spent is None or (spent > 0).all() else None)
+    spent = sizes if costs is None else np.array([costs.of(size) for size in sizes])
+    if costs is None or not (spent > 0).all():  # the time of a run, up to a factor that does not matter
+        return replace(next_run(sizes[:, None], gains, sizes), cost=None)
+    return next_run(sizes[:, None], gains, spent)
 
 
-def _turns_on(posterior: PowerPosterior, decision: Decision) -> Float[np.ndarray, " N"]:
+def _turns_on(posterior: AveragedPosterior, decision: Decision) -> Float[np.ndarray, " N"]:
     """What the decision turns on: whether the target is feasible; once that is certain, the transfer gap."""
     if 0.02 < decision.feasible < 0.98:
         return (posterior.size_for(decision.target_error) <= decision.largest_size).astype(np.float64)

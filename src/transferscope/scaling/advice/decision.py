@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.scaling.posterior import PowerPosterior
+from transferscope.scaling.averaging import AveragedPosterior
+from transferscope.scaling.posterior import PowerPosterior, WeightedDraws
 
 Scenario = Literal["reached", "a", "b", "c", "d"]
 """The scenarios of Figure 3 of Mikami et al. 2021, and "reached".
@@ -32,7 +33,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the law says about a target error.
+    """What the laws say about a target error.
 
     Attributes:
         target_error: The target.
@@ -42,7 +43,7 @@ class Decision:
         feasible: Probability that the target is reached at or below `largest_size`.
         size_needed: The size that reaches it; infinite where the transfer gap is above it.
         gap: The transfer gap C.
-        rate: The pre-training rate alpha.
+        rate: The pre-training rate alpha of the power law with a floor.
     """
 
     target_error: float
@@ -55,17 +56,25 @@ class Decision:
     rate: Interval
 
 
-def decide(posterior: PowerPosterior, *, target_error: float, least_error: float, largest_size: float) -> Decision:
-    """Read a decision off the posterior of the power law with a floor.
+def decide(
+    posterior: AveragedPosterior | PowerPosterior,
+    *,
+    rates: PowerPosterior,
+    target_error: float,
+    least_error: float,
+    largest_size: float,
+) -> Decision:
+    """Read a decision off the posterior of a curve.
 
     Args:
-        posterior: Posterior of the curve.
+        posterior: Posterior of the curve, over one law or several.
+        rates: Posterior of the power law with a floor, the only law whose rate is asked for.
         target_error: The error that is wanted, above 0.
         least_error: The smallest error that was measured.
         largest_size: The largest feasible size.
 
     Returns:
-        Probabilities and intervals under the law; that the law itself holds is not part of them.
+        Probabilities and intervals over the laws of `posterior`; the rate is that of the power law with a floor.
     """
     size = posterior.size_for(target_error)
     reachable = posterior.probability(target_error > posterior.C)
@@ -78,11 +87,11 @@ def decide(posterior: PowerPosterior, *, target_error: float, least_error: float
         feasible=feasible,
         size_needed=interval(posterior, size),
         gap=interval(posterior, posterior.C),
-        rate=interval(posterior, posterior.alpha),
+        rate=interval(rates, rates.alpha),
     )
 
 
-def interval(posterior: PowerPosterior, values: Float[np.ndarray, " N"]) -> Interval:
+def interval(posterior: WeightedDraws, values: Float[np.ndarray, " N"]) -> Interval:
     """Median and 90 % interval of a value of each draw."""
     low, median, high = (posterior.quantile(values, level) for level in (0.05, 0.5, 0.95))
     return Interval(median, low, high)

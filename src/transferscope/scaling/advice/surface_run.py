@@ -1,6 +1,6 @@
 """The next run to make when both sizes can be chosen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -63,7 +63,8 @@ def next_surface_run(
     Args:
         surface: The fitted surface.
         target_error: The error that is wanted, above 0.
-        costs: Costs of data and runs, by which candidates are compared; None to look at information only.
+        costs: Costs of data and runs, by which candidates are compared; None to compare them by time, taken as
+            proportional to n + s.
         budget: What may be spent; needs costs of both kinds of data.
         largest_size: Largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
 
@@ -100,7 +101,7 @@ def _for_target(
     reached = draws.probability(hit)
     turns_on = hit if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
     gains = information(draws.predict(candidates), turns_on, draws.weights, noise=draws.noise)
-    run = next_run(candidates, gains, _paid(candidates, costs))
+    run = _run(candidates, gains, costs)
     return SurfaceRun(run, *plan, target_error=target_error, reached=reached)
 
 
@@ -114,7 +115,7 @@ def _for_split(surface: Surface, draws: SurfaceDraws, costs: Costs, budget: floa
     candidates = candidates[affordable]
     losses = np.log(draws.predict(actions))
     gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
-    run = next_run(candidates, gains, _paid(candidates, costs))
+    run = _run(candidates, gains, costs)
     return SurfaceRun(run, plan.pretrain_size, plan.finetune_size, target_error=None, reached=None)
 
 
@@ -134,8 +135,9 @@ def _axis(sizes: Float[np.ndarray, " m"], most: float) -> Float[np.ndarray, " k"
     return np.concatenate([kept, ahead[ahead <= most * (1 + 1e-9)]])
 
 
-def _paid(candidates: Float[np.ndarray, "R 2"], costs: Costs | None) -> Float[np.ndarray, " R"] | None:
-    if costs is None:
-        return None
-    spent = np.array([costs.of(float(n), float(s)) for n, s in candidates])
-    return spent if (spent > 0).all() else None
+def _run(candidates: Float[np.ndarray, "R 2"], gains: Float[np.ndarray, " R"], costs: Costs | None) -> NextRun:
+    """The run with the most information for its cost; without costs, for its time, taken as proportional to n + s."""
+    spent = None if costs is None else np.array([costs.of(float(n), float(s)) for n, s in candidates])
+    if spent is None or not (spent > 0).all():
+        return replace(next_run(candidates, gains, candidates.sum(axis=1)), cost=None)
+    return next_run(candidates, gains, spent)

@@ -89,7 +89,10 @@ def _decided(decision: Decision, data: Observations) -> list[str]:
         return sentences
     if decision.scenario not in ("reached", "c"):
         sentences.append(_needed(decision.size_needed))
-    sentences.append(f"The transfer gap C is {in_words(decision.gap)} and the rate alpha {in_words(decision.rate)}.")
+    sentences.append(
+        f"Over several laws, the transfer gap C is {in_words(decision.gap)}; the rate alpha of D n^-alpha + C is "
+        f"{in_words(decision.rate)}."
+    )
     if data.n_distinct < ENOUGH:
         sentences.append(
             f"With {data.n_distinct} sizes these numbers are rough: measure at least {ENOUGH} sizes before you decide."
@@ -215,8 +218,15 @@ def _measure(run: NextRun) -> str:
     cost = "" if run.cost is None else f", at a cost of {number(run.cost)}"
     return (
         f"The next run to make: n = {number(run.pretrain_size)}, which is expected to remove "
-        f"{percent(run.information)} of the variance of this decision{cost}."
+        f"{percent(run.information)} of the variance of this decision{cost}.{_by_time(run, 'n')}"
     )
+
+
+def _by_time(run: NextRun, of: str) -> str:
+    """How a run was chosen that has no cost."""
+    if run.cost is not None:
+        return ""
+    return f" It was chosen by time, taken as proportional to {of}; give --cost-pretrain and --cost-run for your costs."
 
 
 def _measure_both(found: SurfaceRun, brings: str, about: str) -> str:
@@ -225,7 +235,7 @@ def _measure_both(found: SurfaceRun, brings: str, about: str) -> str:
         return f"No single further run that was looked at would tell much more about {about}."
     cost = "" if run.cost is None else f", at a cost of {number(run.cost)}"
     sizes = f"n = {number(run.pretrain_size)} with s = {number(run.finetune_size)}"
-    return f"The next run to make: {sizes}, which is expected to {brings}{cost}."
+    return f"The next run to make: {sizes}, which is expected to {brings}{cost}.{_by_time(run, 'n + s')}"
 
 
 def _likely(probability: float) -> str:

@@ -1,0 +1,224 @@
+"""Which curves the data allow when the law is not known either: weighted draws over several laws."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from transferscope.scaling.laws import law_named
+from transferscope.scaling.laws.law import Law, product_grid
+from transferscope.scaling.observations import Observations
+from transferscope.scaling.posterior import (
+    CAUTIOUS,
+    PRIOR_RATE_LOG_SD,
+    PRIOR_RATE_MEDIAN,
+    Noise,
+    PowerPosterior,
+    WeightedDraws,
+    conditional,
+    recent,
+    t_points,
+)
+
+DRAWS = 1000
+"""Draws of each law."""
+
+TEMPER = 0.35
+"""Power of the evidence in the weight of a law: 1 would be Bayesian averaging, which trusts a few points too much, and
+0 equal weights. Chosen on simulated development truths (benchmarks/scaling_advice.py)."""
+
+LEVELS = 110
+FAR = 45.0
+"""Sizes are looked for up to e^FAR times the largest measured one."""
+
+
+def _log_normal(rate: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+    """Log density of a rate over log rate."""
+    z = (np.log(rate) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
+    result: Float[np.ndarray, " G"] = -0.5 * z**2
+    return result
+
+
+RATE = np.geomspace(0.03, 4.0, 28)
+
+
+def _power(_: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+    rates = np.geomspace(0.02, 4.0, 160)
+    return rates[:, None], _log_normal(rates)
+
+
+def _shifted(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+    grid = product_grid(RATE, np.geomspace(x.min() / 10, 3 * x.max(), 24))
+    return grid, _log_normal(grid[:, 0])
+
+
+def _saturating(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+    grid = product_grid(RATE, np.geomspace(x.min(), 1000 * x.max(), 24))
+    return grid, _log_normal(grid[:, 0])
+
+
+def _sigmoid(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+    grid = product_grid(RATE[::2], np.geomspace(x.min() / 10, 3 * x.max(), 14), np.array([0.2, 0.5, 1.0, 2.0, 5.0]))
+    return grid, _log_normal(grid[:, 0])
+
+
+def _broken(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+    """Both rates have the prior of a rate, so that the curve falls on both sides of the break."""
+    late = np.geomspace(0.03, 3.0, 14)
+    grid = product_grid(late, late, np.geomspace(x.min(), 3 * x.max(), 10), np.array([0.1, 0.5, 1.5]))
+    prior = _log_normal(grid[:, 0]) + _log_normal(grid[:, 1])
+    return np.stack([grid[:, 0], grid[:, 1] - grid[:, 0], grid[:, 2], grid[:, 3]], axis=1), prior
+
+
+PRIORS: Mapping[str, Callable[..., tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]]] = {
+    "power": _power,
+    "power+floor": _power,
+    "shifted-power": _shifted,
+    "saturating-power": _saturating,
+    "sigmoid": _sigmoid,
+    "broken-power": _broken,
+}
+"""Values of the non-linear parameters of each law with the log prior of each, from the sizes that were measured."""
+
+
+@dataclass(frozen=True)
+class AveragedPosterior(WeightedDraws):
+    """Weighted draws of falling curves over several laws.
+
+    Attributes:
+        theta: Draws of each law by its name, shape (N_l, p_l).
+        weights: Weights of all draws in the order of `theta`, shape (N,), summing to 1.
+        noise: Relative noise at its mean over the laws.
+        sizes: Smallest and largest measured size.
+    """
+
+    theta: Mapping[str, Float[np.ndarray, "N p"]]
+    weights: Float[np.ndarray, " N"]
+    noise: float
+    sizes: tuple[float, float]
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The weight of each law."""
+        ends = np.cumsum([len(theta) for theta in self.theta.values()])[:-1]
+        return {name: float(part.sum()) for name, part in zip(self.theta, np.split(self.weights, ends), strict=True)}
+
+    def predict(self, sizes: Float[np.ndarray, " T"]) -> Float[np.ndarray, "N T"]:
+        """The error at each size under each draw."""
+        return np.concatenate([law_named(name).value(sizes[:, None], theta) for name, theta in self.theta.items()])
+
+    @cached_property
+    def C(self) -> Float[np.ndarray, " N"]:
+        """Transfer gaps: the error that each draw keeps however large the size."""
+        return np.concatenate([_limit(law_named(name), theta) for name, theta in self.theta.items()])
+
+    def size_for(self, error: float) -> Float[np.ndarray, " N"]:
+        """The size at which each draw reaches `error`; infinite where that is not within e^FAR times the largest."""
+        log_x = np.linspace(np.log(self.sizes[0]) - 7, np.log(self.sizes[1]) + FAR, LEVELS)
+        above = np.maximum(self.predict(np.exp(log_x)) - self.C[:, None], 1e-300)
+        wanted = error - self.C
+        place = (above > np.maximum(wanted, 1e-300)[:, None]).sum(axis=1)  # the first size that is large enough
+        last = np.clip(place, 1, LEVELS - 1)
+        rows = np.arange(len(place))
+        before, after = np.log(above[rows, last - 1]), np.log(above[rows, last])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (before - np.log(np.maximum(wanted, 1e-300))) / (before - after)
+        share = np.clip(np.nan_to_num(share, nan=1.0, posinf=1.0, neginf=0.0), 0, 1)
+        size = np.exp(log_x[last - 1] + share * (log_x[last] - log_x[last - 1]))
+        return np.where((wanted > 0) & (place < LEVELS), size, np.inf)
+
+
+def averaged_posterior(
+    data: Observations, *, power_floor: PowerPosterior, noise: Noise = CAUTIOUS, temper: float = TEMPER
+) -> AveragedPosterior:
+    r"""Posterior of a falling curve over several laws, each by quadrature over its non-linear parameters.
+
+    Each law has the model of `power_posterior` (relative noise, amplitude with density 1/D, floor flat on [0, min y])
+    with the priors of `PRIORS`. A law has the weight p(y | law)^TEMPER.
+
+    Args:
+        data: Positive errors in one size x > 0, at least 2 different sizes.
+        power_floor: The posterior of the power law with a floor, possibly with a prior from other curves.
+        noise: What is assumed about the noise.
+        temper: Power of the evidence.
+
+    Returns:
+        Weighted draws; of a curve that does not fall, those of `power_floor` alone.
+    """
+    data = recent(data)
+    found = {name: _of_law(law_named(name), data, *grid(data.sizes[:, 0]), noise) for name, grid in PRIORS.items()}
+    usable = {name: part for name, part in found.items() if part is not None}
+    sizes = (float(data.sizes[:, 0].min()), float(data.sizes[:, 0].max()))
+    if "power+floor" not in usable or len(power_floor.weights) == 1:
+        return AveragedPosterior({"power+floor": power_floor.theta}, power_floor.weights, power_floor.noise, sizes)
+    evidence = np.array([part[1] for part in usable.values()])
+    share = np.exp(temper * (evidence - evidence.max()))
+    share /= share.sum()
+    theta = {name: part[0] for name, part in usable.items()}
+    weights = [np.full(len(part[0]), one / len(part[0])) for part, one in zip(usable.values(), share, strict=True)]
+    place = list(theta).index("power+floor")
+    theta["power+floor"], weights[place] = power_floor.theta, share[place] * power_floor.weights
+    joined = np.concatenate(weights)
+    spread = float(share @ [part[2] for part in usable.values()])
+    return AveragedPosterior(theta, joined / joined.sum(), spread, sizes)
+
+
+def _of_law(
+    law: Law, data: Observations, grid: Float[np.ndarray, "G q"], log_prior: Float[np.ndarray, " G"], assumed: Noise
+) -> tuple[Float[np.ndarray, "N p"], float, float] | None:
+    """Draws, log evidence and relative noise of one law; None when no falling curve with a floor of at least 0 fits."""
+    x, y = data.sizes[:, 0], data.errors
+    k = len(law.linear)
+    precision = 1 / (y if data.stderr is None else data.stderr) ** 2
+    share = min(1.0, assumed.effective_points / data.n_distinct)
+    unit = np.array([np.exp(np.log(x).mean())])
+    factor = np.array([1.0 if parameter.size is None else 1 / unit[0] for parameter in law.nonlinear])
+    eta = grid * factor
+    basis = law.basis(x[:, None] / unit, eta)  # (G, m, k)
+    length = np.sqrt(np.einsum("gmk,m,gmk->gk", basis, precision, basis))
+    usable = np.isfinite(length).all(axis=1) & (length > 0).all(axis=1)
+    correlation = (
+        (np.einsum("gm,m,gm->g", basis[..., 0], precision, basis[..., -1]) / length.prod(axis=1)) if k == 2 else 0
+    )
+    usable &= np.abs(correlation) < 1 - 1e-10
+    eta, basis, log_prior = eta[usable], basis[usable], log_prior[usable]
+    if len(eta) == 0:
+        return None
+    mean, root, squares, log_volume = conditional(basis, y, share * precision)
+    degrees = max(share * len(y) - k + assumed.degrees, 0.5)
+    prior_variance = assumed.scale**2 if data.stderr is None else 1.0
+    variance = (squares + assumed.degrees * prior_variance) / degrees
+    steps = t_points(degrees)[:: 1 if len(eta) < 400 else 4, :k]
+    drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("gij,rj->gri", root, steps)
+    amplitude, floor = drawn[..., 0], drawn[..., 1] if k == 2 else np.zeros(drawn.shape[:2])
+    allowed = (amplitude > 0) & (floor >= 0) & (floor < y.min())
+    # the integral over coefficients and noise, up to what all laws share
+    constant = 0.5 * k * np.log(np.pi) + special.gammaln(degrees / 2) - (np.log(y.min()) if k == 2 else 0.0)
+    log_cell = log_prior - 0.5 * degrees * np.log(variance * degrees) + log_volume + constant
+    log_cell -= special.logsumexp(log_prior)
+    log_weight = np.where(allowed, log_cell[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf).ravel()
+    if not np.isfinite(log_weight).any():
+        return None
+    evidence = float(special.logsumexp(log_weight) - np.log(len(steps)))
+    weights = np.exp(log_weight - log_weight.max())
+    levels = (np.arange(DRAWS) + 0.5) / DRAWS
+    chosen = np.minimum(np.searchsorted(np.cumsum(weights) / weights.sum(), levels), len(weights) - 1)
+    theta = np.concatenate([np.repeat(eta, len(steps), axis=0), drawn.reshape(-1, k)], axis=1)[chosen]
+    cells = np.exp(log_cell - log_cell.max())
+    relative = np.sqrt(np.average(variance, weights=cells))
+    relative *= 1.0 if data.stderr is None else float(np.median(data.stderr / y))
+    return law.in_unit(theta, 1 / unit), evidence, float(relative)
+
+
+def _limit(law: Law, theta: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:
+    """The error of each draw as the size grows without end; every law here falls."""
+    names = list(law.names)
+    if "C" in names:
+        return theta[:, names.index("C")]
+    if law.name == "saturating-power":
+        alpha, saturates, scale = theta.T
+        return np.asarray(scale * saturates**-alpha)
+    return np.zeros(len(theta))
