@@ -139,6 +139,7 @@ class _Runner:
         self._workers = workers
         self._on_event = on_event
         self._name = plan.study.name
+        self._planned = {cell.key: cell for cell in plan.cells}
         self._owner = Owner.current()
         self._forecast = self._count()
         self._running: dict[str, PlannedCell] = {}
@@ -185,6 +186,7 @@ class _Runner:
             if cell is None:
                 self._claim_due = time.monotonic() + _CLAIM_SECONDS
                 return
+            cell = self._planned.get(cell.key, cell)  # paths to data may differ where another runner planned the study
             self._running[cell.key] = cell
             self._backend.start(cell)
 
