@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import tomli_w
 
-from transferscope.data.load import load
+from transferscope.data.load import load, seen_from
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS
@@ -23,7 +23,7 @@ from transferscope.report.verdict import Verdict
 from transferscope.store import Store
 from transferscope.study.engine import Event, ignore
 from transferscope.study.run import run_study
-from transferscope.study.spec import parse_spec
+from transferscope.study.spec import parse_spec, read_spec
 
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
@@ -131,8 +131,9 @@ def compare(
         budget=budget or Budget(),
         folder=Path(folder),
     )
-    spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
+    parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     path = write_study(tables, Path(folder)).path
+    spec = read_spec(path)
     with Store.open(spec.store) as store:
         run_study(spec, store, on_event=on_event)
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
@@ -162,10 +163,11 @@ def study_tables(
         diagnostics: As in `compare`.
         seeds: As in `compare`.
         budget: As in `compare`.
-        folder: Data given in memory are written here.
+        folder: Where the study file will be; data given in memory are written here.
 
     Returns:
-        Tables that `parse_spec` reads.
+        Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
+        relative to the folder.
 
     Raises:
         DataError: Data that cannot be used.
@@ -174,25 +176,31 @@ def study_tables(
     if not sources:
         raise SettingsError("there is no source to transfer from; give at least one")
     names = [_specify(source, folder) for source in (*sources, target)]
-    shapes = [load(name).train.input_shape for name in names]
-    *source_transforms, target_transforms = matching_transforms(shapes)
     keys = _keys(names[:-1])
-    named = zip(keys, names[:-1], source_transforms, strict=True)
     chosen = {_table_of(name): name for name in ("scratch", *methods)}
-    network = budget.network or ("lenet" if len(shapes[-1]) == 3 else "mlp")
     study = f"{'-'.join(keys)}-to-{_keys(names[-1:])[0]}"
-    return {
+    tables = {
         "name": study,
         "seeds": seeds,
-        "store": str(folder / f"{study}.sqlite"),
-        "target": {"data": names[-1], "transforms": target_transforms, "sizes": sorted(labels)},
-        "sources": {key: {"data": name, "transforms": transforms} for key, name, transforms in named},
-        "network": {"name": network},
+        "store": f"{study}.sqlite",
+        "target": {"data": names[-1], "sizes": sorted(labels)},
+        "sources": {key: {"data": name} for key, name in zip(keys, names[:-1], strict=True)},
+        "network": {} if budget.network is None else {"name": budget.network},
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
         "training": {"steps": budget.steps, "lr": budget.lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {} if budget.workers is None else {"workers": budget.workers},
+    }
+    parse_spec(tables, place="the comparison")  # what is unknown or out of range is said before data are fetched
+    shapes = [load(seen_from(name, folder)).train.input_shape for name in names]
+    *source_transforms, target_transforms = matching_transforms(shapes)
+    network = budget.network or ("lenet" if len(shapes[-1]) == 3 else "mlp")
+    named = zip(keys, names[:-1], source_transforms, strict=True)
+    return tables | {
+        "target": {"data": names[-1], "transforms": target_transforms, "sizes": sorted(labels)},
+        "sources": {key: {"data": name, "transforms": transforms} for key, name, transforms in named},
+        "network": {"name": network},
     }
 
 
@@ -296,9 +304,9 @@ def _check_data(*given: object) -> None:
 
 
 def _specify(data: str | Dataset, folder: Path) -> str:
-    """A name that a study file can hold; data in memory are written to the folder first."""
+    """A name that a study file in the folder can hold; data in memory are written there first."""
     if isinstance(data, str):
-        return data
+        return seen_from(data, Path.cwd())
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
@@ -311,7 +319,7 @@ def _specify(data: str | Dataset, folder: Path) -> str:
             y_test=_labels(data.test),
         )
         partial.replace(path)
-    return f"npz:{path}"
+    return f"npz:{path.name}"
 
 
 def _labels(examples: LabelledSet) -> np.ndarray:

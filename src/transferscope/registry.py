@@ -123,6 +123,14 @@ class Registry(Mapping[str, T], Generic[T]):
             ) from error
 
 
+def seen_from(name: str, folder: Path) -> str:
+    """A name as it is meant in a file of `folder`: the path of a reference "path/to/file.py:Class" made absolute."""
+    where, _, what = name.rpartition(":")
+    if not where.endswith(".py"):
+        return name
+    return f"{folder.absolute() / Path(where).expanduser()}:{what}"
+
+
 def _module(where: str) -> ModuleType:
     """A module by its name, or by the path of its file; a file is imported once under a name of its own."""
     if not where.endswith(".py"):

@@ -18,6 +18,6 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     study = out / "demo.toml"
     text = files("transferscope.cli").joinpath("demo.toml").read_text(encoding="utf-8")
-    study.write_text(f"store = {str(out / 'demo.sqlite')!r}\n{text}", encoding="utf-8")
+    study.write_text(f"store = 'demo.sqlite'\n{text}", encoding="utf-8")
     typer.echo(f"study:   {study}")
     run_and_report(study)

@@ -28,9 +28,27 @@ def run(
     from transferscope.study.spec import read_spec
 
     spec = _override(read_spec(study), workers=workers, threads=threads, device=device)
+    if store is None:
+        _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
     status = execute(spec, retry_failed=retry_failed, quiet=quiet)
     _conclude(status, store or str(study))
+
+
+def _refuse_to_redo(study: Path, spec: "StudySpec") -> None:
+    """Paths of a study file were relative to the current folder once: results there are not done again unseen."""
+    from transferscope.errors import SettingsError
+
+    given = Path(spec.store)
+    if "://" in spec.store or not given.is_relative_to(study.parent) or given.exists():
+        return
+    earlier = given.relative_to(study.parent)
+    if earlier != given and earlier.is_file():
+        raise SettingsError(
+            f"the results of {study} belong in {given}, as paths in a study file are relative to the file, and there "
+            f"is a {earlier} in the current folder; move that store there with its folder "
+            f"{earlier.with_suffix('.files')}, or say where the results go with --store"
+        )
 
 
 def _override(spec: "StudySpec", *, workers: int | None, threads: int | None, device: str | None) -> "StudySpec":

@@ -1,26 +1,60 @@
 """`transferscope status`: where studies stand."""
 
+from contextlib import nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from transferscope.store import Store
     from transferscope.study.status import StudyStatus
 
 
 def status(place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")]) -> None:
-    """Show how many cells of a study are done, and why cells failed."""
-    from transferscope.cli.places import open_existing, studies_in
+    """Show how many cells of a study are done, why cells failed, and what an edited study file asks for now."""
+    from transferscope.cli.places import open_existing
+    from transferscope.study.file import find_study
+    from transferscope.study.spec import read_spec
+    from transferscope.study.status import StudyStatus, edited_plan
+
+    if not place.endswith(".toml"):
+        with open_existing(place) as store:
+            for row in store.studies():
+                _show(store, row.name)
+        return
+    address = find_study(Path(place))
+    begun = "://" in address.store or Path(address.store).exists()
+    with open_existing(place) if begun else nullcontext() as found:
+        known = found is not None and address.name in [row.name for row in found.studies()]
+        if found is not None and known:
+            _show(found, address.name)
+        edited = edited_plan(read_spec(Path(place)), found)  # last: a mistake in the file hides nothing that is stored
+    if edited is None:
+        return
+    typer.echo(
+        f"{place} was edited since it was run: it asks for {edited.added} more cells and drops {edited.dropped}"
+        if known
+        else f"{place} was not run yet"
+    )
+    now = StudyStatus(address.name, address.store, edited.counts, ())
+    typer.echo(f"as it is now: {summary(now)}; `transferscope run {place}` does the rest")
+
+
+def _show(store: "Store", name: str) -> None:
     from transferscope.cli.words import name_of
+    from transferscope.report.wording import weights_in_words
     from transferscope.study.status import study_status
 
-    with open_existing(place) as store:
-        for name in studies_in(store, place):
-            found = study_status(store, name)
-            typer.echo(summary(found))
-            for cell in found.failed:
-                assert cell.failure is not None
-                typer.echo(f"  {name_of(cell.cell)}: {cell.failure.message}")
+    found = study_status(store, name)
+    typer.echo(summary(found))
+    sources = store.study(name).facts.get("sources") or {}
+    for source, entry in sources.items():
+        if "file" in entry:
+            typer.echo(f"  source {source}: {weights_in_words(entry)}")
+    for cell in found.failed:
+        assert cell.failure is not None
+        typer.echo(f"  {name_of(cell.cell)}: {cell.failure.message}")
 
 
 def summary(found: "StudyStatus") -> str:

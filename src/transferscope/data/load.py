@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 from transferscope.data.catalogue import CATALOGUE, read_entry
 from transferscope.data.half_images import half_images
+from transferscope.data.places import data_folder
 from transferscope.data.readers import READERS
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.splits import few_shot
@@ -15,6 +17,15 @@ from transferscope.data.transforms import apply_transforms, check_transforms
 from transferscope.errors import SettingsError, UnknownNameError, unknown_name
 
 _HALVES = "half-images"
+_PATHS: dict[str, tuple[str, ...]] = {
+    "npz": (),
+    "folder": (),
+    "csv": ("test",),
+    "parquet": ("test",),
+    "glyphs": ("fonts",),
+}
+"""Kinds of names with a path, and their options that are paths."""
+
 _PARTS: tuple[Literal["AB", "A", "B"], ...] = ("AB", "A", "B")
 
 
@@ -61,6 +72,46 @@ def load(
         test=_limited(dataset.test, test_limit, seed),
         provenance={**dataset.provenance, "seed": str(seed)},
     )
+
+
+def seen_from(spec: str, folder: Path) -> str:
+    """A name of data with its relative paths meant from a folder: the same name with absolute paths.
+
+    A path that is not there and lies below TRANSFERSCOPE_DATA is the one there.
+
+    Args:
+        spec: A name as `load` takes it; one that cannot be read is returned as it is, for `load` to refuse.
+        folder: The folder.
+
+    Example:
+        >>> seen_from("csv:a.csv?label=y&test=b.csv", Path("/data"))
+        'csv:/data/a.csv?label=y&test=/data/b.csv'
+        >>> seen_from("mnist", Path("/data"))
+        'mnist'
+    """
+
+    def seen(path: str) -> str:
+        given = Path(path).expanduser()
+        near, far = folder.absolute() / given, data_folder()
+        if far is not None and not near.exists() and (far / given).exists():
+            return str((far / given).absolute())
+        return str(near)
+
+    head, _, query = spec.rpartition("?") if "?" in spec else (spec, "", "")  # as `parse_spec` takes names apart
+    kind, _, path = head.partition(":")
+    if path and kind == _HALVES:
+        path = seen_from(path, folder)
+    elif path and kind in _PATHS:
+        path = seen(path)
+    items = []
+    for item in query.split("&") if query else ():
+        key, _, value = item.partition("=")
+        if value and key in _PATHS.get(kind, ()):
+            value = seen(unquote(value)).replace("%", "%25").replace("&", "%26").replace("?", "%3F")
+            item = f"{key}={value}"
+        items.append(item)
+    named = f"{kind}:{path}" if path else head
+    return f"{named}?{'&'.join(items)}" if items or "?" in named else named
 
 
 def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet:

@@ -137,8 +137,6 @@ def open_network(
     of_head = {name: tensor for name, tensor in stored.items() if name.startswith("head.") and head != "frame"}
     _check_form({**taken, **of_head}, own, path)
     linear = of_head if _is_linear(of_head, frame.n_features) else {}
-    if head == "file" and not linear:
-        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {_listed(stored)}{read_as}")
     needed = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
     if not needed and not linear:
         raise NetworkError(
@@ -146,8 +144,11 @@ def open_network(
             f"of its own task; choose a network with a backbone{read_as}"
         )
     _check_names(stored, own, needed, path, read_as)
+    if head == "file" and not linear:
+        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {_listed(stored)}{read_as}")
     _check_values({**{name: taken[name] for name in needed}, **linear}, path)
-    if needed and not any(taken[name].to(torch.float32).any() for name, tensor in needed.items() if tensor.ndim > 1):
+    matrices = [taken[name] for name, tensor in needed.items() if tensor.ndim > 1]
+    if matrices and not any(matrix.to(torch.float32).any() for matrix in matrices):
         raise NetworkError(
             f"{path} holds nothing but zeros in the matrices of the backbone, so that the features say nothing of the "
             "input; give the file of a trained network"
@@ -232,7 +233,8 @@ def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pa
         whole = counts and not tensor.is_complex() and not tensor.is_quantized
         dense = tensor.layout == torch.strided and not tensor.is_nested and tensor.device.type != "meta"
         if not dense or not (tensor.dtype in _FORMS or whole):
-            form = "without its values" if tensor.device.type == "meta" else f"as {tensor.layout} {tensor.dtype}"
+            layout = "" if tensor.layout == torch.strided else f"{tensor.layout} "
+            form = "without its values" if tensor.device.type == "meta" else f"as {layout}{tensor.dtype}"
             raise CorruptDataError(
                 f"{path} holds {name} {form.replace('torch.', '')}; expected dense numbers in float16, bfloat16, "
                 "float32 or float64: save the state dict of the network as it was trained"

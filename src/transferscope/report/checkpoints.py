@@ -44,7 +44,7 @@ def checkpoint_runs(summary: Summary) -> pd.DataFrame:
     earlier = final[final["role"] == "checkpoint"]
     of = ["source", "method", "n_target"]
     last = final[final["role"] == "method"].merge(earlier[of].drop_duplicates(), on=of)
-    length = frames.study.spec.get("pretraining", {}).get("steps")
+    length = (frames.study.spec.get("pretraining") or {}).get("steps")  # None for a study without pre-training
     rows = pd.concat([earlier, last.assign(pretrain_step=float(length or np.nan))])
     return rows.rename(columns={"pretrain_step": "step", "step": "_"})[[*of, "seed", "step", "value"]]
 

@@ -45,7 +45,7 @@ class StudyFrames:
     @property
     def metric(self) -> Metric:
         """What the study is judged by."""
-        of_target = self.records["part"].str.startswith("target")  # a source can be of another kind
+        of_target = self.records["part"].astype(str).str.startswith("target")  # a source can be of another kind
         return SQUARED_ERROR if (self.records.loc[of_target, "name"] == "mse").any() else ACCURACY
 
     @property

@@ -1,7 +1,7 @@
 """How names and numbers are written for a reader."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _METHOD_WORDS = {
     "scratch": "training from scratch",
@@ -89,3 +89,22 @@ def large_count(n: float) -> str:
         if n >= size:
             return f"{n / size:.3g} {unit}"
     return f"{n:.0f}"
+
+
+def weights_in_words(entry: Mapping[str, object]) -> str:
+    """What the file of a network gave to the network of a study.
+
+    Args:
+        entry: Of a source that is a network, in the facts of a study.
+
+    Returns:
+        As in "net.safetensors gives 270,160 of the backbone's 270,160 numbers (100 %)"; with "left out: ..." for what
+        the network has no place for.
+    """
+    file, matched, backbone = entry.get("file"), entry.get("matched_numbers"), entry.get("backbone_numbers")
+    if not isinstance(matched, int) or not isinstance(backbone, int):
+        return str(file or "a network")
+    share = f" ({100 * matched / backbone:.3g} %)" if backbone else ""
+    left = entry.get("left_out")
+    more = f", left out: {listed([str(name) for name in left])}" if isinstance(left, list) and left else ""
+    return f"{file} gives {matched:,} of the backbone's {backbone:,} numbers{share}{more}"

@@ -243,6 +243,12 @@ class Store:
         with self._database.read() as connection:
             return reads.read_standings(connection, reads.study_id(connection, study))
 
+    def done(self, keys: Iterable[str]) -> set[str]:
+        """Which of these cells are done, whatever study they belong to."""
+        cells = schema.cells
+        with self._database.read() as connection:
+            return set(keys) & set(connection.scalars(select(cells.c.key).where(cells.c.state == "done")))
+
     def cells(self, study: str) -> list[StoredCell]:
         """The cells of a study in the order of its plan."""
         with self._database.read() as connection:

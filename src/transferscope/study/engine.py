@@ -145,6 +145,7 @@ class _Runner:
         self._workers = workers
         self._on_event = on_event
         self._name = plan.study.name
+        self._planned = {cell.key: cell for cell in plan.cells}
         self._owner = Owner.current()
         self._forecast = self._count()
         self._needed = {need for cell in plan.cells for need in cell.needs}
@@ -203,8 +204,9 @@ class _Runner:
                 self._claim_due = now + max(_CLAIM_SECONDS, _CLAIM_REST * (now - began))
                 return
             self._running[claim.key] = claim  # before anything can go wrong: it is released at the end
-            choose_device(claim.cell.payload.get("device", "cpu"))
-            self._backend.start(claim.cell)
+            cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another runner planned it
+            choose_device(cell.payload.get("device", "cpu"))
+            self._backend.start(cell)
 
     def _is_over(self) -> bool:
         """Whether all cells are done, failed or blocked, those of other runners included.

@@ -17,7 +17,7 @@ class StudyAddress:
 
     Attributes:
         name: Name of the study.
-        store: Path or URL of its store.
+        store: Path or URL of its store; a path that the file gives as a relative one is below the file's folder.
     """
 
     name: str
@@ -25,8 +25,16 @@ class StudyAddress:
 
 
 def default_store(name: str) -> str:
-    """The store of a study that names none: `runs/NAME.sqlite` in the current folder."""
+    """The store of a study that names none: `runs/NAME.sqlite` in the folder of its file."""
     return str(Path("runs") / f"{name}.sqlite")
+
+
+def store_of(study: Path, store: str) -> str:
+    """The store that a study file means: a relative path is one below the file's folder."""
+    path = store.removeprefix("sqlite:///")
+    if "://" in path or path == ":memory:":
+        return store
+    return str(study.parent / Path(path).expanduser())
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -85,4 +93,4 @@ def find_study(path: Path) -> StudyAddress:
         raise SettingsError(f'{path} gives the study no name; begin it with name = "..."')
     if isinstance(store, str) and "\x00" in store:
         raise SettingsError(f"{path}: store holds a NUL character, which no path or URL has; leave it out")
-    return StudyAddress(name, store if isinstance(store, str) else default_store(name))
+    return StudyAddress(name, store_of(path, store if isinstance(store, str) else default_store(name)))

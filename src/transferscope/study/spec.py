@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from transferscope import registry
+from transferscope.data.load import seen_from
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
 from transferscope.store import without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.diagnostic_settings import DiagnosticSettings, read_diagnostics
-from transferscope.study.file import default_store, read_toml
+from transferscope.study.file import default_store, read_toml, store_of
 from transferscope.study.settings import (
     EngineSettings,
     SourceSettings,
@@ -84,13 +86,45 @@ def read_spec(path: Path) -> StudySpec:
         path: A TOML file.
 
     Returns:
-        The study.
+        The study. Relative paths of the file, to data, networks, code and the store, are meant from the file's folder:
+        those of data, networks and code are absolute now.
 
     Raises:
         MissingDataError: There is no such file.
         SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
     """
-    return parse_spec(read_toml(path), place=str(path))
+    folder = path.parent
+    spec = parse_spec(_code_seen_from(read_toml(path), folder), place=str(path))
+
+    def seen(source: SourceSettings) -> SourceSettings:
+        return replace(
+            source,
+            data=None if source.data is None else seen_from(source.data, folder),
+            network=None if source.network is None else str(folder.absolute() / Path(source.network).expanduser()),
+            held_out={name: seen_from(data, folder) for name, data in source.held_out.items()},
+        )
+
+    return replace(
+        spec,
+        target=replace(spec.target, data=seen_from(spec.target.data, folder)),
+        sources={name: seen(source) for name, source in spec.sources.items()},
+        store=store_of(path, spec.store),
+    )
+
+
+def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The tables with the paths of references ("method.py:Mine") made absolute."""
+    changed = dict(tables)
+    for family, key in (("methods", "method"), ("diagnostics", "diagnostic")):
+        found = tables.get(family)
+        if isinstance(found, Mapping):
+            changed[family] = {
+                name: {**table, key: registry.seen_from(table[key], folder)}
+                if isinstance(table, Mapping) and isinstance(table.get(key), str)
+                else table
+                for name, table in found.items()
+            }
+    return changed
 
 
 def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudySpec:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text
 from transferscope.report.results import Summary
-from transferscope.report.wording import listed
+from transferscope.report.wording import listed, weights_in_words
 
 
 def origins_section(summary: Summary) -> Section:
@@ -40,6 +40,9 @@ def _data_table(facts: Mapping[str, object]) -> Table:
 
 
 def _data_row(role: str, entry: Mapping[str, object]) -> tuple[Cell, ...]:
+    if "network" in entry:  # a file of weights
+        weights = Cell(weights_in_words(entry))
+        return Cell(role), Cell("–"), Cell("–"), Cell("–"), weights, Cell(str(entry["network"]))
     provenance = entry.get("provenance")
     origin = provenance if isinstance(provenance, Mapping) else {}
     address = origin.get("address") or origin.get("spec") or "–"
