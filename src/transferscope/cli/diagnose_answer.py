@@ -83,7 +83,13 @@ def _measure(
             typer.echo(f"{diagnostic.name} cannot be measured: {error}\n")
             refused = refused or (error if diagnostic.name in wanted.names else None)
             continue
-        measured.append(Measured(diagnostic, findings))
+        at_start = None
+        if choice.start_too and looked_at.subject.start is not None:
+            try:
+                at_start = looked_at.measure_start(diagnostic)
+            except TransferscopeError as error:
+                typer.echo(f"{diagnostic.name} cannot be measured at the start: {error}")
+        measured.append(Measured(diagnostic, findings, at_start))
         typer.echo(f"{_said(measured[-1])}\n")
         if file is not None and diagnostic.name == "landscape":
             file.unlink(missing_ok=True)
@@ -145,7 +151,8 @@ def _said(measured: Measured) -> str:
     return "\n".join(
         (
             f"{diagnostic.name}: {headline.name} = {in_digits(headline.estimate)}",
-            f"  {explain(diagnostic, records)}",
+            f"  {explain(diagnostic, records, () if measured.at_start is None else measured.at_start.records)}",
+            *([f"  {measured.findings.note}"] if measured.findings.note else []),
             f"  What it cannot tell: {diagnostic.limits}",
         )
     )

@@ -31,10 +31,12 @@ class Measured:
     Attributes:
         diagnostic: With its settings.
         findings: What it saw.
+        at_start: What it saw at the start of training; None where that was not measured.
     """
 
     diagnostic: Diagnostic
     findings: Findings
+    at_start: Findings | None = None
 
 
 def write_all(
@@ -99,10 +101,13 @@ def _write_records(measured: list[Measured], out: Path) -> str:
             "n": record.estimate.n,
             "status": record.estimate.status,
             "part": record.part,
+            "at": at,
             "headline": record.name == one.diagnostic.headline,
         }
         for one in measured
-        for record in one.findings.records
+        for at, findings in (("end", one.findings), ("start", one.at_start))
+        if findings is not None
+        for record in findings.records
     ]
     pd.DataFrame(rows).to_csv(out / "records.csv", index=False)
     return "records.csv"

@@ -1,13 +1,14 @@
 """What a diagnostic is, and what it hands back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isnan
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from transferscope.diagnostics.subject import Subject
+from transferscope.implications import implied
 from transferscope.records import Estimate, Record
 
 
@@ -55,7 +56,7 @@ class Diagnostic(Protocol):
 
     Attributes:
         name: What it is called in study files and on the command line.
-        headline: Name of the record that its sentence is about.
+        headline: Name of the record that is said in words; `implications` has the words.
         needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
         needs_start: Whether it compares two networks, and so refuses a subject without another network or a start.
         limits: One sentence that says what it cannot tell.
@@ -75,25 +76,24 @@ class Diagnostic(Protocol):
         """What `measure` will take."""
         ...
 
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the values among `records` imply for the transfer, in one sentence; see `explain`."""
-        ...
 
-
-def explain(diagnostic: Diagnostic, records: Sequence[Record]) -> str:
-    """The sentence of a diagnostic, with a warning where its number is not settled, or that there is none.
+def explain(diagnostic: Diagnostic, records: Sequence[Record], at_start: Sequence[Record] = ()) -> str:
+    """What a measurement implies for its network, with a warning where its number is not settled or does not exist.
 
     Args:
         diagnostic: With the settings that it measured with.
         records: What it measured.
+        at_start: What it measured on the network as training began; empty where it was not measured.
 
     Returns:
-        One sentence.
+        One or two sentences.
     """
     headline = next(record.estimate for record in records if record.name == diagnostic.headline)
     if isnan(headline.value):
-        return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this transfer."
-    sentence = diagnostic.sentence(records)
+        return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this network."
+    values, before = ({r.name: r.estimate.value for r in some} for some in (records, at_start))
+    settings = {field.name: getattr(diagnostic, field.name) for field in fields(diagnostic)}  # type: ignore[arg-type]
+    sentence = implied(diagnostic.headline, values, before, settings)
     if headline.usable:
         return sentence
     return f"{sentence.removesuffix('.')}; but this number is not settled ({headline.status}), so read it with care."

@@ -1,6 +1,5 @@
 """How far the loss changes along its gradient."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -123,14 +122,6 @@ class GradientStability:
         with undisturbed(subject.network):
             memory = 2 * saved_bytes(loss_surface(subject, self.blocks), self.batch_size)
         return CostEstimate(seconds, memory, 2 * self.steps + 5)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the variation implies."""
-        variation = next(r.estimate for r in records if r.name == "loss_variation_gradient_step")
-        return (
-            f"Within {self.steps} steps along the gradient the loss changes by up to {variation.value:.3g}; a smaller "
-            "change than from scratch, early in training, means that transfer began where steps are safer."
-        )
 
     def _variation(self, losses: Float[np.ndarray, "B T"], n: int) -> Estimate:
         changes = torch.from_numpy(losses - losses[:, :1])

@@ -1,6 +1,5 @@
 """The loss on the straight line between two networks."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -96,14 +95,6 @@ class Interpolation:
         with undisturbed(subject.network):
             memory = 3 * saved_bytes(loss_surface(subject), self.batch_size)
         return CostEstimate(seconds, memory, self.resolution)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the barrier implies."""
-        barrier = next(record.estimate for record in records if record.name == "loss_barrier")
-        return (
-            f"On the straight line between the two networks the loss rises {barrier.value:.3g} above the ends; next to "
-            "no rise means that both lie in one basin, as networks fine-tuned from the same start tend to."
-        )
 
 
 def _whole_state(surface: LossSurface) -> LossSurface:
