@@ -63,6 +63,7 @@ class Curvature:
     headline: ClassVar[str] = "hessian_eigenvalue/1"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "batches"
     limits: ClassVar[str] = (
         "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare networks of "
         "one architecture trained alike; flatness alone does not imply generalisation."

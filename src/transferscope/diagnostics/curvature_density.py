@@ -38,6 +38,7 @@ class CurvatureDensity:
     headline: ClassVar[str] = "hessian_flat_share"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "probes"
     limits: ClassVar[str] = (
         "Single eigenvalues inside the bulk are not resolved, and a mass of a few eigenvalues among all parameters is "
         "lost in the noise of the probes."

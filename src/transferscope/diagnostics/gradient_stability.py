@@ -58,6 +58,7 @@ class GradientStability:
     headline: ClassVar[str] = "loss_variation_gradient_step"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "batches"
     limits: ClassVar[str] = (
         "It looks along one direction at one point of training, and compares networks only at the same loss and step."
     )

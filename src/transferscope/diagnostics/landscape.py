@@ -51,6 +51,7 @@ class Landscape:
     headline: ClassVar[str] = "landscape_rise"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "batches"
     limits: ClassVar[str] = (
         "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that the "
         "eigenvalues show."
