@@ -228,7 +228,8 @@ def test_files_that_cannot_be_used_are_answered_in_a_sentence(files: Files) -> N
             "earlier network\n"
         ),
         write_network(folder / "huge.pt", spoil=1e30): (
-            "the loss of {} on target_train is not finite; check that the data are scaled as in its training\n"
+            "the loss of {} on target_train is not finite; check that the data are scaled as in its training, or "
+            "say how they were with --scaling\n"
         ),
     }
     for path, sentence in sentences.items():

@@ -23,5 +23,5 @@ def test_a_number_that_is_not_settled_comes_with_a_warning() -> None:
 
 def test_no_number_is_no_conclusion() -> None:
     assert said("undefined", float("nan")) == (
-        "variance_ratio does not exist here (undefined), so it says nothing about this transfer."
+        "variance_ratio does not exist here (undefined), so it says nothing about this network."
     )

@@ -8,6 +8,7 @@ from torch import nn
 
 from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_hessian import dense_hessian
+from transferscope.diagnostics import explain
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError
@@ -88,9 +89,9 @@ def test_settings_out_of_range_are_refused() -> None:
 
 def test_the_sentence_says_along_what_the_weights_move() -> None:
     records = [Record("landscape_rise", Estimate(2.0))]
-    along_filters = Landscape(radius=0.1).sentence(records)
-    along_vectors = Landscape(radius=0.1, directions="eigenvectors").sentence(records)
-    assert along_filters.startswith("Moving each filter by up to 0.1 times its norm raises the loss by 2 on average; ")
+    along_filters = explain(Landscape(radius=0.1), records)
+    along_vectors = explain(Landscape(radius=0.1, directions="eigenvectors"), records)
+    assert along_filters.startswith("Moving each filter by up to 0.1 times its norm raises the loss by 2 on average.")
     assert along_vectors.startswith(
         "Moving the weights along the sharpest directions by up to 0.1 times their norm raises the loss by 2 on average"
     )

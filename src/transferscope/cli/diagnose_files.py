@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from transferscope.diagnostics import Diagnostic, Findings, GradientStability, Landscape, features_of, tsne_of_features
+from transferscope.diagnostics import (
+    Diagnostic,
+    Findings,
+    GradientStability,
+    Landscape,
+    features_of,
+    spread_of,
+    tsne_of_features,
+)
 from transferscope.errors import DataError
 from transferscope.report.export import write_table
 from transferscope.report.figures.diagnosed import draw_density, draw_descent, draw_gradients, draw_interpolation
@@ -32,10 +40,12 @@ class Measured:
     Attributes:
         diagnostic: With its settings.
         findings: What it saw.
+        at_start: What it saw at the start of training; None where that was not measured.
     """
 
     diagnostic: Diagnostic
     findings: Findings
+    at_start: Findings | None = None
 
 
 def write_all(
@@ -91,20 +101,27 @@ def write_figure(
 
 
 def _write_records(measured: list[Measured], out: Path) -> str:
-    rows = [
-        {
-            "diagnostic": one.diagnostic.name,
-            "name": record.name,
-            "value": record.estimate.value,
-            "stderr": record.estimate.stderr,
-            "n": record.estimate.n,
-            "status": record.estimate.status,
-            "part": record.part,
-            "headline": record.name == one.diagnostic.headline,
-        }
-        for one in measured
-        for record in one.findings.records
-    ]
+    rows = []
+    for one in measured:
+        for at, findings in (("end", one.findings), ("start", one.at_start)):
+            for record in () if findings is None else findings.records:
+                spread = spread_of(one.diagnostic, record.estimate)
+                rows.append(
+                    {
+                        "diagnostic": one.diagnostic.name,
+                        "name": record.name,
+                        "value": record.estimate.value,
+                        "stderr": record.estimate.stderr,
+                        "low": None if spread.interval is None else spread.interval.low,
+                        "high": None if spread.interval is None else spread.interval.high,
+                        "samples": None if spread.interval is None else f"{spread.n} {spread.over}",
+                        "n": record.estimate.n,
+                        "status": record.estimate.status,
+                        "part": record.part,
+                        "at": at,
+                        "headline": record.name == one.diagnostic.headline,
+                    }
+                )
     write_table(pd.DataFrame(rows), out / "records.csv")
     return "records.csv"
 

@@ -15,7 +15,7 @@ from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.curvature_density import CurvatureDensity
 from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.data_complexity import DataComplexity
-from transferscope.diagnostics.diagnostic import CostEstimate, Diagnostic, Findings, explain
+from transferscope.diagnostics.diagnostic import CostEstimate, Diagnostic, Findings, Spread, explain, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
@@ -88,12 +88,14 @@ __all__ = [
     "KernelDistance",
     "Landscape",
     "Loss",
+    "Spread",
     "Subject",
     "TangentKernel",
     "Weights",
     "explain",
     "features_of",
     "mean_loss",
+    "spread_of",
     "tsne_of_distances",
     "tsne_of_features",
     "weight_distances",

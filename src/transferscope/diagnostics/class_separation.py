@@ -1,6 +1,5 @@
 """How well the features separate the classes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -73,11 +72,3 @@ class ClassSeparation:
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """One forward pass."""
         return features_cost(subject, self.batch_size)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the ratio implies."""
-        ratio = next(record.estimate for record in records if record.name == "variance_ratio")
-        return (
-            f"Examples scatter within their class {ratio.value:.3g} times as much as class means scatter; a smaller "
-            "ratio than after other methods means features that separate the target classes better."
-        )

@@ -1,6 +1,5 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot
 from typing import ClassVar
@@ -64,6 +63,7 @@ class Curvature:
     headline: ClassVar[str] = "hessian_eigenvalue/1"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "batches"
     limits: ClassVar[str] = (
         "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare networks of "
         "one architecture trained alike; flatness alone does not imply generalisation."
@@ -118,15 +118,6 @@ class Curvature:
         products = min(self.max_products, 4 * self.k + 20) + self.k
         memory = unit.graph_bytes + (max(2 * self.k + 20, 60) + self.k) * unit.vector_bytes
         return CostEstimate(unit.seconds * products, memory, products)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the largest eigenvalue implies."""
-        top = next(record.estimate for record in records if record.name == "hessian_eigenvalue/1")
-        return (
-            f"The sharpest direction of the loss has curvature {top.value:.3g}, so steps above about "
-            f"{2 / top.value if top.value > 0 else float('inf'):.2g} times the gradient diverge along it; a smaller "
-            "value than from scratch means that transfer ended in a flatter minimum."
-        )
 
     def _operator(self, subject: Subject) -> HessianOperator:
         operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)

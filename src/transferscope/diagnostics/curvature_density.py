@@ -1,6 +1,5 @@
 """The whole spectrum of the Hessian, as a density."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -39,6 +38,7 @@ class CurvatureDensity:
     headline: ClassVar[str] = "hessian_flat_share"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "probes"
     limits: ClassVar[str] = (
         "Single eigenvalues inside the bulk are not resolved, and a mass of a few eigenvalues among all parameters is "
         "lost in the noise of the probes."
@@ -103,11 +103,3 @@ class CurvatureDensity:
         products = self.n_probes * self.steps
         memory = unit.graph_bytes + (self.steps + 2) * unit.vector_bytes
         return CostEstimate(unit.seconds * products, memory, products)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the shares imply."""
-        flat = next(record.estimate for record in records if record.name == "hessian_flat_share")
-        return (
-            f"{flat.value:.1%} of all directions in the weights are flat (curvature within 1 % of the largest from "
-            "zero); a larger share than from scratch means that transfer left more room around the minimum."
-        )

@@ -1,6 +1,5 @@
 """Mean curvature of the loss: the trace of the Hessian."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot
 from typing import ClassVar
@@ -36,6 +35,7 @@ class CurvatureTrace:
     headline: ClassVar[str] = "hessian_trace"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "probes"
     limits: ClassVar[str] = (
         "The trace adds positive and negative curvature, so it can be small between two sharp directions of opposite "
         "sign, and it changes when a ReLU network is rescaled without changing its function."
@@ -78,11 +78,3 @@ class CurvatureTrace:
         unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
         memory = unit.graph_bytes + 4 * unit.vector_bytes
         return CostEstimate(unit.seconds * self.max_probes, memory, self.max_probes)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the trace implies."""
-        trace = next(record.estimate for record in records if record.name == "hessian_trace")
-        return (
-            f"The curvatures of the loss in all directions add up to {trace.value:.3g}; a smaller sum than from "
-            "scratch means that transfer ended in a wider minimum."
-        )

@@ -1,6 +1,5 @@
 """How varied the data look to a network."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -70,14 +69,6 @@ class DataComplexity:
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """One forward pass, and a covariance for each group of the jackknife."""
         return features_cost(subject, self.batch_size)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the entropy implies."""
-        value = next(record.estimate for record in records if record.name == "negative_entropy").value
-        return (
-            f"A Gaussian fitted to the features has negative entropy {value:.4g} nats; source data of lower negative "
-            "entropy (more varied) learn more slowly but tend to leave a smaller transfer gap."
-        )
 
     def _estimate(self, subject: Subject, examples: Examples) -> Estimate:
         backbone = subject.start or subject.network

@@ -1,13 +1,16 @@
 """What a diagnostic is, and what it hands back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isnan
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
+from scipy import stats
 
 from transferscope.diagnostics.subject import Subject
+from transferscope.implications import implied
+from transferscope.numerics.intervals import Interval
 from transferscope.records import Estimate, Record
 
 
@@ -45,6 +48,21 @@ class CostEstimate:
     passes: float
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What a standard error was taken over, and the interval that this many samples allow.
+
+    Attributes:
+        n: How many samples: batches, probes or examples.
+        over: What they are.
+        interval: 95 % interval by Student's t with n - 1 degrees of freedom; None without a standard error.
+    """
+
+    n: int
+    over: Literal["batches", "probes", "examples"]
+    interval: Interval | None
+
+
 @runtime_checkable
 class Diagnostic(Protocol):
     """A way to look at a trained network.
@@ -55,10 +73,13 @@ class Diagnostic(Protocol):
 
     Attributes:
         name: What it is called in study files and on the command line.
-        headline: Name of the record that its sentence is about.
+        headline: Name of the record that is said in words; `implications` has the words.
         needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
         needs_start: Whether it compares two networks, and so refuses a subject without another network or a start.
         limits: One sentence that says what it cannot tell.
+
+    A standard error is over the examples unless a class variable `errors_over` says "batches" (of its setting
+    `batch_size`) or "probes".
     """
 
     name: ClassVar[str]
@@ -75,25 +96,42 @@ class Diagnostic(Protocol):
         """What `measure` will take."""
         ...
 
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the values among `records` imply for the transfer, in one sentence; see `explain`."""
-        ...
 
-
-def explain(diagnostic: Diagnostic, records: Sequence[Record]) -> str:
-    """The sentence of a diagnostic, with a warning where its number is not settled, or that there is none.
+def explain(diagnostic: Diagnostic, records: Sequence[Record], at_start: Sequence[Record] = ()) -> str:
+    """What a measurement implies for its network, with a warning where its number is not settled or does not exist.
 
     Args:
         diagnostic: With the settings that it measured with.
         records: What it measured.
+        at_start: What it measured on the network as training began; empty where it was not measured.
 
     Returns:
-        One sentence.
+        One or two sentences.
     """
     headline = next(record.estimate for record in records if record.name == diagnostic.headline)
     if isnan(headline.value):
-        return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this transfer."
-    sentence = diagnostic.sentence(records)
+        return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this network."
+    values, before = ({r.name: r.estimate.value for r in some} for some in (records, at_start))
+    settings = {field.name: getattr(diagnostic, field.name) for field in fields(diagnostic)}  # type: ignore[arg-type]
+    sentence = implied(diagnostic.headline, values, before, settings)
     if headline.usable:
         return sentence
     return f"{sentence.removesuffix('.')}; but this number is not settled ({headline.status}), so read it with care."
+
+
+def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:
+    """How many samples the standard error of an estimate rests on, and the interval that follows.
+
+    Args:
+        diagnostic: With the settings that it measured with.
+        estimate: One of its records.
+
+    Returns:
+        The samples, and the 95 % t-interval around the value.
+    """
+    over: Literal["batches", "probes", "examples"] = getattr(diagnostic, "errors_over", "examples")
+    n = -(-estimate.n // int(getattr(diagnostic, "batch_size", 1))) if over == "batches" else estimate.n
+    if estimate.stderr is None or n < 2:
+        return Spread(n, over, None)
+    half = float(stats.t.ppf(0.975, n - 1)) * estimate.stderr
+    return Spread(n, over, Interval(estimate.value - half, estimate.value + half))

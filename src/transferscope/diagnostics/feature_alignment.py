@@ -1,6 +1,5 @@
 """How easily the labels are read off the features."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -88,12 +87,3 @@ class FeatureAlignment:
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """One forward pass."""
         return features_cost(subject, self.batch_size)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the alignment implies."""
-        value = next(record.estimate for record in records if record.name == "feature_label_alignment").value
-        return (
-            f"Reading the labels off the features with a linear head costs {value:.3g} (squared norm of the head plus "
-            f"its squared error over {self.ridge:g}); a lower cost than after other methods means features closer to "
-            "the target labels."
-        )

@@ -1,6 +1,5 @@
 """How much of the target function lies outside the feature space."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -105,11 +104,3 @@ class FeatureGap:
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """One forward pass."""
         return features_cost(subject, self.batch_size)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the share implies."""
-        share = next(record.estimate for record in records if record.name == "unexplained_share")
-        return (
-            f"A linear head on these features misses {share.value:.0%} of the target function; what the frozen "
-            "features of the start miss is what linear transfer can never reach and fine-tuning has to add."
-        )

@@ -1,6 +1,5 @@
 """How many directions the features use."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -87,14 +86,6 @@ class FeatureRank:
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """One forward pass."""
         return features_cost(subject, self.batch_size)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the rank implies."""
-        values = {record.name: record.estimate.value for record in records}
-        return (
-            f"The features use about {values['effective_rank']:.3g} directions and put {values['leading_share']:.0%} "
-            "of their variance along one; few directions transfer well to tasks inside them and badly to all others."
-        )
 
     def _centred(self, features: np.ndarray) -> np.ndarray:
         centred: np.ndarray = features - features.mean(axis=0) if self.centre else features

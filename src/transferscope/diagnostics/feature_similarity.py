@@ -1,6 +1,5 @@
 """How much the features of two networks have in common."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -132,14 +131,6 @@ class FeatureSimilarity:
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """Two forward passes."""
         return features_cost(subject, self.batch_size, n_networks=2)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the similarity implies."""
-        cka = next(record.estimate for record in records if record.name == "cka").value
-        return (
-            f"The features agree with those of the other network at CKA {cka:.2f} (1 is equal up to rotation and "
-            "scale); a high value against the start means that the transferred features were kept, not learnt anew."
-        )
 
     def _angle(self, value: float | None, n: int) -> Estimate:
         if value is None:

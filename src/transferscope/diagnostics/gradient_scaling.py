@@ -1,6 +1,6 @@
 """How back-propagation scales gradients from layer to layer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isfinite, sqrt
@@ -142,14 +142,6 @@ class GradientScaling:
         with undisturbed(subject.network):
             memory = 3 * saved_bytes(loss_surface(subject), self.batch_size)
         return CostEstimate(seconds_of(lambda: small.layers(subject)) * n_batches, memory, 1.0)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the spread implies."""
-        spread = next(record.estimate for record in records if record.name == "gradient_ratio_spread")
-        return (
-            f"From layer to layer back-propagation changes the size of gradients by factors that spread over "
-            f"{10**spread.value:.3g} times; a smaller spread than from scratch means that layers learn at a like pace."
-        )
 
 
 def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor, "m U"]:

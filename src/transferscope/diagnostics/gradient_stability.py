@@ -1,6 +1,5 @@
 """How far the loss changes along its gradient."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -59,6 +58,7 @@ class GradientStability:
     headline: ClassVar[str] = "loss_variation_gradient_step"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "batches"
     limits: ClassVar[str] = (
         "It looks along one direction at one point of training, and compares networks only at the same loss and step."
     )
@@ -123,14 +123,6 @@ class GradientStability:
         with undisturbed(subject.network):
             memory = 2 * saved_bytes(loss_surface(subject, self.blocks), self.batch_size)
         return CostEstimate(seconds, memory, 2 * self.steps + 5)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the variation implies."""
-        variation = next(r.estimate for r in records if r.name == "loss_variation_gradient_step")
-        return (
-            f"Within {self.steps} steps along the gradient the loss changes by up to {variation.value:.3g}; a smaller "
-            "change than from scratch, early in training, means that transfer began where steps are safer."
-        )
 
     def _variation(self, losses: Float[np.ndarray, "B T"], n: int) -> Estimate:
         changes = torch.from_numpy(losses - losses[:, :1])

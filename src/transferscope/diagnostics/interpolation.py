@@ -1,6 +1,5 @@
 """The loss on the straight line between two networks."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -39,6 +38,7 @@ class Interpolation:
     headline: ClassVar[str] = "loss_barrier"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
+    errors_over: ClassVar[str] = "batches"
     limits: ClassVar[str] = (
         "A barrier on the straight line does not exclude a curved path without one, nor does it see that two networks "
         "differ by a permutation of units only."
@@ -96,14 +96,6 @@ class Interpolation:
         with undisturbed(subject.network):
             memory = 3 * saved_bytes(loss_surface(subject), self.batch_size)
         return CostEstimate(seconds, memory, self.resolution)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the barrier implies."""
-        barrier = next(record.estimate for record in records if record.name == "loss_barrier")
-        return (
-            f"On the straight line between the two networks the loss rises {barrier.value:.3g} above the ends; next to "
-            "no rise means that both lie in one basin, as networks fine-tuned from the same start tend to."
-        )
 
 
 def _whole_state(surface: LossSurface) -> LossSurface:

@@ -1,6 +1,5 @@
 """What the infinite-width kernel says about the two tasks."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -90,17 +89,6 @@ class KernelDistance:
         factors = 2 * (n_source**3 + n_target**3) / 3
         memory = 8 * 4 * (n_source**2 + n_target**2 + n_source * n_target)
         return CostEstimate((products + factors) * 1e-10, memory, 0.0)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the distance implies."""
-        values = {record.name: record.estimate.value for record in records}
-        distance = values["kernel_task_distance"]
-        verdict = "helps" if distance < 1 else "misleads"
-        return (
-            f"What a wide network learns on the source leaves {distance:.0%} of the target labels unexplained (100 %: "
-            f"it knows nothing), so in this model pre-training {verdict}; fine-tuning moves the weights by at most "
-            f"{values['kernel_deviation']:.3g}, training from scratch by {values['kernel_deviation_scratch']:.3g}."
-        )
 
 
 def _relative(estimate: Estimate, size: float) -> Estimate:

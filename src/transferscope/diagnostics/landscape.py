@@ -1,8 +1,6 @@
 """The shape of the loss around a point."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -53,6 +51,7 @@ class Landscape:
     headline: ClassVar[str] = "landscape_rise"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    errors_over: ClassVar[str] = "batches"
     limits: ClassVar[str] = (
         "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that the "
         "eigenvalues show."
@@ -147,17 +146,6 @@ class Landscape:
             return cost
         eigen = self._curvature().estimate_cost(centred)
         return CostEstimate(cost.seconds + eigen.seconds, max(cost.memory, eigen.memory), cost.passes + eigen.passes)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the rise implies."""
-        rise = next(record.estimate for record in records if record.name == "landscape_rise").value
-        said = f"by {rise:.3g} on average" if isfinite(rise) else "beyond all bounds"
-        sharpest = f"the weights along the sharpest directions by up to {self.radius:g} times their norm"
-        moved = f"each filter by up to {self.radius:g} times its norm" if self.directions == "random" else sharpest
-        return (
-            f"Moving {moved} raises the loss {said}; a smaller rise than from scratch means that transfer ended in a "
-            "flatter basin, or began in a smoother region."
-        )
 
     def _centred(self, subject: Subject) -> Subject:
         order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))

@@ -16,6 +16,11 @@ def batch_shares(n: int, batch_size: int) -> Float[Tensor, "B"]:
 def mean_over_batches(samples: Float[Tensor, "B"], weights: Float[Tensor, "B"], n: int) -> Estimate:
     """Weighted mean over batches, with the standard error that their spread implies.
 
+        m = sum_b w_b s_b,    stderr^2 = sum_b w_b (s_b - m)^2 / (B - 1)
+
+    The value of a batch of n_b examples varies by sigma^2 / n_b, so this is an unbiased estimate of the variance of m
+    whatever the sizes, and m +- t_{B - 1} stderr covers as a t-interval does; a short last batch counts as it should.
+
     Args:
         samples: One value per batch, shape (B,).
         weights: Shares of the examples, shape (B,), sum 1.
@@ -29,5 +34,5 @@ def mean_over_batches(samples: Float[Tensor, "B"], weights: Float[Tensor, "B"], 
     mean = (weights * samples).sum()
     if len(samples) == 1:
         return Estimate(float(mean), None, n)
-    variance = (weights * (samples - mean)).square().sum() * len(samples) / (len(samples) - 1)
+    variance = (weights * (samples - mean).square()).sum() / (len(samples) - 1)
     return Estimate(float(mean), float(variance.sqrt()), n)

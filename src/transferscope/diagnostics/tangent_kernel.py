@@ -1,6 +1,6 @@
 """The empirical neural tangent kernel of a network."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -180,15 +180,6 @@ class TangentKernel:
         seconds = seconds_of(lambda: small.gram(subject)) * n / few * passes
         memory = min(self.memory, n * row_bytes) + 2 * self.batch_size * row_bytes + 4 * 8 * n * n
         return CostEstimate(seconds, memory, passes)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the alignment implies."""
-        values = {record.name: record.estimate.value for record in records}
-        moved = f" and has turned by {values['ntk_change']:.0%} since the start" if "ntk_change" in values else ""
-        return (
-            f"The tangent kernel agrees with the target labels at {values['ntk_label_alignment']:.2f} of 1{moved}; a "
-            "higher agreement at the start than from scratch means that gradient descent learns the target faster."
-        )
 
 
 def _estimate(value: float, n: int) -> Estimate:

@@ -1,6 +1,6 @@
 """How far the weights moved from where they started."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import ClassVar
@@ -108,15 +108,6 @@ class Weights:
         weights = weight_matrices(subject.network).values()
         largest = max((weight.numel() * weight.element_size() for weight in weights), default=0)
         return CostEstimate(1e-9 * sum(weight.numel() for weight in weights), largest, 0.0)
-
-    def sentence(self, records: Sequence[Record]) -> str:
-        """What the deviation implies."""
-        total = next(record.estimate for record in records if record.name == "weight_deviation")
-        return (
-            f"Training moved the weights by {total.value:.3g} (per root of the number of examples, summed over "
-            "layers); the less they had to move from the pre-trained ones, the more of the source was kept and the "
-            "lower the target error tends to be."
-        )
 
 
 def _exact(value: float) -> Estimate:

@@ -46,14 +46,15 @@ class Reading:
         over_seeds: Their mean and interval.
         against_scratch: Mean and interval of log(value / value from scratch) over the seeds of both; None for the
             baseline, without one, and unless all values are positive.
-        sentence: What the value implies, for the first seed.
+        at_start: Mean and interval of the headline as training began, over the same seeds; None where it was not
+            measured on all of them.
     """
 
     comparison: Comparison
     by_seed: pd.Series
     over_seeds: MeanSummary
     against_scratch: MeanSummary | None
-    sentence: str
+    at_start: MeanSummary | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Diagnosis:
         headline: Name of the record that it is about.
         part: The data it was measured on.
         limits: What it cannot tell.
+        note: What was left out; empty when nothing was.
         readings: One for each method and source that has a value.
         correlation: Spearman's rank correlation of the headline with the risk on the target test set over the networks
             of a seed, as a mean over seeds with its interval; None with fewer than 4 networks.
@@ -74,6 +76,7 @@ class Diagnosis:
     headline: str
     part: str
     limits: str
+    note: str
     readings: tuple[Reading, ...]
     correlation: MeanSummary | None
 
@@ -88,8 +91,13 @@ def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
     """The diagnostics of a study at one number of labels, in the order of the study file."""
     values = final_headlines(summary.frames)
     values = values[values["n_target"] == n_target]
+    before = headlines(summary.frames)
+    before = before[(before["n_target"] == n_target) & (before["step"] == 0)]
     compared = [c for c in summary.comparisons if c.n_target == n_target]
-    found = [_diagnosis(summary, name, rows, compared) for name, rows in values.groupby("diagnostic", sort=False)]
+    found = [
+        _diagnosis(summary, name, rows, before[before["diagnostic"] == name], compared)
+        for name, rows in values.groupby("diagnostic", sort=False)
+    ]
     return tuple(diagnosis for diagnosis in found if diagnosis.readings)
 
 
@@ -116,17 +124,21 @@ def final_headlines(frames: StudyFrames) -> pd.DataFrame:
     return pd.concat([at_end, only_start]) if len(only_start) else at_end
 
 
-def _diagnosis(summary: Summary, name: object, rows: pd.DataFrame, compared: Sequence[Comparison]) -> Diagnosis:
+def _diagnosis(
+    summary: Summary, name: object, rows: pd.DataFrame, before: pd.DataFrame, compared: Sequence[Comparison]
+) -> Diagnosis:
     cells = summary.frames.cells
     cells = cells[(cells["diagnostic"] == name) & (cells["limits"] != "") & cells["pretrain_step"].isna()]
     baseline = next((c for c in compared if c.call == "baseline"), None)
     scratch = None if baseline is None else _values(rows, baseline)
-    readings = [_reading(c, _values(rows, c), scratch, cells) for c in compared if len(_values(rows, c))]
+    followed = before if rows["step"].isna().any() else before.iloc[:0]  # else the start is all that there is
+    readings = [_reading(c, _values(rows, c), _values(followed, c), scratch) for c in compared if len(_values(rows, c))]
     return Diagnosis(
         name=str(name),
         headline=str(rows["headline"].iloc[0]),
         part=str(rows["part"].iloc[0]),
         limits=str(cells["limits"].iloc[0]),
+        note=str(cells["note"].iloc[0]),
         readings=tuple(readings),
         correlation=_correlation(summary, rows),
     )
@@ -137,15 +149,14 @@ def _values(rows: pd.DataFrame, c: Comparison) -> pd.Series:
     return own.set_index("seed")["value"].sort_index()
 
 
-def _reading(c: Comparison, values: pd.Series, scratch: pd.Series | None, cells: pd.DataFrame) -> Reading:
-    own = cells[(cells["method"] == c.method) & (cells["source"] == (c.source or ""))]
-    own = own[own["n_target"] == c.n_target].sort_values("seed")
+def _reading(c: Comparison, values: pd.Series, before: pd.Series, scratch: pd.Series | None) -> Reading:
+    complete = len(values) > 0 and values.index.isin(before.index).all()
     return Reading(
         comparison=c,
         by_seed=values,
         over_seeds=t_interval(values.to_numpy(dtype=np.float64)),
         against_scratch=None if scratch is None or c.call == "baseline" else _log_ratio(values, scratch),
-        sentence=str(own["sentence"].iloc[0]) if len(own) else "",
+        at_start=t_interval(before.loc[values.index].to_numpy(dtype=np.float64)) if complete else None,
     )
 
 

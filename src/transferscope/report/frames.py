@@ -24,7 +24,7 @@ class StudyFrames:
         study: Its row: name, study file, facts.
         cells: One row per cell: key, role ("checkpoint" for a method that starts from an earlier step of pre-training),
             state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
-            pre-training), diagnostic (its table in the study file, "" for none), headline, sentence and limits (of a
+            pre-training), diagnostic (its table in the study file, "" for none), headline, note and limits (of a
             finished diagnostic, else ""), last_step (the training step of its end; NaN for none), pretrained (key of
             the pre-training it starts from, "" for none), seconds, peak_memory, trained_parameters, examples_seen,
             failure_kind, failure_message, failure_details ("" unless failed).
@@ -160,7 +160,7 @@ _CELL_COLUMNS = (
     "pretrain_step",
     "diagnostic",
     "headline",
-    "sentence",
+    "note",
     "limits",
     "last_step",
     "pretrained",
@@ -188,7 +188,7 @@ def _cell_row(stored: StoredCell, roles: Mapping[str, str], several: frozenset[s
         "seed": int(cell.labels.get("seed") or 0),
         "pretrain_step": float(cell.labels.get("pretrain_step") or np.nan),
         "diagnostic": str(cell.labels.get("diagnostic") or ""),
-        **{name: str(stored.notes.get(name) or "") for name in ("headline", "sentence", "limits")},
+        **{name: str(stored.notes.get(name) or "") for name in ("headline", "note", "limits")},
         "last_step": float(stored.notes.get("last_step") or np.nan),
         "pretrained": pretrained[0] if pretrained else "",
         "seconds": cost.seconds if cost else np.nan,

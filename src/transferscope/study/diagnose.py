@@ -43,11 +43,13 @@ def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], se
         for name, array in found.arrays.items()
     }
     last = list(findings.values())[-1]
+    before = findings[0].records if 0 in findings and len(findings) > 1 else ()
     notes = {
         "status": "ok",
         "diagnostic": diagnostic.name,
         "headline": diagnostic.headline,
-        "sentence": explain(diagnostic, last.records),
+        "sentence": explain(diagnostic, last.records, before),
+        "note": last.note,
         "limits": diagnostic.limits,
     }
     records = tuple(record for found in findings.values() for record in found.records)

@@ -21,6 +21,8 @@ from transferscope.study.settings import DataSettings
 from transferscope.study.shown import shown_examples
 from transferscope.training import PixelScale, choose_device, measure, pixel_scale, stream_seed
 
+_THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
+
 
 @dataclass(frozen=True, slots=True)
 class FileQuestion:
@@ -129,6 +131,23 @@ class FileSubject:
         found = diagnostic.measure(self.subject)
         if not self.backbone_only:
             return found
+        return self._without_heads(found)
+
+    def measure_start(self, diagnostic: Diagnostic) -> Findings | None:
+        """Measure a diagnostic on the network as training began.
+
+        Returns:
+            The findings at step 0; None where there is no start, the diagnostic compares with it by itself or looks at
+            no network, or the start has another head and the diagnostic looks through the head.
+        """
+        start, by_itself = self.subject.start, diagnostic.needs_start or diagnostic.name == "kernel-distance"
+        if start is None or by_itself or (isinstance(diagnostic, Landscape) and diagnostic.centre == "start"):
+            return None
+        if self.backbone_only and diagnostic.name not in _THROUGH_FEATURES:
+            return None
+        return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
+
+    def _without_heads(self, found: Findings) -> Findings:
         return replace(found, records=tuple(r for r in found.records if not self._about_heads(r.name)))
 
     def _about_heads(self, name: str) -> bool:
@@ -251,7 +270,8 @@ def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
     records = measure(outputs, subject.examples.labels, part=subject.part).records
     if any(record.estimate.status == "non_finite" for record in records):
         raise NetworkError(
-            f"the loss of {path} on {subject.part} is not finite; say with --scaling how inputs were scaled in its training"
+            f"the loss of {path} on {subject.part} is not finite; check that the data are scaled as in its training, "
+            "or say how they were with --scaling"
         )
     return records
 

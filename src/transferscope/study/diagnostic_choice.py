@@ -37,11 +37,13 @@ class Choice:
         diagnostic: With its settings.
         cost: What it will take; None if it cannot look at this network and data.
         left_out: Why it is not measured, as a clause; empty when it is.
+        start_too: Whether there is time to measure the network as training began as well.
     """
 
     diagnostic: Diagnostic
     cost: CostEstimate | None
     left_out: str = ""
+    start_too: bool = True
 
 
 def read_changes(texts: Sequence[str]) -> Changes:
@@ -124,7 +126,7 @@ def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool) -> 
         return Choice(diagnostic, None, str(error))
     if not wanted and cost.seconds > LONGEST:
         return Choice(diagnostic, cost, "it would take long; name it in --diagnostics to measure it")
-    return Choice(diagnostic, cost)
+    return Choice(diagnostic, cost, start_too=wanted or 2 * cost.seconds <= LONGEST)
 
 
 def _check_known(names: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from transferscope.study.planned import StudyPlan
 from transferscope.study.spec import StudySpec, depends_on_source
 from transferscope.training import choose_device
 
-DIAGNOSE_VERSION = 1
+DIAGNOSE_VERSION = 2
 """Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
 
 

@@ -49,8 +49,8 @@ class PixelScale:
             numbers = []
         if len(numbers) != 2 or len(numbers[0]) != len(numbers[1]):
             raise SettingsError(
-                f"scaling {text!r} cannot be read; expected own, none or MEAN/STD with as many numbers on both sides, as "
-                "in 0.1307/0.3081"
+                f"scaling {text!r} cannot be read; expected own, none or MEAN/STD with as many numbers on both sides, "
+                "as in 0.1307/0.3081"
             )
         mean, std = numbers
         if not np.isfinite(mean).all() or not np.isfinite(std).all() or not (std > 0).all():

@@ -1,6 +1,6 @@
 import pytest
 
-from transferscope.report.sections.diagnostics import number
+from transferscope.implications import number_words as number
 
 
 @pytest.mark.parametrize(

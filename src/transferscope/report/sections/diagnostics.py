@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from transferscope.implications import IMPLICATIONS, change_clause, fact_words
+from transferscope.implications import number_words as number
 from transferscope.numerics.intervals import MeanSummary
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
 from transferscope.report.diagnosis import Diagnosis, Reading, diagnoses_of
@@ -22,7 +24,7 @@ def diagnostics_section(summary: Summary) -> Section | None:
     blocks: list[Block] = [
         Text(f"What the trained networks look like, with {counted(n_target, 'label')}: what goes with good transfer."),
         *(Text(_in_words(diagnosis)) for diagnosis in found),
-        Text(_HOW_TO_READ, "note"),
+        Text(_how_to_read(found), "note"),
         draw_diagnoses(summary, found, n_target),
         _table(found),
         *([along] if along else []),
@@ -31,17 +33,26 @@ def diagnostics_section(summary: Summary) -> Section | None:
     return Section("Why", "diagnostics", tuple(blocks))
 
 
-_HOW_TO_READ = (
-    "Lower and higher: the ratio to training from scratch on the same seeds has a 95 % interval that excludes 1; these "
-    "are not corrected for how many were looked at. Rank correlation: Spearman's, over the networks of one seed, then "
-    "averaged over seeds. What goes together need not be a cause."
-)
+def _how_to_read(found: Sequence[Diagnosis]) -> str:
+    """What the words above stand for, as far as they occur."""
+    notes = []
+    if any(reading.against_scratch is not None for d in found for reading in d.readings):
+        notes.append(
+            "Lower and higher: the ratio to training from scratch on the same seeds has a 95 % interval that excludes "
+            "1; these are not corrected for how many were looked at."
+        )
+    if any(diagnosis.correlation is not None for diagnosis in found):
+        notes.append(
+            "Rank correlation: Spearman's, over the networks of one seed, then averaged over seeds. What goes together "
+            "need not be a cause."
+        )
+    return " ".join(notes) or "Means over seeds; one method alone says little about what good transfer takes."
 
 
 def _in_words(diagnosis: Diagnosis) -> str:
     """How the networks differ in one diagnostic, and whether it goes with the risk."""
     parts = [part for part in (_against_scratch(diagnosis.readings), _goes_with_risk(diagnosis.correlation)) if part]
-    said = "; ".join(parts) if parts else _range(diagnosis.readings)
+    said = "; ".join(parts) if parts else _range(diagnosis)
     return f"{capitalised(diagnosis.title)}: {said}."
 
 
@@ -86,14 +97,19 @@ def _goes_with_risk(correlation: MeanSummary | None) -> str:
     return f"{said}, {value} {width}".replace("-", "−")
 
 
-def _range(readings: Sequence[Reading]) -> str:
-    ordered = sorted(readings, key=lambda reading: reading.over_seeds.mean)
+def _is_share(diagnosis: Diagnosis) -> bool:
+    return diagnosis.headline in IMPLICATIONS and IMPLICATIONS[diagnosis.headline].share
+
+
+def _range(diagnosis: Diagnosis) -> str:
+    ordered = sorted(diagnosis.readings, key=lambda reading: reading.over_seeds.mean)
     low, high = ordered[0], ordered[-1]
     if low.over_seeds.mean == high.over_seeds.mean:
-        return f"{number(low.over_seeds.mean)} throughout"
+        return f"{number(low.over_seeds.mean, share=_is_share(diagnosis))} throughout"
     named = [
-        f"{number(r.over_seeds.mean)} for {candidate_words(r.comparison.method, r.comparison.source)}"
-        for r in (low, high)
+        f"{number(reading.over_seeds.mean, share=_is_share(diagnosis))} for "
+        f"{candidate_words(reading.comparison.method, reading.comparison.source)}"
+        for reading in (low, high)
     ]
     return f"from {named[0]} to {named[1]}"
 
@@ -116,22 +132,42 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
     for reading in diagnosis.readings:
         if (reading.comparison.method, reading.comparison.source) == (method, source):
             interval = reading.over_seeds.interval
-            detail = "" if interval is None else f"{number(interval.low)} to {number(interval.high)}"
-            return Cell(number(reading.over_seeds.mean), detail)
+            mean, *ends = (
+                number(value, share=_is_share(diagnosis))
+                for value in (reading.over_seeds.mean, *((interval.low, interval.high) if interval else ()))
+            )
+            return Cell(mean, " to ".join(ends))
     return Cell("–")
 
 
-def number(value: float) -> str:
-    """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"."""
-    words = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-    return words.replace("-", "−")
-
-
 def _meaning(diagnosis: Diagnosis) -> Folded:
-    said = [
-        Text(f"{capitalised(candidate_words(r.comparison.method, r.comparison.source))}: {r.sentence}")
-        for r in diagnosis.readings
-        if r.sentence
-    ]
     title = f"{capitalised(diagnosis.title)}: what it means"
+    said = [Text(sentence) for sentence in (*meaning_of(diagnosis), diagnosis.note) if sentence]
     return Folded(title, (*said, Text(f"What it cannot tell: {diagnosis.limits}", "note")))
+
+
+def meaning_of(diagnosis: Diagnosis) -> list[str]:
+    """What the means over seeds, those of the table, imply for each network: its end, from its start where measured.
+
+    Args:
+        diagnosis: Of a headline with words in `implications`; of another one nothing is said.
+
+    Returns:
+        The numbers in one sentence, and what they imply in another, each implication once.
+    """
+    if diagnosis.headline not in IMPLICATIONS:
+        return []
+    share, numbers = IMPLICATIONS[diagnosis.headline].share, []
+    implied: dict[str, list[str]] = {}
+    for reading in diagnosis.readings:
+        name = candidate_words(reading.comparison.method, reading.comparison.source)
+        end = reading.over_seeds.mean
+        start = (
+            None if reading.at_start is None or not IMPLICATIONS[diagnosis.headline].lower else reading.at_start.mean
+        )
+        before = "" if start is None else f", {number(start, share=share)} at the start"
+        numbers.append(f"{number(end, share=share)} ({name}{before})")
+        implied.setdefault(change_clause(diagnosis.headline, end, start), []).append(name)
+    said = [f"{fact_words(diagnosis.headline, listed(numbers))}."]
+    clauses = [f"{clause} ({listed(names)})" for clause, names in implied.items() if clause]
+    return [*said, f"{capitalised('; '.join(clauses))}."] if clauses else said
