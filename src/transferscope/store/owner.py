@@ -45,9 +45,9 @@ class Owner:
         return cls(platform.node() or _UNKNOWN, *_surroundings(), os.getpid(), _started(os.getpid()))
 
     @classmethod
-    def parse(cls, text: str | None) -> Self | None:
+    def parse(cls, text: object) -> Self | None:
         """The owner that `str` wrote down; None for text that no present version writes."""
-        parts = (text or "").rsplit(" ", 4)
+        parts = str(text).rsplit(" ", 4)
         try:
             host, boot, namespace, pid, started = parts
             return cls(host, boot, namespace, int(pid), int(started))
