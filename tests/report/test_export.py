@@ -49,7 +49,10 @@ def test_a_class_that_is_a_formula_is_text_in_every_table_of_a_report(tmp_path: 
         row = store.study("usps")
         facts = {
             **row.facts,
-            "target": {**row.facts["target"], "classes": ["=1+1"] * len(row.facts["target"]["classes"])},
+            "target": {
+                **row.facts["target"],
+                "classes": [f"=1+{i}" for i, _ in enumerate(row.facts["target"]["classes"])],
+            },
         }
         store.plan(type(row)(row.name, row.spec, facts, row.created), [stored.cell for stored in store.cells("usps")])
         written = build_report(store, "usps", tmp_path / "r.html")
