@@ -24,14 +24,16 @@ def read(path: Path) -> list[list[str]]:
 
 @pytest.mark.parametrize("kind", [object, "string", "category"])
 def test_no_cell_of_a_table_is_a_formula_and_no_number_changes(kind: str, tmp_path: Path) -> None:
-    names = [*FORMULAS, "nine", "-0.5", "+1e-3", "ü"]
+    names = [*FORMULAS, "nine", "-0.5", "+1e-3", "ü", "a\r=b"]
     table = pd.DataFrame(
         {"name": pd.Series(names, dtype=kind), "value": [-0.5] * len(names), "=head": ["x"] * len(names)}
     )
     write_table(table, tmp_path / "t.csv")
     head, *rows = read(tmp_path / "t.csv")
     assert head == ["name", "value", "'=head"]
-    assert [row[0] for row in rows] == [*(f"'{formula}" for formula in FORMULAS), "nine", "-0.5", "+1e-3", "ü"]
+    text = [f"'{formula}" for formula in FORMULAS]
+    text[FORMULAS.index("\r=1")] = "'\n=1"
+    assert [row[0] for row in rows] == [*text, "nine", "-0.5", "+1e-3", "ü", "a\n=b"]
     assert [row[1] for row in rows] == ["-0.5"] * len(names)
     assert list(table["name"]) == names  # the caller's table stays
 
@@ -47,13 +49,9 @@ def test_a_table_without_text_is_the_file_that_pandas_writes(tmp_path: Path) -> 
 def test_a_class_that_is_a_formula_is_text_in_every_table_of_a_report(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", small) as store:
         row = store.study("usps")
-        facts = {
-            **row.facts,
-            "target": {
-                **row.facts["target"],
-                "classes": [f"=1+{i}" for i, _ in enumerate(row.facts["target"]["classes"])],
-            },
-        }
+        target = row.facts["target"]
+        classes = [f"=1+{i}" for i in range(len(target["classes"]))]
+        facts = {**row.facts, "target": {**target, "classes": classes}}
         store.plan(type(row)(row.name, row.spec, facts, row.created), [stored.cell for stored in store.cells("usps")])
         written = build_report(store, "usps", tmp_path / "r.html")
     cells = [cell for path in written.files if path.suffix == ".csv" for line in read(path) for cell in line]

@@ -155,8 +155,8 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
         ),
         (
             "nosuch://host/x?password=secret&sslpassword=secret&sslmode=require",
-            "the database driver of nosuch://host/x?password=***&sslmode=require&sslpassword=*** is missing: Can't load "
-            "plugin: sqlalchemy.dialects:nosuch",
+            "the database driver of nosuch://host/x?password=***&sslmode=require&sslpassword=*** is missing: Can't "
+            "load plugin: sqlalchemy.dialects:nosuch",
         ),
         (
             "sqlite+pysqlcipher:///s.sqlite",
@@ -165,7 +165,8 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
         ),
         (
             "sqlite:///s.sqlite?mode=ro",
-            "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or options; give the path of its file",
+            "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or options; give the path of its "
+            "file",
         ),
         ("a\0b", "the store 'a\\x00b' holds a null character, which no file name has; give another path"),
     ],
