@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -87,7 +86,7 @@ def _surroundings() -> tuple[str, str]:
 
 def _started(pid: int) -> int:
     """When a process began; see `Owner.started`."""
-    if sys.platform == "linux":
+    if platform.system() == "Linux":
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rpartition(")")[2].split()[19])  # field 22; the name, field 2, may hold anything
     return round(psutil.Process(pid).create_time() * 100)
