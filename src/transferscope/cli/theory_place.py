@@ -12,7 +12,7 @@ from rich.progress import Progress
 from transferscope.cli.kept import keep_for_report
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
-from transferscope.report.export import write_table
+from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
 from transferscope.store import without_password
 from transferscope.study.keep_placements import keep_placements
@@ -52,6 +52,7 @@ def place(address: str, out: Path, *, examples: int, directions: float | None) -
     out.mkdir(parents=True, exist_ok=True)
     sentences = [in_words(placement) for source in placed for placement in source.placements]
     kinds = {placement.kind for source in placed for placement in source.placements}
+    written = _write(placed, out, f"{file_name(names[0])}-placement")
     return "\n\n".join([*sentences, limits(kinds), f"{written}\n{kept}"])
 
 

@@ -48,6 +48,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def _harmless(value: object) -> object:
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\r\n", "\n").replace("\r", "\n")  # what a spreadsheet may take for the end of a row
+    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value

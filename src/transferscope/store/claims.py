@@ -88,7 +88,7 @@ def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind
     return len(failed)
 
 
-def _free(connection: Connection, owner: str | None, condition: ColumnElement[bool]) -> None:
+def _free(connection: Connection, owner: str | bytes | None, condition: ColumnElement[bool]) -> None:
     """Free the cells of an owner for which a condition holds; NULL is an owner too."""
     held = update(_cells).where(_cells.c.owner.is_not_distinct_from(owner), _cells.c.state == "running", condition)
     connection.execute(held.values(state="planned", owner=None, heartbeat=None))

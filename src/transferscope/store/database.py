@@ -104,8 +104,10 @@ class Database:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, sqlite3.Error) as error:
             raise StoreError(f"the store {self.place} cannot be used: {_reason(error)}") from error
+        except UnicodeDecodeError as error:  # so does SQLite say what is wrong with a file
+            raise StoreError(f"the store {self.place} cannot be used: {_REASONS['malformed']}") from error
 
 
 def connect(url: str | Path) -> Database:
@@ -227,7 +229,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: SQLAlchemyError | sqlite3.Error) -> str:
     cause = str(getattr(error, "orig", None) or error)
     for sign, reason in _REASONS.items():
         if sign in cause:

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -45,9 +44,9 @@ class Owner:
         return cls(platform.node() or _UNKNOWN, *_surroundings(), os.getpid(), _started(os.getpid()))
 
     @classmethod
-    def parse(cls, text: str | None) -> Self | None:
+    def parse(cls, text: object) -> Self | None:
         """The owner that `str` wrote down; None for text that no present version writes."""
-        parts = (text or "").rsplit(" ", 4)
+        parts = str(text).rsplit(" ", 4)
         try:
             host, boot, namespace, pid, started = parts
             return cls(host, boot, namespace, int(pid), int(started))
@@ -87,7 +86,7 @@ def _surroundings() -> tuple[str, str]:
 
 def _started(pid: int) -> int:
     """When a process began; see `Owner.started`."""
-    if sys.platform == "linux":
+    if platform.system() == "Linux":
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rpartition(")")[2].split()[19])  # field 22; the name, field 2, may hold anything
     return round(psutil.Process(pid).create_time() * 100)

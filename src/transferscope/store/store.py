@@ -14,7 +14,7 @@ from transferscope.errors import StoreError
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.database import Database, connect, sqlite_path
-from transferscope.store.encoding import document_to_bytes, from_bytes, table_from_json, to_bytes
+from transferscope.store.encoding import DAMAGED, document_to_bytes, from_bytes, table_from_json, to_bytes
 from transferscope.store.owner import Owner
 from transferscope.store.rows import (
     Claim,
@@ -326,7 +326,9 @@ class Store:
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
             query = select(table.c.content).where(table.c.study_id == study_id, table.c.name == name)
-            content: bytes | None = connection.scalar(query)
+            content = connection.scalar(query)
+        if not isinstance(content, bytes | None):
+            raise StoreError(DAMAGED)
         return content
 
 
