@@ -1,9 +1,12 @@
 """Doing a study for a person at a terminal: progress, and a clean end when they stop it."""
 
+from collections.abc import Iterator, Mapping
+
 import typer
 
 from transferscope.cli.places import open_new
 from transferscope.cli.progress import study_view
+from transferscope.study.plan import StudyPlan
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus
@@ -24,9 +27,24 @@ def execute(spec: StudySpec, *, retry_failed: bool = False, quiet: bool = False)
         TransferscopeError: As `run_study`.
         typer.Exit: Code 130: somebody pressed Ctrl-C.
     """
+
+    def tell(plan: StudyPlan) -> None:
+        for line in () if quiet else understood(plan.study.facts):
+            typer.echo(line, err=True)
+
     try:
         with open_new(spec.store) as store, study_view(spec.name, quiet=quiet) as view:
-            return run_study(spec, store, retry_failed=retry_failed, on_event=view)
+            return run_study(spec, store, retry_failed=retry_failed, on_event=view, on_plan=tell)
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
+
+
+def understood(facts: Mapping[str, object]) -> Iterator[str]:
+    """What a user's own data were taken for, a line each: "target flowers: classification, 3 classes: ..."."""
+    sources = facts.get("sources")
+    named = {f"source {name}": entry for name, entry in sources.items()} if isinstance(sources, Mapping) else {}
+    for role, entry in {"target": facts.get("target"), **named}.items():
+        provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
+        if isinstance(provenance, Mapping) and "understood" in provenance:
+            yield f"{role}: {provenance['spec']}: {provenance['understood']}"

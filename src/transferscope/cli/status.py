@@ -1,5 +1,6 @@
 """`transferscope status`: where studies stand."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -55,6 +56,27 @@ def _show(store: "Store", name: str) -> None:
     for cell in found.failed:
         assert cell.failure is not None
         typer.echo(f"  {name_of(cell.cell)}: {cell.failure.message}")
+    for sentence in _weak_inner_heads(store, name):
+        typer.echo(f"  {sentence}")
+
+
+def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
+    """What the runs of MeRLin noted of their inner heads."""
+    methods = store.study(study).spec.get("methods")
+    tables = methods if isinstance(methods, Mapping) else {}
+    named = {str(table.get("method", name)) for name, table in tables.items() if isinstance(table, Mapping)}
+    if not any(method.startswith("merlin") for method in named):
+        return ()
+    from transferscope.report.cautions import weak_inner_heads
+
+    labels = [
+        (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"
+    ]
+    return weak_inner_heads(
+        (str(of["method"]), number, risk)
+        for of, risk in labels
+        if isinstance(risk, float) and isinstance(number := of.get("n_target"), int)
+    )
 
 
 def summary(found: "StudyStatus") -> str:

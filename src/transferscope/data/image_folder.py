@@ -11,9 +11,9 @@ from jaxtyping import Int64, UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from transferscope.data.arrays import Parts, check_side
+from transferscope.data.places import check_bytes
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
-from transferscope.data.places import check_bytes
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
 

@@ -128,7 +128,9 @@ def _unpacked_bytes(path: Path, form: Format) -> int:
 
         about = read_metadata(path)
         groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
-        return max(int(groups), int(about.num_rows) * int(about.num_columns) * 8)  # runs of one value take up no room there
+        return max(
+            int(groups), int(about.num_rows) * int(about.num_columns) * 8
+        )  # runs of one value take up no room there
     suffix, openers = path.suffix.lower(), {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     if suffix == ".zip":
         with ZipFile(path) as archive:

@@ -1,8 +1,11 @@
 """What a reader must know of the data before trusting the numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from transferscope.report.wording import listed
+from transferscope.report.wording import counted, listed
+
+WEAK_INNER_RISK = 0.95
+"""Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
 
 def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:
@@ -16,6 +19,28 @@ def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ..
         None to two sentences.
     """
     return tuple(sentence for sentence in (_leakage(facts), _unseen_classes(facts, sizes)) if sentence)
+
+
+def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:
+    """A sentence for each method whose inner head predicts no better than the mean target.
+
+    Args:
+        runs: Method, number of target labels and the note "inner_risk" of each run that has one.
+
+    Returns:
+        One sentence for each method and number of labels with such a run.
+    """
+    risks: dict[tuple[str, int], list[float]] = {}
+    for method, n_target, risk in runs:
+        risks.setdefault((method, n_target), []).append(risk)
+    return tuple(
+        f"In {sum(risk >= WEAK_INNER_RISK for risk in found)} of {counted(len(found), 'run')} of {method} with "
+        f"{counted(n_target, 'label')} the inner head predicted no better than the mean (leave-one-out risk up to "
+        f"{max(found):.2f} of the mean's), so that it could not tell which features generalise: give it larger halves "
+        f"(target_batch) or more labels."
+        for (method, n_target), found in risks.items()
+        if max(found) >= WEAK_INNER_RISK
+    )
 
 
 def _leakage(facts: Mapping[str, object]) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from transferscope.errors import StoreError
 from transferscope.numerics.intervals import Interval
 from transferscope.report.advice import Progress
-from transferscope.report.cautions import cautions
+from transferscope.report.cautions import cautions, weak_inner_heads
 from transferscope.report.comparison import Comparison, compare_methods
 from transferscope.report.frames import StudyFrames, read_study
 from transferscope.report.verdict import Verdict, reach_verdict
@@ -83,7 +83,9 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     if not comparisons:
         raise StoreError(_why_empty(frames))
     verdict = reach_verdict(comparisons, frames.metric, progress_of(frames))
-    warned = (*verdict.sentences, *cautions(frames.study.facts, [c.n_target for c in comparisons]))
+    noted = frames.method_cells.dropna(subset="inner_risk")
+    weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
+    warned = (*verdict.sentences, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
     verdict = replace(verdict, sentences=warned)
     return Summary(frames, comparisons, comparison_table(comparisons), verdict)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from transferscope.store import Store
 from transferscope.study.engine import WORK, Event, ignore, run_plan
-from transferscope.study.plan import plan_study
+from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus
 
@@ -16,6 +16,7 @@ def run_study(
     work: str = WORK,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
+    on_plan: Callable[[StudyPlan], None] | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study.
 
@@ -31,6 +32,7 @@ def run_study(
         work: Dotted name of what does a cell.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
+        on_plan: Called once when the data are read and before anything is done, with the plan.
 
     Returns:
         Where the study stands at the end.
@@ -43,4 +45,6 @@ def run_study(
         KeyboardInterrupt: Somebody pressed Ctrl-C; the message says how far the study is.
     """
     plan = plan_study(spec)
+    if on_plan is not None:
+        on_plan(plan)
     return run_plan(plan, store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)

@@ -64,7 +64,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
         records,
         replace(fitted.cost, seconds=fitted.cost.seconds + tuning_seconds),
         {"predictions": test.predictions.numpy()},
-        {"status": fitted.status, "budget": _budget(fit.options, task), **_tuning_notes(fit.tuned)},
+        {"status": fitted.status, "budget": _budget(fit.options, task), **fitted.notes, **_tuning_notes(fit.tuned)},
     )
 
 

@@ -45,9 +45,10 @@ def _data_row(role: str, entry: Mapping[str, object]) -> tuple[Cell, ...]:
         return Cell(role), Cell("–"), Cell("–"), Cell("–"), weights, Cell(str(entry["network"]))
     provenance = entry.get("provenance")
     origin = provenance if isinstance(provenance, Mapping) else {}
+    understood = origin.get("understood")
     address = origin.get("address") or origin.get("spec") or "–"
     return (
-        Cell(str(entry.get("name", role)), role),
+        Cell(str(entry.get("name", role)), f"{role}: {understood}" if understood else role),
         Cell(_count(entry.get("n_train"))),
         Cell(_count(entry.get("n_test"))),
         Cell(str(origin.get("licence", "–"))),
