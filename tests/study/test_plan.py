@@ -203,7 +203,8 @@ def test_the_same_file_plans_the_same_keys() -> None:
         (
             {"target": {"sizes": []}, "tuning": {"trials": 1, "folds": 1439}},
             DataError,
-            "[tuning] folds = 1439 and there are 1438 labelled examples to divide; ask for fewer folds or more examples",
+            "[tuning] folds = 1439 and there are 1438 labelled examples to divide; ask for fewer folds or more "
+            "examples",
         ),
         (
             {"sources": {"flipped": {"data": "digits"}}, "pretraining": {"sizes": [1439]}},
