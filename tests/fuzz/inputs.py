@@ -429,7 +429,10 @@ def data_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
     tables = material.study(target=spec)
     if draw.chance(30):
         tables["target"]["sizes"] = "[]"
-    if draw.chance(30):
+    if draw.chance(80):  # alone, so that what can be read is also learned
+        for table in ("sources.near", "pretraining", "methods.fine-tune", "methods.linear-probe"):
+            del tables[table]
+    elif draw.chance(30):
         tables["sources.near"]["data"] = tables["target"]["data"]
     if draw.chance(20):
         tables["target"]["transforms"] = draw.one(
