@@ -11,7 +11,7 @@
     └── MissingExtraError    (ImportError)        an optional package is needed; the message says how to install it
 
 Every message is one sentence (or two) that says what was seen, what was expected and what to do next. The command line
-prints it and exits with status 2; it shows a traceback only for errors that are not in this tree.
+prints it and exits with status 2. An error that is not in this tree is a bug: its traceback goes to a file.
 """
 
 from collections.abc import Iterable

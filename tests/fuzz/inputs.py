@@ -429,7 +429,10 @@ def data_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
     tables = material.study(target=spec)
     if draw.chance(30):
         tables["target"]["sizes"] = "[]"
-    if draw.chance(30):
+    if draw.chance(80):  # alone, so that what can be read is also learned
+        for table in ("sources.near", "pretraining", "methods.fine-tune", "methods.linear-probe"):
+            del tables[table]
+    elif draw.chance(30):
         tables["sources.near"]["data"] = tables["target"]["data"]
     if draw.chance(20):
         tables["target"]["transforms"] = draw.one(
@@ -535,41 +538,40 @@ def _csv(draw: Draw, material: Material, folder: Path) -> str:
     return f"csv:{folder / name}?{options}" if options else f"csv:{folder / name}"
 
 
+_ARRAYS: list[Callable[[np.ndarray], Any]] = [
+    lambda a: a[:0],
+    lambda a: a[:1],
+    lambda a: a.reshape(-1),
+    lambda a: a[..., None],
+    lambda a: a[None],
+    lambda a: np.float64(3),
+    lambda a: a.astype(complex),
+    lambda a: a.astype("U8"),
+    lambda a: a.astype(object),
+    lambda a: a.astype("S8"),
+    lambda a: a > 0,
+    lambda a: np.full_like(a, 0),
+    lambda a: np.where(np.arange(a.size).reshape(a.shape) == 5, -1, a),
+    lambda a: a.astype(float) * 1e300,
+    lambda a: a.astype(float) * np.nan,
+    lambda a: np.zeros(a.shape, "M8[s]"),
+    lambda a: np.zeros(len(a), [("a", "f4")]),
+    lambda a: a.astype(np.float16),
+    lambda a: -a,
+    lambda a: a.astype(np.longdouble),
+    lambda a: np.asfortranarray(a),
+    lambda a: np.arange(a.size).reshape(a.shape),
+    lambda a: np.abs(a).astype(np.uint64) + np.uint64(2**63),
+    lambda a: np.ones((*a.shape, 3, 3, 3)),
+    lambda a: np.ones((len(a), 1, 5, 5), np.uint8),
+]
+
+
 def _npz(draw: Draw, material: Material, folder: Path) -> str:
     with np.load(material.path("target.npz")) as stored:
         arrays: dict[str, Any] = {name: stored[name] for name in stored.files}
-    for _ in range(draw.whole(1, 2)):
-        name = draw.one(sorted(arrays))
-        array = np.atleast_1d(np.asarray(arrays[name]))
-        hostile: list[Any] = [
-            array[:0],
-            array[:1],
-            array.reshape(-1),
-            array[..., None],
-            array[None],
-            np.float64(3),
-            array.astype(complex),
-            array.astype("U8"),
-            array.astype(object),
-            array.astype("S8"),
-            array > 0,
-            np.full_like(array, 0),
-            np.where(np.arange(array.size).reshape(array.shape) == 5, -1, array),
-            array * 1e300,
-            array.astype(float) * np.nan,
-            np.zeros(array.shape, "M8[s]"),
-            np.zeros(len(array), [("a", "f4")]),
-            array.astype(np.float16),
-            -array,
-            array.astype(np.longdouble),
-            np.asfortranarray(array),
-            np.arange(array.size).reshape(array.shape),
-            array.astype(np.uint64) + np.uint64(2**63),
-            np.ones((*array.shape, 3, 3, 3)),
-            np.ones((len(array), 1, 5, 5), np.uint8),
-        ]
-        with np.errstate(all="ignore"):
-            arrays[name] = hostile[draw.whole(0, len(hostile) - 1)]
+    for name in sorted({draw.one(sorted(arrays)) for _ in range(draw.whole(1, 2))}):
+        arrays[name] = draw.one(_ARRAYS)(arrays[name])
         if draw.chance(15):
             arrays[draw.one(["x", "X_train", "../evil", "y"])] = arrays.pop(name)
     path = folder / "hostile.npz"

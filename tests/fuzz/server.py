@@ -22,10 +22,27 @@ import psutil
 
 import transferscope
 
-LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf")
-LIBRARIES += ("matplotlib.figure", "pyarrow.parquet", "pandas", "sklearn.manifold", "sklearn.linear_model", "PIL.Image")
-LIBRARIES += ("sqlalchemy.dialects.sqlite", "safetensors.torch", "statsmodels.api", "scipy.stats", "scipy.optimize")
-LIBRARIES += ("jinja2", "ot", "rich.progress", "typer.rich_utils")
+LIBRARIES = [
+    "PIL.Image",
+    "jinja2",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "ot",
+    "pandas",
+    "pyarrow.parquet",
+    "rich.progress",
+    "safetensors.torch",
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn.linear_model",
+    "sklearn.manifold",
+    "sqlalchemy.dialects.sqlite",
+    "statsmodels.api",
+    "typer.rich_utils",
+]
+"""What commands import when they need it."""
 
 
 def warm_up() -> None:

@@ -1,3 +1,4 @@
+import psutil
 import pytest
 import torch
 from torch.nn import functional as F
@@ -147,3 +148,28 @@ def test_no_outputs_are_refused() -> None:
     with pytest.raises(NetworkError) as caught:
         build_network("linear", (4,), 0, seed=0)
     assert str(caught.value) == "a network from inputs of shape (4,) to 0 outputs was asked for; all must be >= 1"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "widths"),
+    [
+        ("mlp", (6,), (2**62,)),
+        ("mlp", (6,), (10**6, 10**6)),
+        ("lenet", (1, 28, 28), (20, 50, 10**12)),
+        ("conv4", (3, 32, 32), (10**7, 10**7, 4, 4)),
+        ("mlp", (3, 10**5, 10**5), None),
+    ],
+)
+def test_a_network_beyond_the_memory_is_refused_without_allocating_it(
+    name: str, shape: tuple[int, ...], widths: tuple[int, ...] | None
+) -> None:
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(NetworkError, match=r"has .* weights; training it takes .* GiB of memory and .* GiB are free"):
+        build_network(NetworkSettings(name, widths), shape, 3, seed=0)
+    assert psutil.Process().memory_info().rss - before < 100 * 2**20
+
+
+def test_a_wide_network_that_fits_is_built() -> None:
+    network = build_network(NetworkSettings("mlp", (5000,)), (4,), 3, seed=0)
+    assert network.n_features == 5000
+    assert all(weight.device.type == "cpu" for weight in network.parameters())

@@ -213,20 +213,21 @@ def test_the_same_file_plans_the_same_keys() -> None:
             "[sources.flipped] glyphs has the one class 'a'; give data with at least two to tell apart",
         ),
         (
-            {"tuning": {"trials": 1, "folds": 21}},
+            {"target": {"sizes": []}, "tuning": {"trials": 1, "folds": 1439}},
             DataError,
-            "[tuning] folds = 21 and there are 20 labelled examples to divide; ask for fewer folds or more examples",
+            "[tuning] folds = 1439 and there are 1438 labelled examples to divide; ask for fewer folds or more "
+            "examples",
         ),
         (
-            {"pretraining": {"sizes": [301]}},
+            {"sources": {"flipped": {"data": "digits"}}, "pretraining": {"sizes": [1439]}},
             DataError,
-            "[pretraining] for flipped: sizes asks for 301 examples and digits has 300 training examples; "
-            "ask for 300 or fewer",
+            "[pretraining] for flipped: sizes asks for 1439 examples and digits has 1438 training examples; "
+            "ask for 1438 or fewer",
         ),
         (
             {"sources": {"net": {"network": "gone.safetensors"}}},
             MissingDataError,
-            "there is no network file gone.safetensors; give the path of a safetensors file",
+            "[sources.net] there is no network file gone.safetensors; give the path of a safetensors file",
         ),
     ],
 )
@@ -239,6 +240,48 @@ def test_a_study_that_cannot_be_done_is_refused_before_it_begins(
     with pytest.raises(kind) as error:
         plan_study(parse_spec(whole))
     assert str(error.value) == message
+
+
+def test_all_that_is_wrong_with_the_data_is_said_before_any_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("data were loaded although some are missing")
+
+    monkeypatch.setattr("transferscope.study.facts.load", never)
+    whole = digits()
+    whole["target"]["transforms"] = ["turn:90"]
+    whole["sources"] |= {
+        "file": {"data": "npz:gone.npz"},
+        "table": {"data": "digits", "held_out": {"odd": "csv:gone.csv?label=x"}},
+        "name": {"data": "half-images:digitz"},
+        "net": {"network": "gone.safetensors"},
+    }
+    with pytest.raises(DataError) as error:
+        plan_study(parse_spec(whole))
+    first, *said = str(error.value).splitlines()
+    assert first == "the data of this study have 5 mistakes:"
+    begun = ["[sources.net] there is no network file", "[target] unknown transform 'turn'"]
+    begun += [
+        "[sources.file] there is no",
+        "[sources.table] held_out odd there is no",
+        "[sources.name] unknown data set",
+    ]
+    assert [line.strip().startswith(begin) for line, begin in zip(said, begun, strict=True)] == [True] * 5, said
+
+
+def test_every_limit_and_size_above_the_data_is_named_with_table_and_key() -> None:
+    whole = digits()
+    name = next(iter(whole["sources"]))
+    whole["target"] |= {"limit": 10**6}
+    whole["sources"][name] |= {"test_limit": 10**7}
+    whole["sources"]["other"] = {"data": "digits", "limit": 10**8}
+    with pytest.raises(DataError) as error:
+        plan_study(parse_spec(whole))
+    _, *said = (line.strip().partition(" and there are")[0] for line in str(error.value).splitlines())
+    assert said == [
+        "[target] limit = 1000000",
+        f"[sources.{name}] test_limit = 10000000",
+        "[sources.other] limit = 100000000",
+    ]
 
 
 def test_a_target_whose_test_examples_are_trained_on_is_refused(tmp_path: Path) -> None:

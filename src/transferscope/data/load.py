@@ -8,13 +8,13 @@ from urllib.parse import unquote
 
 from transferscope.data.catalogue import CATALOGUE, read_entry
 from transferscope.data.half_images import half_images
-from transferscope.data.places import data_folder
+from transferscope.data.places import data_folder, find_path
 from transferscope.data.readers import READERS
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
-from transferscope.errors import SettingsError, UnknownNameError, unknown_name
+from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
 
 _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
@@ -68,8 +68,8 @@ def load(
     dataset = apply_transforms(_read(parse_spec(spec), seed), transforms, seed=seed)
     return replace(
         dataset,
-        train=_limited(dataset.train, limit, seed),
-        test=_limited(dataset.test, test_limit, seed),
+        train=_limited(dataset.train, "limit", limit, seed),
+        test=_limited(dataset.test, "test_limit", test_limit, seed),
         provenance={**dataset.provenance, "seed": str(seed)},
     )
 
@@ -114,8 +114,35 @@ def seen_from(spec: str, folder: Path) -> str:
     return f"{named}?{'&'.join(items)}" if items or "?" in named else named
 
 
-def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet:
-    return examples if limit is None else few_shot(examples, limit, seed=seed)
+def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
+    """Check what can be checked of data without loading them.
+
+    Args:
+        spec: As for `load`.
+        transforms: As for `load`.
+
+    Raises:
+        MissingDataError: There is no such file or folder.
+        SettingsError: The name cannot be read, or nothing answers to it or to a transformation.
+    """
+    check_transforms(transforms)
+    parsed = parse_spec(spec)
+    if parsed.kind == _HALVES:
+        check_name(parsed.path)
+    elif parsed.kind not in CATALOGUE:
+        if parsed.kind not in READERS:
+            raise _unknown(parsed)
+        if parsed.kind != "glyphs":
+            find_path(parsed.path)
+
+
+def _limited(examples: LabelledSet, name: str, limit: int | None, seed: int) -> LabelledSet:
+    if limit is None:
+        return examples
+    if not 1 <= limit <= len(examples):
+        part = "training" if name == "limit" else "test"
+        raise DataError(f"{name} = {limit} and there are {len(examples)} {part} examples; ask for 1 to {len(examples)}")
+    return few_shot(examples, limit, seed=seed)
 
 
 def _read(spec: DataSpec, seed: int) -> Dataset:

@@ -1,9 +1,12 @@
 """Networks by name."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+import torch
 from torch import nn
 
 from transferscope.errors import NetworkError, SettingsError, unknown_name
@@ -96,7 +99,8 @@ def build_network(
 
     Raises:
         UnknownNameError: There is no such backbone.
-        NetworkError: The backbone cannot read inputs of this shape, or `n_outputs` is below 1.
+        NetworkError: The backbone cannot read inputs of this shape, `n_outputs` is below 1, or the network is too large
+            for this machine's memory.
 
     Example:
         >>> build_network("lenet", (1, 28, 28), 10, seed=0).n_features
@@ -109,10 +113,31 @@ def build_network(
         )
     entry = BACKBONES[settings.name]
     widths = entry.widths if settings.widths is None else settings.widths
+    if max(widths, default=0) > _WIDE or math.prod(input_shape) > _WIDE**2:
+        _check_memory(entry, settings.name, input_shape, widths)
     with seeded(seed):
         backbone = entry.build(input_shape, widths)
         head = nn.Linear(backbone.n_features, n_outputs)
     return Network(backbone.features, head, backbone.n_features)
+
+
+_WIDE = 4096
+"""Networks of these widths, for inputs of this many numbers, fit into any machine's memory."""
+
+
+def _check_memory(entry: BackboneEntry, name: str, input_shape: tuple[int, ...], widths: tuple[int, ...]) -> None:
+    """Whether there is room for weights, their gradients, momenta and a copy, found out without allocating any."""
+    try:
+        with torch.device("meta"):
+            size: float = sum(weight.numel() for weight in entry.build(input_shape, widths).features.parameters())
+    except (RuntimeError, OverflowError):  # sizes beyond 64 bits
+        size = math.inf
+    needed, there = 16 * size, psutil.virtual_memory().available
+    if needed > there:
+        raise NetworkError(
+            f"{name} of widths {widths} for inputs of shape {input_shape} has {size:.3g} weights; training it takes "
+            f"{needed / 2**30:.3g} GiB of memory and {there / 2**30:.3g} GiB are free: give smaller widths or inputs"
+        )
 
 
 def _check_widths(name: str, widths: tuple[int, ...]) -> None:

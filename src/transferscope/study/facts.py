@@ -2,7 +2,8 @@
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -11,11 +12,10 @@ from typing import Any
 import psutil
 
 from transferscope.data.leakage import check_leakage
-from transferscope.data.load import load
+from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import DataError, MissingDataError
+from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.models import LoadReport, build_network, open_network
-from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 
 MAX_LEAKAGE = 0.05
@@ -115,43 +115,90 @@ class StudyData:
 def load_data(spec: StudySpec) -> StudyData:
     """Load the data of a study, and check that the study can be done with them.
 
+    What is wrong with one data set does not hide what is wrong with another: names, files and transformations are
+    checked of all before any is loaded, and limits, sizes and classes of all before any is used.
+
     Raises:
         DataError: Data are missing or cannot be used, sizes ask for more than there is, source and target differ in
-            shape, or target test examples are trained on.
+            shape, or target test examples are trained on; or several things are wrong, each said in a line.
         NetworkError: The network cannot read inputs of this shape, or a file of weights is not one of it.
         SettingsError: A name or option of the data is unknown.
     """
+    faults: list[TransferscopeError] = []
     files = {name: Path(source.network) for name, source in spec.sources.items() if source.network is not None}
-    checksums = {name: checksum(file) for name, file in files.items()}
-    target = _load(spec.target.as_data)
-    wanted = {name: source.as_data for name, source in spec.sources.items()}
-    sources = {name: _load(data) for name, data in wanted.items() if data is not None}
+    checksums = {}
+    for name, file in files.items():
+        with _noted(faults, f"[sources.{name}]"):
+            checksums[name] = checksum(file)
+    wanted = {"[target]": spec.target.as_data}
+    for name, source in spec.sources.items():
+        if source.as_data is not None:
+            wanted[f"[sources.{name}]"] = source.as_data
+            wanted |= {f"[sources.{name}] held_out {key}": data for key, data in source.held_out_data.items()}
+    for where, data in wanted.items():
+        with _noted(faults, where):
+            check_name(data.data, data.transforms)
+    _raise_all(faults)
+    loaded: dict[str, Dataset] = {}
+    for where, data in wanted.items():
+        with _noted(faults, where):
+            loaded[where] = load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+    _check_amounts(spec, loaded, faults)
+    _raise_all(faults)
+    target = loaded["[target]"]
+    sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
+    held_out = {
+        name: {key: loaded[f"[sources.{name}] held_out {key}"] for key in spec.sources[name].held_out}
+        for name in sources
+    }
+    for name, further in held_out.items():
+        for key, dataset in further.items():
+            with _noted(faults, ""):  # another test part is refused where it does not fit
+                replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
     shape = target.train.input_shape
     network = build_network(spec.network, shape, target.train.n_outputs, seed=0)  # whether it reads such inputs at all
     networks = {}
     for name, file in files.items():
-        opened = open_network(network, file, head="frame", read_as=spec.network.read_as(shape))
-        networks[name] = NetworkFile(file, checksums[name], opened.report)
-    _check_sizes("[target]", spec.target.sizes, target)
-    _check_folds(spec, target)
-    for where, dataset in {"[target]": target, **{f"[sources.{name}]": data for name, data in sources.items()}}.items():
-        _check_classes(where, dataset)
-    for name, source in sources.items():
-        _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
-    return StudyData(target, sources, networks, _held_out(spec, sources))
+        with _noted(faults, f"[sources.{name}]"):
+            opened = open_network(network, file, head="frame", read_as=spec.network.read_as(shape))
+            networks[name] = NetworkFile(file, checksums[name], opened.report)
+    _raise_all(faults)
+    return StudyData(target, sources, networks, {name: further for name, further in held_out.items() if further})
 
 
-def _held_out(spec: StudySpec, sources: Mapping[str, Dataset]) -> dict[str, dict[str, Dataset]]:
-    """The further test sets of each source that has any.
+@contextmanager
+def _noted(faults: list[TransferscopeError], where: str) -> Iterator[None]:
+    """Note an error with its place, and go on."""
+    try:
+        yield
+    except TransferscopeError as error:
+        faults.append(type(error)(f"{where} {error}".strip()))
 
-    Raises:
-        DataError: One has other inputs or labels than its source.
-    """
-    found = {name: {key: _load(data) for key, data in spec.sources[name].held_out_data.items()} for name in sources}
-    for name, further in found.items():
-        for key, data in further.items():
-            replace(sources[name], name=f"{name} with held_out {key}", test=data.test)  # checks that they fit
-    return {name: further for name, further in found.items() if further}
+
+def _raise_all(faults: Sequence[TransferscopeError]) -> None:
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        listed = "".join(f"\n  {fault}" for fault in faults)
+        raise DataError(f"the data of this study have {len(faults)} mistakes:{listed}")
+
+
+def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[TransferscopeError]) -> None:
+    """Whether there is as much of everything as the study asks for; of what could not be loaded nothing is said."""
+    target = loaded.get("[target]")
+    if target is not None:
+        with _noted(faults, ""):
+            _check_sizes("[target]", spec.target.sizes, target)
+        with _noted(faults, ""):
+            _check_folds(spec, target)
+    for where, dataset in loaded.items():
+        with _noted(faults, ""):
+            _check_classes(where, dataset)
+    for name in spec.sources:
+        source = loaded.get(f"[sources.{name}]")
+        if source is not None:
+            with _noted(faults, ""):
+                _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
@@ -195,10 +242,6 @@ def surroundings() -> dict[str, Any]:
             "memory": psutil.virtual_memory().total,
         },
     }
-
-
-def _load(data: DataSettings) -> Dataset:
-    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
 
 
 def checksum(path: Path) -> str:
