@@ -64,7 +64,7 @@ def test_the_part_of_the_test_set_is_what_gains_share_over_seeds() -> None:
         sd_of_test_set(rng.normal(size=(4, 1)) + 0.5 * rng.normal(size=(1, 400)) + 1.5 * rng.normal(size=(4, 400))) ** 2
         for _ in range(200)
     ]
-    assert np.mean(found) == pytest.approx(0.25 / 400, abs=4 * np.std(found) / math.sqrt(200))
+    assert np.mean(found) == pytest.approx(0.25 / 400, abs=4 * float(np.std(found)) / math.sqrt(200))
     one = rng.normal(size=(1, 50))
     assert sd_of_test_set(one) == pytest.approx(stats.sem(one[0]))
     assert sd_of_test_set(np.ones((3, 9))) == 0
@@ -85,7 +85,7 @@ def test_calls_about_new_test_data_are_false_as_rarely_as_they_say(n_seeds: int)
     gains = shared + own + 0.02 * rng.normal(size=(repeats, n_seeds, 1))
     of_seeds = gains.mean(axis=2)
     test_sd = np.array([sd_of_test_set(one) for one in gains])
-    plain = int((stats.ttest_1samp(of_seeds, 0.0, axis=1).pvalue < alpha).sum())
+    plain = int(np.sum(np.asarray(stats.ttest_1samp(of_seeds, 0.0, axis=1).pvalue) < alpha))
     found = behrens_fisher_p(of_seeds.mean(axis=1), stats.sem(of_seeds, axis=1), n_seeds - 1, test_sd)
     covered = int((found < alpha).sum())
     one = paired_difference(of_seeds[0], np.zeros(n_seeds), test_sd=float(test_sd[0]))

@@ -111,7 +111,10 @@ def test_the_pretraining_of_weights_that_were_given_is_unknown(tmp_path: Path, s
 def test_what_seeds_and_examples_share_is_taken_from_predictions(summary: Summary) -> None:
     """The part of the test set, from a two-way analysis of variance by hand."""
     frames, found = summary.frames, _one(summary, "merlin", "fashion", 200)
-    keys = {(r.method, r.source, r.n_target, r.seed): r.key for r in frames.cells.itertuples() if r.role == "method"}
+    cells = frames.method_cells
+    keys = dict(
+        zip(zip(*(cells[c] for c in ("method", "source", "n_target", "seed")), strict=True), cells["key"], strict=True)
+    )
     right = {
         name: np.array([frames.predictions[keys[(*name, 200, s)]] == frames.test_labels for s in range(5)])
         for name in (("merlin", "fashion"), ("scratch", ""))

@@ -152,7 +152,7 @@ def behrens_fisher_p(
 def _half_width(alpha: float, stderr: float, df: int, test_sd: float) -> float:
     """The difference that has the two-sided p-value alpha."""
     widest = stderr * float(stats.t.isf(alpha / 2, df)) + test_sd * float(stats.norm.isf(alpha / 2))
-    return float(optimize.brentq(lambda d: behrens_fisher_p(d, stderr, df, test_sd) - alpha, 0.0, 2 * widest))
+    return float(optimize.brentq(lambda d: float(behrens_fisher_p(d, stderr, df, test_sd)) - alpha, 0.0, 2 * widest))
 
 
 def pairs_to_decide(
