@@ -186,7 +186,7 @@ class DecidingFigure:
 
     Attributes:
         d: Number of inputs.
-        gamma: n/d, in [0.05, 0.9]: from n = d on nothing of the source is left, and near it training takes forever.
+        gamma: n/d, in [0.05, 0.8]: from n = d on nothing of the source is left, and near it training takes forever.
         sigma: Label noise.
         depth: Number of layers.
         seeds: Target samples per point.
@@ -204,7 +204,7 @@ class DecidingFigure:
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 100}
     ranges: ClassVar[Mapping[str, Range]] = {
         "d": D,
-        "gamma": Range(0.05, 0.9),
+        "gamma": Range(0.05, 0.8),
         "sigma": SIGMA,
         "depth": DEPTH,
         "seeds": SEEDS,
