@@ -11,7 +11,6 @@ from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.records import Estimate
 from transferscope.theory.figures.averages import fine_tuned_average
 from transferscope.theory.figures.figure import (
-    DEPTH,
     NORM,
     SEEDS,
     SIGMA,
@@ -67,7 +66,7 @@ class FineTuningDiagram:
     ranges: ClassVar[Mapping[str, Range]] = {
         "d": D,
         "sigma": SIGMA,
-        "depth": DEPTH,
+        "depth": Range(1, 5),
         "source_norm": NORM,
         "seeds": SEEDS,
     }
@@ -206,7 +205,7 @@ class DecidingFigure:
         "d": D,
         "gamma": Range(0.05, 0.8),
         "sigma": SIGMA,
-        "depth": DEPTH,
+        "depth": Range(1, 5),
         "seeds": SEEDS,
     }
     known_error: ClassVar[float] = 0.0
