@@ -138,7 +138,7 @@ def test_every_claim_can_fail(name: str) -> None:
     theory = with_conclusion(figure.theory(), conclude(figure, points))
     drawings = list(distorted(theory, points))
     for claim in figure.claims():
-        verdicts = []
+        verdicts: list[bool | None] = []
         for drawn in drawings:
             try:
                 verdicts.append(claim.check(drawn))
