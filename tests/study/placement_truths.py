@@ -5,14 +5,14 @@ is what users have, and their risks are means over target samples on fresh noise
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float64
 
 from transferscope.data.problems import (
     Covariance,
-    LinearTeacher,
     ablate,
     isotropic,
     power_law_covariance,
@@ -25,6 +25,9 @@ from transferscope.theory.effective_dimension import dimension_band
 FAMILIES = ("equal directions", "two levels", "power law", "ReLU networks")
 _RIDGES = np.logspace(-5, 4, 19)
 _TARGET_SAMPLES, _FRESH = 24, 1500
+
+_Draw: TypeAlias = Callable[[int], tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Draws inputs, features of the source and targets without noise."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +52,6 @@ class Truth:
     def gain(self) -> float:
         """The true transferability."""
         return self.scratch - self.transfer
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """A target with two views of its inputs: what training from scratch has, and what the source has learnt."""
-
-    target: LinearTeacher
-    view: Float64[np.ndarray, "d k"]
-
-    def inputs(self, n: int, generator: np.random.Generator) -> Float64[np.ndarray, "n d"]:
-        return self.target.covariance.sample(n, generator)
 
 
 def drawn_truth(seed: int, *, n_examples: int = 300) -> Truth:
@@ -116,7 +108,7 @@ def _relu(family: str, d: int, n: int, sigma: float, generator: np.random.Genera
     return _truth(family, draw, n, sigma, generator, n_examples)
 
 
-def _truth(family, draw, n, sigma, generator, n_examples) -> Truth:  # type: ignore[no-untyped-def]
+def _truth(family: str, draw: _Draw, n: int, sigma: float, generator: np.random.Generator, n_examples: int) -> Truth:
     inputs, features, clean = draw(n_examples)
     codes = (clean + sigma * generator.standard_normal(n_examples))[:, None]
     variance = float(np.var(draw(20_000)[2])) + sigma**2

@@ -95,7 +95,7 @@ def signed(truth: Truth) -> bool:
 
 
 def test_a_pair_with_as_many_labels_as_directions_is_not_judged_by_a_peak() -> None:
-    """One feature, 15 inputs, 15 labels: without a ridge the model says -.9, and the gain is positive."""
+    """One feature, 15 inputs, 15 labels, where least squares without a ridge has an infinite risk from scratch."""
     generator = np.random.default_rng(1)
     pair = teachers_at_angle(15, theta=0.6, sigma=0.3, generator=generator)
     gains = []

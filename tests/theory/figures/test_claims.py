@@ -138,7 +138,7 @@ def test_every_claim_can_fail(name: str) -> None:
     theory = with_conclusion(figure.theory(), conclude(figure, points))
     drawings = list(distorted(theory, points))
     for claim in figure.claims():
-        verdicts = []
+        verdicts: list[bool | None] = []
         for drawn in drawings:
             try:
                 verdicts.append(claim.check(drawn))
@@ -234,7 +234,7 @@ def test_settings_beyond_their_range_are_refused_in_a_sentence(name: str, settin
 def test_a_setting_for_which_training_does_not_end_is_refused() -> None:
     with pytest.raises(SettingsError) as error:
         configure(FIGURES["fine-tuning-sign"], quick=True, changes={"gamma": "1.2"})
-    assert str(error.value) == "gamma = 1.2 is out of range; expected a number from 0.05 to 0.9"
+    assert str(error.value) == "gamma = 1.2 is out of range; expected a number from 0.05 to 0.8"
     with pytest.raises(SettingsError, match=r"^d = '9{30}\.\.\.' cannot be read; expected a whole number, as in d=2$"):
         configure(FIGURES["fine-tuning-sign"], quick=True, changes={"d": "9" * 5000})
     with pytest.raises(SettingsError) as large:

@@ -191,9 +191,9 @@ def test_impossible_relu_teachers_are_answered_in_a_sentence(changes: dict[str, 
     [
         ("001-figure-1", {"seeds": "0"}, "seeds = 0 is out of range; expected a whole number from 1 to 10,000"),
         ("001-figure-3", {"d": "-3"}, "d = -3 is out of range; expected a whole number from 2 to 5,000"),
-        ("001-figure-1", {"sigma": "nan"}, "sigma = nan is out of range; expected a number from 0 to 3"),
-        ("001-figure-1", {"sigma": "inf"}, "sigma = inf is out of range; expected a number from 0 to 3"),
-        ("001-figure-1", {"sigma": "-1"}, "sigma = -1 is out of range; expected a number from 0 to 3"),
+        ("001-figure-1", {"sigma": "nan"}, "sigma = nan is out of range; expected a number from 0 to 1"),
+        ("001-figure-1", {"sigma": "inf"}, "sigma = inf is out of range; expected a number from 0 to 1"),
+        ("001-figure-1", {"sigma": "-1"}, "sigma = -1 is out of range; expected a number from 0 to 1"),
         (
             "001-figure-1",
             {"d": "2"},

@@ -222,9 +222,9 @@ class Range:
 D = Range(2, 5000)
 """Number of inputs: matrices of d x d for each seed."""
 SEEDS = Range(1, 10_000)
-SIGMA = Range(0, 3)
-"""Label noise, in units of the target's norm."""
-DEPTH = Range(1, 12)
+SIGMA = Range(0, 1)
+"""Label noise, in units of the target's norm: above 1 gradient descent on deep networks takes forever."""
+DEPTH = Range(1, 8)
 NORM = Range(0.1, 10)
 """Norm of a teacher in units of the other's."""
 

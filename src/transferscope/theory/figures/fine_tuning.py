@@ -11,7 +11,6 @@ from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.records import Estimate
 from transferscope.theory.figures.averages import fine_tuned_average
 from transferscope.theory.figures.figure import (
-    DEPTH,
     NORM,
     SEEDS,
     SIGMA,
@@ -67,7 +66,7 @@ class FineTuningDiagram:
     ranges: ClassVar[Mapping[str, Range]] = {
         "d": D,
         "sigma": SIGMA,
-        "depth": DEPTH,
+        "depth": Range(1, 5),
         "source_norm": NORM,
         "seeds": SEEDS,
     }
@@ -186,7 +185,7 @@ class DecidingFigure:
 
     Attributes:
         d: Number of inputs.
-        gamma: n/d, in [0.05, 0.9]: from n = d on nothing of the source is left, and near it training takes forever.
+        gamma: n/d, in [0.05, 0.8]: from n = d on nothing of the source is left, and near it training takes forever.
         sigma: Label noise.
         depth: Number of layers.
         seeds: Target samples per point.
@@ -204,9 +203,9 @@ class DecidingFigure:
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 100}
     ranges: ClassVar[Mapping[str, Range]] = {
         "d": D,
-        "gamma": Range(0.05, 0.9),
+        "gamma": Range(0.05, 0.8),
         "sigma": SIGMA,
-        "depth": DEPTH,
+        "depth": Range(1, 5),
         "seeds": SEEDS,
     }
     known_error: ClassVar[float] = 0.0
