@@ -196,10 +196,10 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
 
 
 ALIASES = {
-    "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss target_error "
-    "cross_entropy",
-    "n": "n pretrain_size n_pretrain n_source params parameters n_params num_params n_parameters num_parameters model_size "
-    "non_embedding_params",
+    "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss "
+    "target_error cross_entropy",
+    "n": "n pretrain_size n_pretrain n_source params parameters n_params num_params n_parameters num_parameters "
+    "model_size non_embedding_params",
     "s": "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
     "dataset_size",
 }
@@ -209,8 +209,8 @@ ALIASES = {
 def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
     """The columns of a table that does not use the names that are looked for by default.
 
-    Only names that were not given are looked for, and only where exactly one column has a known name. A table with model
-    sizes and numbers of tokens is one over both.
+    Only names that were not given are looked for, and only where exactly one column has a known name. A table with
+    model sizes and numbers of tokens is one over both.
 
     Args:
         frame: The table.
