@@ -182,8 +182,8 @@ def separable(basis: Float[np.ndarray, "A m k"], precision: Float[np.ndarray, " 
 
 
 def conditional(
-    basis: Float[np.ndarray, "A m 2"], y: Float[np.ndarray, " m"], precision: Float[np.ndarray, " m"]
-) -> tuple[Float[np.ndarray, "A 2"], Float[np.ndarray, "A 2 2"], Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
+    basis: Float[np.ndarray, "A m k"], y: Float[np.ndarray, " m"], precision: Float[np.ndarray, " m"]
+) -> tuple[Float[np.ndarray, "A k"], Float[np.ndarray, "A k k"], Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
     """Weighted least squares for each rate: mean, root of the inverse Gram matrix, residual squares, log volume."""
     gram = np.einsum("ami,m,amj->aij", basis, precision, basis)
     moment = np.einsum("ami,m->ai", basis, precision * y)
