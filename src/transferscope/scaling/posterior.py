@@ -175,7 +175,8 @@ def separable(basis: Float[np.ndarray, "A m k"], precision: Float[np.ndarray, " 
         length = np.sqrt(np.einsum("amk,m,amk->ak", basis, precision, basis))
         finite = np.isfinite(length).all(axis=1) & (length > 0).all(axis=1)
         if basis.shape[2] == 1:
-            return finite
+            alone: Bool[np.ndarray, " A"] = finite
+            return alone
         both = np.einsum("am,m,am->a", basis[..., 0], precision, basis[..., 1]) / length.prod(axis=1)
     result: Bool[np.ndarray, " A"] = finite & (np.abs(both) < 1 - 1e-11)
     return result
