@@ -8,7 +8,7 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.scaling import extrapolate
 from transferscope.scaling.extrapolation.backtest import origins
 from transferscope.scaling.extrapolation.combine import combination_weights, weighted_quantile, winsorised_mean
-from transferscope.scaling.extrapolation.curve import curve_of
+from transferscope.scaling.extrapolation.curve import broken, curve_of
 from transferscope.scaling.observations import observe
 
 LONG = 100.0 * 1.25 ** np.arange(30)
@@ -114,3 +114,36 @@ def test_wrong_questions_are_sentences() -> None:
     with pytest.raises(DataError) as zero:
         extrapolate(SIZES, np.zeros(7), at=[1e6])
     assert str(zero.value) == "nothing can be extrapolated: every error is 0: there is nothing left to predict"
+
+
+@pytest.mark.parametrize("first", [20, 90, 150, 190])
+@pytest.mark.parametrize("factor", [0.3, 2.0, 50.0])
+def test_a_block_of_broken_rows_is_left_out_and_named(first: int, factor: float) -> None:
+    generator = np.random.default_rng(0)
+    x = 1000.0 * np.arange(1, 445)
+    y = (2 + 30 * x**-0.4) * np.exp(0.005 * generator.standard_normal(444))
+    seen = y[:222].copy()
+    seen[first : first + 11] *= factor
+    rows = np.arange(1, 223)
+    forecast = extrapolate(x[:222], seen, at=x[222:], rows=rows)
+    clean = extrapolate(x[:222], y[:222], at=x[222:])
+    assert np.abs(np.log(forecast.predicted / clean.predicted)).max() < 0.01
+    (note,) = forecast.notes
+    assert note.startswith(
+        "11 of 222 rows lie far from those before and after them and were left out of the forecast: row "
+    )
+    assert f"row {first + 1}, " in note
+    assert clean.notes == ()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+@pytest.mark.parametrize("shape", ["power", "step", "bump"])
+def test_no_point_of_a_whole_curve_is_called_broken(noise: float, shape: str) -> None:
+    x = np.geomspace(10, 1e6, 120)
+    log_y = {
+        "power": np.log(5 * x**-0.5 + 0.1),
+        "step": np.where(x < 3e3, 0.0, -2.0),
+        "bump": -0.2 * np.log(x) + 0.8 * np.exp(-((np.log(x) - 7) ** 2) / 4),  # double descent
+    }[shape]
+    y = np.exp(log_y + noise * np.random.default_rng(1).standard_normal(120))
+    assert not broken(x, y).any()

@@ -166,3 +166,36 @@ def test_no_target_above_every_measured_quality_is_reached(quality: str, target:
         return
     analysis = analyse(curves(frame, Columns(error=quality)), Question(target_error=wanted))
     assert ("reached already" in verdict(analysis)) == (target <= max(RISES))
+
+
+@pytest.mark.parametrize(
+    ("n", "error", "sentence"),
+    [
+        ([5e-324, 2000, 4000], [0.5, 0.4, 0.3], "a size of 4.94e-324 is outside 1e-30 to 1e+30"),
+        ([1e300, 2000, 4000], [0.5, 0.4, 0.3], "a size of 1e+300 is outside"),
+        ([1000, 2000, 4000], [0.5, 1e-310, 0.3], "an error of 1e-310 is outside"),
+        ([1000, 2000, 4000], [0.5, 0.4, 1.7e308], "an error of 1.7e+308 is outside"),
+        ([1e-20, 2000, 4000], [0.5, 0.4, 0.3], "the sizes run from 1e-20 to 4e+03, over more than a factor of 1e+15"),
+        ([1000, 2000, 4000], [0.5, 0.4, 1e20], "the errors run from 0.4 to 1e+20, over more than a factor of 1e+09"),
+    ],
+)
+def test_numbers_out_of_range_are_a_sentence(n: list[object], error: list[object], sentence: str) -> None:
+    with pytest.raises(DataError, match=re.escape(sentence)):
+        curves(table(n, error), Columns())
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e300, float("inf"), float("nan"), -1.0])
+def test_questions_out_of_range_are_a_sentence(value: float) -> None:
+    for name in ("target_error", "largest_size"):
+        with pytest.raises(SettingsError, match=f"the {name.replace('_', ' ')} .* is out of range; expected a number"):
+            Question(**{name: value})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_widest_tables_that_are_taken_are_answered(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    n = 10.0 ** generator.uniform(-15, 0, 6) * 10.0 ** generator.integers(-14, 30)
+    error = 10.0 ** generator.uniform(-9, 0, 6) * 10.0 ** generator.integers(-20, 30)
+    error[generator.random(6) < 0.2] = 0
+    analysis = analyse(curves(table(list(n), list(error)), Columns()), Question(target_error=float(error.max() / 3)))
+    assert verdict(analysis)

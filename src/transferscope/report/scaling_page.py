@@ -36,6 +36,7 @@ HINTS = {
     "alpha": "pre-training rate: how fast the error falls with n",
     "C": "transfer gap: the error that no amount of this pre-training data removes",
     "at 4 x n": "forecast at four times the largest measured size",
+    "90 % interval": "of the forecast; nominal: beyond 2 times the largest size it was not calibrated and covers less",
     "status": "scenario of the target error: a undecided, b more of this data, c other data, d too slow",
 }
 

@@ -149,7 +149,7 @@ def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ..
     """What was left out of the table, and then of each fit, with the names of the curves unless it is all of them."""
     concerned: dict[str, list[str]] = {}
     for curve in curves:
-        for note in dict.fromkeys(curve.fit.notes):
+        for note in dict.fromkeys((*curve.fit.notes, *(curve.advice.notes if curve.advice is not None else ()))):
             concerned.setdefault(note, []).append(curve.name)
     notes = [note for data in groups.values() for note in data.notes]
     for note, names in concerned.items():
@@ -170,6 +170,7 @@ def _curve(name: str, data: Observations, together: HierarchicalFit | None, ques
             largest_size=question.largest_size,
             stderr=data.stderr,
             posterior=pooled.get(name),
+            rows=data.rows,
         )
     except DataError as error:
         return CurveAnalysis(name, data, fit, None, str(error))

@@ -20,6 +20,7 @@ from transferscope.scaling.posterior import (
     WeightedDraws,
     conditional,
     recent,
+    separable,
     t_points,
 )
 
@@ -28,7 +29,7 @@ DRAWS = 1000
 
 TEMPER = 0.35
 """Power of the evidence in the weight of a law: 1 would be Bayesian averaging, which trusts a few points too much, and
-0 equal weights. Chosen on simulated development truths (benchmarks/scaling_advice.py)."""
+0 equal weights. Set beforehand, and kept on simulated development truths (benchmarks/scaling_advice.py)."""
 
 LEVELS = 110
 FAR = 45.0
@@ -95,7 +96,7 @@ class AveragedPosterior(WeightedDraws):
         sizes: Smallest and largest measured size.
     """
 
-    theta: Mapping[str, Float[np.ndarray, "N p"]]
+    theta: Mapping[str, Float[np.ndarray, "_ _"]]
     weights: Float[np.ndarray, " N"]
     noise: float
     sizes: tuple[float, float]
@@ -178,12 +179,7 @@ def _of_law(
     factor = np.array([1.0 if parameter.size is None else 1 / unit[0] for parameter in law.nonlinear])
     eta = grid * factor
     basis = law.basis(x[:, None] / unit, eta)  # (G, m, k)
-    length = np.sqrt(np.einsum("gmk,m,gmk->gk", basis, precision, basis))
-    usable = np.isfinite(length).all(axis=1) & (length > 0).all(axis=1)
-    correlation = (
-        (np.einsum("gm,m,gm->g", basis[..., 0], precision, basis[..., -1]) / length.prod(axis=1)) if k == 2 else 0
-    )
-    usable &= np.abs(correlation) < 1 - 1e-10
+    usable = separable(basis, precision)
     eta, basis, log_prior = eta[usable], basis[usable], log_prior[usable]
     if len(eta) == 0:
         return None

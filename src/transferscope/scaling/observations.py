@@ -8,6 +8,11 @@ from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError
 
+LEAST, MOST = 1e-30, 1e30
+"""Range of sizes and errors above 0."""
+WIDEST_SIZES, WIDEST_ERRORS = 1e15, 1e9
+"""Largest value over the least, of sizes and of errors above 0."""
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -69,7 +74,8 @@ def observe(
         The observations, sorted by size.
 
     Raises:
-        DataError: Something is not numeric, lengths differ, or nothing is left.
+        DataError: Something is not numeric, lengths differ, a value is outside LEAST to MOST, the range is too wide, or
+            nothing is left.
     """
     x, y = _numbers("sizes", sizes), _numbers("errors", errors)
     x = x[:, None] if x.ndim == 1 else x
@@ -82,6 +88,21 @@ def observe(
     for keep, what in _defects(raw):
         if not keep.all():
             raw = raw.take(keep, f"left out {_count(int((~keep).sum()), 'row')} with {what}")
+    for what, values in (("a size", raw.sizes), ("an error", raw.errors), ("a standard error", raw.stderr)):
+        strange = np.zeros(0) if values is None else values[(values > 0) & ((values < LEAST) | (values > MOST))]
+        if strange.size:
+            raise DataError(
+                f"{what} of {strange.flat[0]:.3g} is outside {LEAST:g} to {MOST:g}, where powers can be computed; "
+                "write it in another unit"
+            )
+    for what, values, most in (("sizes", raw.sizes, WIDEST_SIZES), ("errors", raw.errors[:, None], WIDEST_ERRORS)):
+        for column in values.T:
+            used = column[column > 0]
+            if used.size and used.max() > most * used.min():
+                raise DataError(
+                    f"the {what} run from {used.min():.3g} to {used.max():.3g}, over more than a factor of {most:g}; a "
+                    "unit or number is likely wrong, and no law can be fitted over that range"
+                )
     if len(raw) == 0:
         raise DataError(f"no usable row is left: {'; '.join(raw.notes) or 'the table is empty'}")
     return raw.sorted()

@@ -145,6 +145,8 @@ def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -
     unit = np.exp(np.log(x).mean())
     precision = 1 / (y if data.stderr is None else data.stderr) ** 2
     basis = POWER_FLOOR.basis(x[:, None] / unit, rates[:, None])  # (A, m, 2)
+    apart = separable(basis, precision)
+    rates, basis = rates[apart], basis[apart]
     share = min(1.0, assumed.effective_points / data.n_distinct)
     mean, root, squares, log_volume = conditional(basis, y, share * precision)
     degrees = share * len(y) - 2 + assumed.degrees
@@ -167,9 +169,22 @@ def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -
     return PowerPosterior(scaled, weights / weights.sum(), float(noise))
 
 
+def separable(basis: Float[np.ndarray, "A m k"], precision: Float[np.ndarray, " m"]) -> Bool[np.ndarray, " A"]:
+    """Where the one or two basis functions can be told apart at these sizes, to machine precision."""
+    with np.errstate(all="ignore"):
+        length = np.sqrt(np.einsum("amk,m,amk->ak", basis, precision, basis))
+        finite = np.isfinite(length).all(axis=1) & (length > 0).all(axis=1)
+        if basis.shape[2] == 1:
+            alone: Bool[np.ndarray, " A"] = finite
+            return alone
+        both = np.einsum("am,m,am->a", basis[..., 0], precision, basis[..., 1]) / length.prod(axis=1)
+    result: Bool[np.ndarray, " A"] = finite & (np.abs(both) < 1 - 1e-11)
+    return result
+
+
 def conditional(
-    basis: Float[np.ndarray, "A m 2"], y: Float[np.ndarray, " m"], precision: Float[np.ndarray, " m"]
-) -> tuple[Float[np.ndarray, "A 2"], Float[np.ndarray, "A 2 2"], Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
+    basis: Float[np.ndarray, "A m k"], y: Float[np.ndarray, " m"], precision: Float[np.ndarray, " m"]
+) -> tuple[Float[np.ndarray, "A k"], Float[np.ndarray, "A k k"], Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
     """Weighted least squares for each rate: mean, root of the inverse Gram matrix, residual squares, log volume."""
     gram = np.einsum("ami,m,amj->aij", basis, precision, basis)
     moment = np.einsum("ami,m->ai", basis, precision * y)

@@ -71,8 +71,8 @@ def profile_sets(
     with t the quantile of Student's t with m - p degrees of freedom (Bates and Watts 1988, section 6.1). For the Huber
     loss s^2 is that of `unit_of_cost`.
 
-    Every value is searched from the grid, and those around the ends of a set from the solutions inside it as well. A set
-    contains the estimate, or says that it was not found.
+    Every value is searched from the grid, and those around the ends of a set from the solutions inside it as well. A
+    set contains the estimate, or says that it was not found.
 
     Args:
         problem: One fit (B = 1), with at least one degree of freedom left.

@@ -9,7 +9,7 @@ import numpy as np
 
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.scaling.advice import Costs
-from transferscope.scaling.observations import Observations
+from transferscope.scaling.observations import LEAST, MOST, Observations
 from transferscope.scaling.solve import Loss
 from transferscope.scaling.table import by_finetune_size
 
@@ -33,13 +33,20 @@ class Question:
     loss: Loss = "log"
 
     def __post_init__(self) -> None:
-        """Check the loss and the budget; the rest is checked where it is used.
+        """Check the ranges; what needs the table is checked where it is used.
 
         Raises:
-            SettingsError: The budget is no number above 0, or nothing says what data cost.
+            SettingsError: A value is outside LEAST to MOST, the budget is no number above 0, or nothing says what
+                data cost.
         """
         if self.loss not in get_args(Loss):
             raise unknown_name("loss", self.loss, get_args(Loss))
+        for name, value in (("target error", self.target_error), ("largest size", self.largest_size)):
+            if value is not None and not LEAST <= value <= MOST:
+                raise SettingsError(
+                    f"the {name} {value:g} is out of range; expected a number of {LEAST:g} to {MOST:g}, in the unit of "
+                    "the table"
+                )
         if self.budget is None:
             return
         if not (math.isfinite(self.budget) and self.budget > 0):

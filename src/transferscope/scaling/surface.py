@@ -114,8 +114,8 @@ def fit_surface(
     The law that fits best need not extrapolate best: on the published Syn2Real surface, effective data fits four times
     better than the full law and does worse beyond the largest s it was given.
 
-    Where both sizes vary freely (model size and training tokens, say) only the additive law is fitted, the one that such
-    tables are read by (Hoffmann et al. 2022), and points far from it are looked for.
+    Where both sizes vary freely (model size and training tokens, say) only the additive law is fitted, the one that
+    such tables are read by (Hoffmann et al. 2022), and points far from it are looked for.
 
     Args:
         pretrain_sizes: n, shape (m,), >= 0; laws without a value at n = 0 leave those rows out.

@@ -196,10 +196,10 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
 
 
 ALIASES = {
-    "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss target_error "
-    "cross_entropy",
-    "n": "n pretrain_size n_pretrain n_source params parameters n_params num_params n_parameters num_parameters model_size "
-    "non_embedding_params",
+    "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss "
+    "target_error cross_entropy",
+    "n": "n pretrain_size n_pretrain n_source params parameters n_params num_params n_parameters num_parameters "
+    "model_size non_embedding_params",
     "s": "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
     "dataset_size",
 }
@@ -209,8 +209,8 @@ ALIASES = {
 def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
     """The columns of a table that does not use the names that are looked for by default.
 
-    Only names that were not given are looked for, and only where exactly one column has a known name. A table with model
-    sizes and numbers of tokens is one over both.
+    Only names that were not given are looked for, and only where exactly one column has a known name. A table with
+    model sizes and numbers of tokens is one over both.
 
     Args:
         frame: The table.
@@ -219,7 +219,8 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple
     Returns:
         The columns, and a sentence on what was read as what.
     """
-    defaults, said = Columns(), []
+    defaults = Columns()
+    said: list[str] = []
     known = {re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
     for field, role in (("error", "error"), ("pretrain_size", "n"), ("finetune_size", "s")):
         named = getattr(columns, field)
@@ -230,7 +231,10 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple
         found = [known[alias] for alias in ALIASES[role].split() if alias in known]
         found = [name for name in found if name not in (columns.error, columns.pretrain_size, *columns.by)]
         if len(found) == 1:
-            columns = replace(columns, **{field: found[0]})
+            error = found[0] if field == "error" else columns.error
+            n = found[0] if field == "pretrain_size" else columns.pretrain_size
+            s = found[0] if field == "finetune_size" else columns.finetune_size
+            columns = replace(columns, error=error, pretrain_size=n, finetune_size=s)
             said.append(f"{found[0]} was read as the {'error' if role == 'error' else f'size {role}'}")
     return columns, (", ".join(said),) if said else ()
 

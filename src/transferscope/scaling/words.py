@@ -160,8 +160,9 @@ def _free_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
     lead = "" if one.name == EVERYTHING else f"{one.name}: "
     sentences = [
         f"{lead}error = {fit.law.formula} with {values} ({len(fit.observations)} points, loss {fit.loss}).",
-        f"On points that it was not fitted to, the law is off by {percent(score.leave_s_out)} (every fifth point left out), "
-        f"{percent(score.larger_n)} (the larger n, from the smaller) and {percent(score.larger_s)} (the larger s).",
+        f"On points that it was not fitted to, the law is off by {percent(score.leave_s_out)} (every fifth point left "
+        f"out), {percent(score.larger_n)} (the larger n, from the smaller) and {percent(score.larger_s)} (the larger "
+        "s).",
     ]
     if (far := surface.outliers) is not None:
         named = []

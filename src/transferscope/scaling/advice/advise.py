@@ -14,6 +14,7 @@ from transferscope.scaling.advice.preposterior import information
 from transferscope.scaling.advice.words import headline, paragraph
 from transferscope.scaling.averaging import AveragedPosterior, averaged_posterior
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
+from transferscope.scaling.extrapolation.curve import broken
 from transferscope.scaling.fit import usable
 from transferscope.scaling.laws.power_floor import POWER_FLOOR
 from transferscope.scaling.observations import observe
@@ -54,6 +55,7 @@ def advise(
     largest_size: float | None = None,
     stderr: ArrayLike | None = None,
     posterior: PowerPosterior | None = None,
+    rows: ArrayLike | None = None,
 ) -> Advice:
     """Advise on one curve over pre-training sizes.
 
@@ -66,6 +68,7 @@ def advise(
         largest_size: The largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
         stderr: Standard errors of `errors`.
         posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
+        rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
 
     Returns:
         The advice.
@@ -75,7 +78,7 @@ def advise(
         SettingsError: The target or the limit is out of range.
     """
     _check(target_error, largest_size)
-    measured = observe(sizes, errors, stderr=stderr)
+    measured = observe(sizes, errors, stderr=stderr, rows=rows)
     shown = measured.take(measured.sizes[:, 0] > 0)
     data = usable(measured, POWER_FLOOR, "log")
     if len(shown) and not (shown.errors > 0).any():
@@ -85,10 +88,11 @@ def advise(
             f"advice was asked with {data.n_distinct} different pre-training size(s) above 0; measure at least 2, "
             "better 5, such as 1000, 2000, 4000, 8000 and 16000"
         )
+    data = data.take(~broken(data.sizes[:, 0], data.errors))
     allowed = power_posterior(data) if posterior is None else posterior
     averaged = averaged_posterior(data, power_floor=allowed)
     largest = float(shown.sizes.max())
-    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD))
+    forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD), rows=rows)
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
     if target_error is None:
         return Advice(

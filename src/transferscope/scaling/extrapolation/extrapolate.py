@@ -67,18 +67,22 @@ class Extrapolation:
     notes: tuple[str, ...]
 
 
-def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, level: float = 0.9) -> Extrapolation:
+def extrapolate(
+    sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, level: float = 0.9, rows: ArrayLike | None = None
+) -> Extrapolation:
     """Predict the error at sizes beyond (or between) those measured.
 
     A weighted mean (of logarithms, winsorised) of several laws on several windows; the weights come from rolling
     back-tests at the asked horizon and stay close to equal. The interval is the spread of the forms with the back-test
-    error and the noise, times a factor that was calibrated on development curves (docs/scaling.md).
+    error and the noise, times a factor that was calibrated on development curves (docs/scaling.md). Broken rows of a
+    long curve are left out, and a note names them.
 
     Args:
         sizes: Sizes x, shape (m,).
         errors: Errors or losses, shape (m,), >= 0.
         at: Sizes to predict at, above 0, shape (T,).
         level: Nominal coverage: 0.5, 0.8 or 0.9.
+        rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
 
     Returns:
         The prediction. With one or two points it is the last value, with status "too_few" and no interval.
@@ -92,7 +96,7 @@ def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, level: fl
         raise SettingsError(f"level = {level} is not calibrated; choose one of {', '.join(map(str, FACTORS))}")
     if not (np.isfinite(targets) & (targets > 0)).all():
         raise SettingsError("a size to predict at is not a finite number above 0")
-    curve = curve_of(observe(sizes, errors))
+    curve = curve_of(observe(sizes, errors, rows=rows))
     if len(curve) == 0:
         raise DataError(f"nothing can be extrapolated: {'; '.join(curve.notes)}")
     return _combined(curve, targets, level)
