@@ -25,6 +25,7 @@ from transferscope.data.load import load, seen_from
         ("half-images:npz:a.npz?parts=AB", "half-images:npz:/f/a.npz?parts=AB"),
         ("half-images:folder:photos?resize=32?parts=A", "half-images:folder:/f/photos?resize=32?parts=A"),
         ("half-images:cifar10?parts=A", "half-images:cifar10?parts=A"),
+        ("npz:~nobody-here/a.npz", "npz:/f/~nobody-here/a.npz"),
         ("npz:", "npz:"),
         ("", ""),
         ("a.csv", "a.csv"),
