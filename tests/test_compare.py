@@ -19,7 +19,9 @@ from transferscope.compare import (
     write_study,
 )
 from transferscope.errors import DataError, SettingsError, UnknownNameError
-from transferscope.study.spec import parse_spec
+from transferscope.store import Store
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec, read_spec
 
 QUICK = Budget(steps=20, pretraining_steps=20, workers=0)
 
@@ -92,6 +94,45 @@ def test_more_labels_than_there_are(tmp_path: Path) -> None:
 def test_an_unknown_method(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="did you mean 'fine-tune'"):
         compare("glyphs?n_train=50&n_test=10", "digits", methods=["finetune"], folder=tmp_path)
+
+
+def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(*_: object, **__: object) -> None:
+        raise AssertionError("data were fetched")
+
+    monkeypatch.setattr("transferscope.compare.load", fetch)
+    for wrong, message in (
+        ({"budget": Budget(network="lenett")}, "unknown network 'lenett': did you mean 'lenet'"),
+        ({"methods": ["finetune"]}, "unknown method 'finetune': did you mean 'fine-tune'"),
+        ({"diagnostics": ["weight"]}, "unknown diagnostic 'weight': did you mean 'weights'"),
+        ({"seeds": 0}, "seeds = 0; expected"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            compare("mnist", "usps", folder=tmp_path, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    for name, data in (("source", task.source), ("target", task.target)):
+        assert data.train.classes is not None
+        labels = {f"y_{part}": getattr(data, part).labels for part in ("train", "test")}
+        np.savez(tmp_path / f"{name}.npz", x_train=data.train.inputs, x_test=data.test.inputs, **labels)
+    monkeypatch.chdir(tmp_path)
+    result = compare(
+        "npz:source.npz", "npz:target.npz", labels=[12], methods=["joint"], seeds=1, budget=QUICK, folder="runs"
+    )
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    spec = read_spec(tmp_path / result.study)
+    assert spec.store == str(tmp_path / "runs" / "source-to-target.sqlite")
+    assert spec.target.data == f"npz:{tmp_path}/target.npz"
+    with Store.open(spec.store, create=False) as store:
+        before = store.counts(spec.name)
+        assert run_study(spec, store).counts == before
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_arguments_of_another_kind(tmp_path: Path) -> None:

@@ -217,15 +217,15 @@ def test_files_that_cannot_be_used_are_answered_in_a_sentence(files: Files) -> N
         whole_module: f"{{}} {unreadable}torch.save\n",
         write_network(folder / "wide.pt", width=6): (
             "{} does not fit the network: features.hidden1.0.weight (5, 6) instead of (5, 4); build the network with "
-            'the file\'s widths and outputs, or leave the head out (heads = "ignore") if only that differs. It was '
-            "read as mlp of widths (5,) for inputs of shape (4,); choose these as in its training\n"
+            "the file's widths. It was read as mlp of widths (5,) for inputs of shape (4,); choose these as in its "
+            "training\n"
         ),
         write_network(folder / "seven.pt", outputs=7): (
             "the head of {} has 7 outputs and data has 2 classes; give the data that the head was trained on\n"
         ),
         write_network(folder / "nan.pt", spoil=np.nan): (
-            "{} holds NaN or infinity in features.hidden1.0.weight and 3 more; its training diverged, so give an "
-            "earlier network\n"
+            "{} holds NaN or infinity in features.hidden1.0.weight, features.hidden1.0.bias, head.weight, head.bias; "
+            "its training diverged, so give the network of an earlier step, or leave it out\n"
         ),
         write_network(folder / "huge.pt", spoil=1e30): (
             "the loss of {} on target_train is not finite; check that the data are scaled as in its training, or "

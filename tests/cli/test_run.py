@@ -1,10 +1,15 @@
+import html
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 
 from transferscope.cli import main
+from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 
 Call = Callable[..., int]
@@ -109,3 +114,172 @@ def test_a_missing_study_is_exit_code_2(call: Call, capsys: pytest.CaptureFixtur
         assert capsys.readouterr().err == (
             "transferscope: there is no study file no.toml; give the path of a TOML file\n"
         )
+
+
+PATHS = """
+name = "paths"
+seeds = 1
+{store}
+[target]
+data = "npz:data/target.npz"
+sizes = [10]
+[sources.table]
+data = "csv:table.csv?label=label&test=more.csv"
+[sources.net]
+network = "net.safetensors"
+[network]
+name = "mlp"
+widths = [4]
+[pretraining]
+steps = 2
+[training]
+steps = 2
+[methods.scratch]
+[methods.linear-probe]
+"""
+
+
+def _study_with_paths(folder: Path, *, store: str = "") -> None:
+    """A study file whose every path is relative, and what it names."""
+    generator = np.random.default_rng(0)
+    (folder / "data").mkdir(parents=True)
+    x, y = generator.normal(size=(40, 4)), np.arange(40) % 2
+    np.savez(folder / "data" / "target.npz", x_train=x[:30], y_train=y[:30], x_test=x[30:], y_test=y[30:])
+    for name in ("table", "more"):
+        rows = "".join(
+            f"{','.join(map(str, row))},{'pq'[i % 2]}\n" for i, row in enumerate(generator.normal(size=(20, 4)))
+        )
+        (folder / f"{name}.csv").write_text(f"a,b,c,d,label\n{rows}")
+    save_weights(build_network(NetworkSettings("mlp", widths=(4,)), (4,), 2, seed=0), folder / "net.safetensors")
+    (folder / "paths.toml").write_text(PATHS.format(store=store))
+
+
+@pytest.mark.parametrize("store", ["", 'store = "own.sqlite"', 'store = "sqlite:///own.sqlite"'])
+def test_paths_are_relative_to_the_study_file_from_any_folder_and_after_a_move(
+    store: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, elsewhere = tmp_path / "a" / "study", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    _study_with_paths(study, store=store)
+    own = "own.sqlite" if store else "runs/paths.sqlite"
+    for folder, name in (
+        (elsewhere, "../a/study/paths.toml"),
+        (study, "paths.toml"),
+        (elsewhere, f"{study}/paths.toml"),
+    ):
+        monkeypatch.chdir(folder)
+        assert call("run", name, "--workers", "0", "--quiet") == 0
+        assert "paths: 4 of 4 cells done" in capsys.readouterr().out
+        assert call("status", name) == 0
+        assert "edited" not in capsys.readouterr().out
+    assert list(elsewhere.iterdir()) == []
+    with Store.open(study / own, create=False) as opened:
+        keys = {one.cell.key: one.cost for one in opened.cells("paths")}
+    assert (
+        call("rank", f"{study}/{own}", "--scores", "h-score") == 0
+    )  # what the store holds does not depend on the folder
+    shutil.move(tmp_path / "a", tmp_path / "b")
+    moved = tmp_path / "b" / "study"
+    assert call("run", f"{moved}/paths.toml", "--workers", "0", "--quiet") == 0
+    with Store.open(moved / own, create=False) as opened:
+        assert {one.cell.key: one.cost for one in opened.cells("paths")} == keys  # nothing was done again
+    assert call("rank", f"{moved}/paths.toml", "--scores", "h-score") == 0
+
+
+def test_results_of_the_time_when_paths_were_of_the_current_folder_are_not_redone_unseen(
+    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "studies").mkdir()
+    Path("digits.toml").rename("studies/digits.toml")
+    Path("runs").mkdir()
+    Store.open("runs/digits.sqlite").close()
+    assert call("run", "studies/digits.toml", "--workers", "0") == 2
+    assert capsys.readouterr().err == (
+        "transferscope: the results of studies/digits.toml belong in studies/runs/digits.sqlite, as paths in a study "
+        "file are relative to the file, and there is a runs/digits.sqlite in the current folder; move that store there "
+        "with its folder runs/digits.files, or say where the results go with --store\n"
+    )
+    assert call("run", "studies/digits.toml", "--workers", "0", "--store", "runs/digits.sqlite") == 0
+
+
+def test_status_says_what_the_file_asks_for_now(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("status", "digits.toml") == 0
+    assert capsys.readouterr().out == (
+        "digits.toml was not run yet\n"
+        "as it is now: digits: 0 of 1 cells done, 1 to do; `transferscope run digits.toml` does the rest\n"
+    )
+    assert not Path("runs").exists()
+    assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
+    capsys.readouterr()
+    for change, added, dropped, now in (
+        (("seeds = 1", "seeds = 3"), 2, 0, "1 of 3 cells done, 2 to do"),
+        (("[20]", "[20, 30]"), 1, 0, "1 of 2 cells done, 1 to do"),
+        (("[20]", "[30]"), 1, 1, "0 of 1 cells done, 1 to do"),
+        (("steps = 2", "steps = 3"), 1, 1, "0 of 1 cells done, 1 to do"),
+    ):
+        Path("digits.toml").write_text(STUDY.replace(*change))
+        assert call("status", "digits.toml") == 0
+        assert capsys.readouterr().out == (
+            "digits: 1 of 1 cells done\n"
+            f"digits.toml was edited since it was run: it asks for {added} more cells and drops {dropped}\n"
+            f"as it is now: digits: {now}; `transferscope run digits.toml` does the rest\n"
+        )
+    for change in (
+        ("name", "# a note\nname"),
+        ('"linear"', '"linear"\nwidths = []'),
+        ("steps = 2", "steps = 2\n[engine]"),
+    ):
+        Path("digits.toml").write_text(STUDY.replace(*change, 1))
+        assert call("status", "digits.toml") == 0
+    capsys.readouterr()
+    Path("digits.toml").write_text(STUDY.replace("steps", "stpes"))
+    assert call("status", "digits.toml") == 2  # what is stored is said before the mistake is
+    said = capsys.readouterr()
+    assert said.out == "digits: 1 of 1 cells done\n"
+    assert "unknown key 'stpes'" in said.err
+
+
+def test_cells_of_an_earlier_plan_count_as_done_when_the_file_asks_for_them_again(
+    call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text in (STUDY, STUDY.replace("[20]", "[30]")):
+        Path("digits.toml").write_text(text)
+        assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
+    Path("digits.toml").write_text(STUDY)
+    capsys.readouterr()
+    assert call("status", "digits.toml") == 0
+    assert "as it is now: digits: 1 of 1 cells done" in capsys.readouterr().out
+
+
+def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_shown(
+    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _study_with_paths(tmp_path / "study")
+    file = tmp_path / "study" / "net.safetensors"
+    assert call("run", "study/paths.toml", "--workers", "0", "--quiet") == 0
+    assert call("status", "study/paths.toml") == 0
+    shown = f"{file} gives 20 of the backbone's 20 numbers (100 %)"  # 4 x 4 weights and 4 biases
+    assert f"  source net: {shown}\n" in capsys.readouterr().out
+    assert call("report", "study/paths.toml", "--out", "page.html") == 0
+    assert shown in html.unescape(Path("page.html").read_text(encoding="utf-8"))
+
+    whole = load_file(file)
+    save_file({name: tensor for name, tensor in whole.items() if name != "features.hidden1.0.bias"}, file)
+    capsys.readouterr()
+    lacks = (
+        "it gives 16 of the 20 numbers of the backbone and lacks features.hidden1.0.bias; all are needed. It was read"
+    )
+    options = ("--data", f"npz:{tmp_path}/study/data/target.npz", "--network", "mlp", "--widths", "4")
+    for words in (
+        ("run", "study/paths.toml", "--workers", "0"),
+        ("rank", "--checkpoint", str(file), *options, "--labels", "20"),
+        ("diagnose", "--checkpoint", str(file), *options, "--diagnostics", "class-separation"),
+    ):
+        assert call(*words) == 2
+        assert lacks in capsys.readouterr().err
+    for words in (
+        ("rank", "study/paths.toml"),
+        ("theory", "place", "study/paths.toml"),
+    ):  # not the network of the results
+        assert call(*words) == 2
+        assert f"the network file {file} has changed since the study was planned with it" in capsys.readouterr().err

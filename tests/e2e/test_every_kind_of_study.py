@@ -16,7 +16,9 @@ from transferscope.study.planned import StudyPlan
 from transferscope.study.spec import read_spec
 
 Stage = Literal["not begun", "some done", "some failed", "a seed failed", "all failed", "all done"]
-STAGES: tuple[Stage, ...] = ("not begun", "some done", "some failed", "a seed failed", "all failed", "all done")
+OFTEN: tuple[Stage, ...] = ("not begun", "some failed", "all failed", "all done")
+SELDOM: tuple[Stage, ...] = ("some done", "a seed failed")
+STAGES = [*OFTEN, *(pytest.param(stage, marks=pytest.mark.slow) for stage in SELDOM)]
 
 STUDY = """
 name = "every"
@@ -66,7 +68,13 @@ class Planned:
     plan: StudyPlan
 
 
-@pytest.fixture(scope="module", params=KINDS)
+TWINS = ("scratch alone, with pre-training", "a network, with pre-training", "two networks")
+"""Kinds that hardly differ from others; `make test-all` has them."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(kind, marks=pytest.mark.slow if kind in TWINS else ()) for kind in KINDS]
+)
 def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Planned:
     folder = tmp_path_factory.mktemp("every")
     for i, name in enumerate(("first", "second")):
@@ -93,11 +101,10 @@ def test_every_command_answers(
     pretrained = any(one.cell.payload["method"]["name"] == "linear-probe" for one in fits)
     commands = {
         "status": (("status", "every.toml"), True),
-        "report": (("report", "every.toml"), bool(fits)),
         "rank": (("rank", "every.toml", "--scores", "h-score"), finished and pretrained),
         "place": (("theory", "place", "every.toml", "--out", "figures"), None),
         "scaling": (("scaling", "every.toml"), None),
-        "report again": (("report", "every.toml"), bool(fits)),
+        "report": (("report", "every.toml"), bool(fits)),  # last, with what the others keep for it
     }
     for name, (words, answers) in commands.items():
         monkeypatch.setattr("sys.argv", ["transferscope", *words])

@@ -124,7 +124,7 @@ def test_only_counters_of_batches_may_be_absent(tmp_path: Path) -> None:
         there = numbers(frame) - weights[left_out].numel()
         for head in ("file", "frame", "either"):
             with pytest.raises(NetworkError) as refused:
-                open_network(frame, path, head=head)  # type: ignore[arg-type]
+                open_network(frame, path, head=head)
             assert str(refused.value) == (
                 f"{path} is not of this architecture: it gives {there:,} of the {numbers(frame):,} numbers of the "
                 f"backbone and lacks {left_out}; all are needed"
@@ -365,7 +365,7 @@ def test_a_whole_or_a_scripted_module_is_refused(tmp_path: Path) -> None:
     torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch, that scripts are on their way out
-        torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "script.pt"))
+        torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "script.pt"))  # type: ignore[no-untyped-call]
     for name in ("module.pt", "script.pt"):
         with pytest.raises(CorruptDataError, match="cannot be read as weights"):
             open_network(network(0), tmp_path / name)

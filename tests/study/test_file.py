@@ -19,10 +19,17 @@ def written(tmp_path: Path, content: bytes) -> Path:
         (b'name = "a"\nnonsense = 3', "runs/a.sqlite"),
         (b'\xef\xbb\xbfname = "a"', "runs/a.sqlite"),
         (b'name = "a"\nstore = "b.sqlite"', "b.sqlite"),
+        (b'name = "a"\nstore = "../b.sqlite"', "../b.sqlite"),
+        (b'name = "a"\nstore = "sqlite:///b.sqlite"', "b.sqlite"),
     ],
 )
 def test_the_store_of_a_study_is_found_without_reading_the_rest(tmp_path: Path, content: bytes, store: str) -> None:
-    assert find_study(written(tmp_path, content)) == StudyAddress("a", store)
+    assert find_study(written(tmp_path, content)) == StudyAddress("a", str(tmp_path / store))
+
+
+@pytest.mark.parametrize("store", ["/b.sqlite", "postgresql+psycopg://user@host/b", "sqlite:///:memory:"])
+def test_an_absolute_store_stays_as_it_is(tmp_path: Path, store: str) -> None:
+    assert find_study(written(tmp_path, f'name = "a"\nstore = "{store}"'.encode())).store == store
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_mistakes_are_one_sentence(question: RankQuestion, tmp_path: Path) -> No
         rank_checkpoints(replace(question, checkpoints=(first, tmp_path / "absent.safetensors")))
     write_network(second, diverged)
     with pytest.raises(
-        NetworkError, match=r"informed\.safetensors holds NaN or infinity; its training diverged, so leave"
+        NetworkError, match=r"informed\.safetensors holds NaN or infinity in features.*; its training diverged, so give"
     ):
         rank_checkpoints(question)
 

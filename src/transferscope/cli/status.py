@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 def status(place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")]) -> None:
     """Show how many cells of a study are done, why cells failed, and what an edited study file asks for now."""
     from transferscope.cli.places import open_existing
-    from transferscope.study.file import find_study
-    from transferscope.study.spec import read_spec
-    from transferscope.study.status import StudyStatus, edited_plan
 
     if not place.endswith(".toml"):
         with open_existing(place) as store:
             for row in store.studies():
                 _show(store, row.name)
         return
+    from transferscope.study.file import find_study
+    from transferscope.study.spec import read_spec  # a store alone needs nothing of the study engine
+    from transferscope.study.status import StudyStatus, edited_plan
+
     address = find_study(Path(place))
     begun = "://" in address.store or Path(address.store).exists()
     with open_existing(place) if begun else nullcontext() as found:
@@ -51,7 +52,7 @@ def _show(store: "Store", name: str) -> None:
     typer.echo(summary(found))
     sources = store.study(name).facts.get("sources") or {}
     for source, entry in sources.items():
-        if "file" in entry:
+        if isinstance(entry, dict) and "file" in entry:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
     for cell in found.failed:
         assert cell.failure is not None

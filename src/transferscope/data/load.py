@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from transferscope.data.catalogue import CATALOGUE, read_entry
 from transferscope.data.half_images import half_images
-from transferscope.data.places import data_folder, find_path
+from transferscope.data.places import data_folder, expanded, find_path
 from transferscope.data.readers import READERS
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.splits import few_shot
@@ -91,7 +91,7 @@ def seen_from(spec: str, folder: Path) -> str:
     """
 
     def seen(path: str) -> str:
-        given = Path(path).expanduser()
+        given = expanded(path)
         near, far = folder.absolute() / given, data_folder()
         if far is not None and not near.exists() and (far / given).exists():
             return str((far / given).absolute())

@@ -56,6 +56,11 @@ def check_bytes(path: Path, n_bytes: int) -> None:
         )
 
 
+def expanded(path: str) -> Path:
+    """A path with the user's folder for "~"; "~" before an unknown name stays as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises RuntimeError for an unknown name
+
+
 def find_path(path: str) -> Path:
     """A user's file or folder: as given, or below TRANSFERSCOPE_DATA when it is relative.
 
@@ -71,7 +76,7 @@ def find_path(path: str) -> Path:
     """
     if not path:
         raise MissingDataError("no path was given; write it after the colon, as in 'npz:data/digits.npz'")
-    given, folder = Path(path).expanduser(), data_folder()
+    given, folder = expanded(path), data_folder()
     places = [given] if given.is_absolute() or folder is None else [given, folder / given]
     for place in places:
         try:

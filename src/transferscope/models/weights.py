@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.files import written_whole
 from transferscope.models.network import Network
+from transferscope.models.seeding import seeded
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
@@ -219,11 +220,11 @@ def _is_linear(head: Mapping[str, Tensor], n_features: int) -> bool:
 
 
 def _new_head(linear: Mapping[str, Tensor], frame: Network) -> nn.Linear:
-    """A head of that shape, drawing nothing at random."""
+    """A head of that shape."""
     n_outputs, n_features = linear["head.weight"].shape
     device = next((parameter.device for parameter in frame.parameters()), torch.device("cpu"))
-    head: nn.Linear = nn.utils.skip_init(nn.Linear, n_features, n_outputs, bias="head.bias" in linear, device=device)
-    return head
+    with seeded(0):  # what is drawn is overwritten, and leaves no trace in the global random state
+        return nn.Linear(n_features, n_outputs, bias="head.bias" in linear).to(device)
 
 
 def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:

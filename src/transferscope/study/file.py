@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from transferscope.data.places import expanded
 from transferscope.errors import MissingDataError, SettingsError
 
 LONGEST_FILE = 10_000_000
@@ -34,7 +35,7 @@ def store_of(study: Path, store: str) -> str:
     path = store.removeprefix("sqlite:///")
     if "://" in path or path == ":memory:":
         return store
-    return str(study.parent / Path(path).expanduser())
+    return str(study.parent / expanded(path))
 
 
 def read_toml(path: Path) -> dict[str, Any]:

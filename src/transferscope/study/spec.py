@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from transferscope import registry
 from transferscope.data.load import seen_from
+from transferscope.data.places import expanded
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
@@ -100,7 +101,7 @@ def read_spec(path: Path) -> StudySpec:
         return replace(
             source,
             data=None if source.data is None else seen_from(source.data, folder),
-            network=None if source.network is None else str(folder.absolute() / Path(source.network).expanduser()),
+            network=None if source.network is None else str(folder.absolute() / expanded(source.network)),
             held_out={name: seen_from(data, folder) for name, data in source.held_out.items()},
         )
 

@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from transferscope.store import Store, StoredCell, StudyCounts
-from transferscope.study.facts import load_data
-from transferscope.study.plan import plan_cells
-from transferscope.study.spec import StudySpec
+
+if TYPE_CHECKING:
+    from transferscope.study.spec import StudySpec
 
 _NO_PART_OF_PLAN = ("engine", "store")
 
@@ -54,7 +55,7 @@ def study_status(store: Store, name: str) -> StudyStatus:
     return StudyStatus(name, store.place, counts, failed)
 
 
-def edited_plan(spec: StudySpec, store: Store | None) -> EditedPlan | None:
+def edited_plan(spec: "StudySpec", store: Store | None) -> EditedPlan | None:
     """What a study file asks for now.
 
     Args:
@@ -72,6 +73,9 @@ def edited_plan(spec: StudySpec, store: Store | None) -> EditedPlan | None:
     row = None if store is None else next((row for row in store.studies() if row.name == spec.name), None)
     if row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json()))):
         return None
+    from transferscope.study.facts import load_data  # these need torch, and where a study stands does not
+    from transferscope.study.plan import plan_cells
+
     cells = plan_cells(spec, load_data(spec).facts)
     before = {} if store is None or row is None else {one.key: one.state for one in store.standings(spec.name)}
     done = set() if store is None else store.done(cell.key for cell in cells)
