@@ -1,6 +1,7 @@
 """Finite differences on networks with kinks, against dense Hessians by double backward."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from diagnostics.test_hessian import dense_hessian
-from transferscope.diagnostics import Curvature, CurvatureDensity, CurvatureTrace, Examples, Subject
+from transferscope.diagnostics import Curvature, CurvatureDensity, CurvatureTrace, Diagnostic, Examples, Subject
+from transferscope.diagnostics.hessian import Mode
 from transferscope.errors import NetworkError
 
 
@@ -50,7 +52,11 @@ def test_eigenvalues_of_relu_networks_are_those_of_the_dense_hessian(dtype: torc
 
 def test_the_trace_and_the_density_of_a_relu_network_are_the_exact_ones() -> None:
     subject = relu_subject(torch.float64)
-    for diagnostic in (CurvatureTrace(max_probes=12), CurvatureDensity(n_probes=2, steps=8)):
+    cases: list[CurvatureTrace | CurvatureDensity] = [
+        CurvatureTrace(max_probes=12),
+        CurvatureDensity(n_probes=2, steps=8),
+    ]
+    for diagnostic in cases:
         exact = diagnostic.measure(subject)
         near = replace(diagnostic, mode="finite-difference").measure(subject)
         for ours, theirs in zip(near.records, exact.records, strict=True):
@@ -61,13 +67,14 @@ def test_the_trace_and_the_density_of_a_relu_network_are_the_exact_ones() -> Non
 def test_steps_that_disagree_are_not_called_converged() -> None:
     # Inputs of zero under a bias of zero: every unit sits on its kink, whatever the step.
     network = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3)).double()
-    nn.init.zeros_(network[0].bias)
+    nn.init.zeros_(network.get_parameter("0.bias"))
     subject = Subject(network, Examples(torch.zeros(12, 4, dtype=torch.float64), torch.arange(12) % 3), head="2")
-    for diagnostic in (
+    cases: list[Diagnostic] = [
         Curvature(k=2, mode="finite-difference"),
         CurvatureTrace(max_probes=10, mode="finite-difference"),
         CurvatureDensity(n_probes=1, steps=5, mode="finite-difference"),
-    ):
+    ]
+    for diagnostic in cases:
         for record in diagnostic.measure(subject).records:
             assert record.estimate.status == "not_identified"
             assert not record.estimate.usable
@@ -83,8 +90,9 @@ def test_integer_inputs_stay_indices() -> None:
         words = torch.randint(0, 9, (40, 3))
     subject = Subject(network, Examples(words, torch.arange(40) % 3), head="4")
     exact = torch.linalg.eigvalsh(dense_hessian(subject))[-1]
-    for mode in ("exact", "finite-difference"):
-        found = Curvature(k=1, tolerance=1e-6, mode=mode).measure(subject)["hessian_eigenvalue/1"]  # type: ignore[arg-type]
+    modes: tuple[Mode, ...] = ("exact", "finite-difference")
+    for mode in modes:
+        found = Curvature(k=1, tolerance=1e-6, mode=mode).measure(subject)["hessian_eigenvalue/1"]
         assert found.value == pytest.approx(float(exact), rel=1e-6)
 
 
@@ -108,13 +116,13 @@ class _ReluOnce(torch.autograd.Function):
     """A ReLU whose backward pass cannot be differentiated, like a kernel of one's own."""
 
     @staticmethod
-    def forward(ctx: torch.autograd.function.FunctionCtx, inputs: Tensor) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor) -> Tensor:
         ctx.save_for_backward(inputs)
         return inputs.clamp_min(0)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: torch.autograd.function.FunctionCtx, gradient: Tensor) -> Tensor:
-        (inputs,) = ctx.saved_tensors  # type: ignore[attr-defined]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (inputs,) = ctx.saved_tensors
         passed: Tensor = gradient * (inputs > 0)
         return passed

@@ -41,7 +41,9 @@ def test_what_lives_at_one_time_is_added_up_and_what_is_gone_is_not() -> None:
             del kept, half
 
     assert peak_bytes(work) == pytest.approx(1.15 * 8e6, rel=0.3)
-    assert peak_bytes(lambda: torch.ones(1000).reshape(10, 100).T) == pytest.approx(1.15 * 4000, rel=1e-3)  # views are free
+    assert peak_bytes(lambda: torch.ones(1000).reshape(10, 100).T) == pytest.approx(
+        1.15 * 4000, rel=1e-3
+    )  # views are free
 
 
 @pytest.mark.parametrize(
