@@ -64,11 +64,11 @@ def peak_bytes(work: Callable[[], object]) -> int:
     return int(_WITHIN_OPERATORS * storages.peak)
 
 
-class _Storages(TorchDispatchMode):
+class _Storages(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Adds up the tensors that operators make, as long as they live."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.now, self.peak = 0, 0
         self._seen: weakref.WeakSet[torch.UntypedStorage] = weakref.WeakSet()
 
