@@ -1,5 +1,7 @@
 """`transferscope diagnose` as a reader meets it: what it says and writes, and its answers to mistakes."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +10,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cli.diagnosed_files import ARCHITECTURE, write_data, write_network
+from cli.diagnosed_files import ARCHITECTURE, MLP, write_data, write_network
 from transferscope.cli.main import main
 from transferscope.diagnostics import DIAGNOSTICS
+from transferscope.models import build_network
+from transferscope.models.weights import load_trained, save_weights
+from transferscope.training import PixelScale
 
 NEEDS = {"weights", "interpolation", "feature-similarity", "kernel-distance"}
 
@@ -257,7 +262,7 @@ def test_a_single_class_is_answered_with_statuses(files: Files) -> None:
     code, said, _ = files.call(checkpoint=net, data=write_data(files.folder / "single.npz", classes=1))
     assert code == 0
     assert "class-separation: variance_ratio = none (undefined)\n" in said
-    assert "  variance_ratio does not exist here (undefined), so it says nothing about this transfer.\n" in said
+    assert "  variance_ratio does not exist here (undefined), so it says nothing about this network.\n" in said
 
 
 @pytest.mark.parametrize(
@@ -315,3 +320,98 @@ def test_stopping_is_exit_code_130(files: Files, monkeypatch: pytest.MonkeyPatch
     code, _, said = files.call("--diagnostics", "curvature")
     assert code == 130
     assert said.splitlines()[-1] == "transferscope: stopped before everything was measured"  # after progress, if slow
+
+
+def _loss(said: str) -> float:
+    found = re.search(r", loss ([0-9.]+)", said)
+    assert found is not None
+    return float(found[1])
+
+
+def _loss_of(net: Path, scaled: np.ndarray, labels: np.ndarray) -> float:
+    """Cross-entropy of the network in a file on inputs that were scaled by hand."""
+    network = load_trained(build_network(MLP, (4,), 2, seed=0), net)
+    with torch.no_grad():
+        outputs = network(torch.from_numpy(scaled.astype(np.float32)))
+    return float(torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels)))
+
+
+def test_inputs_are_scaled_as_asked_and_the_scale_is_said(files: Files) -> None:
+    with np.load(files.data.removeprefix("npz:")) as arrays:
+        x, y = arrays["x_train"], arrays["y_train"]
+    own = (x - x.mean(axis=0)) / x.std(axis=0)
+    cases = {
+        ("own",): (own, "inputs standardised by their own training statistics: mean "),
+        (): (own, "inputs standardised by their own training statistics: mean "),
+        ("none",): (x, "inputs scaled as --scaling says: mean 0, 0, 0, 0 and standard deviation 1, 1, 1, 1\n"),
+        ("0.5/2",): ((x - 0.5) / 2, "--scaling says: mean 0.5, 0.5, 0.5, 0.5 and standard deviation 2, 2, 2, 2\n"),
+        ("1,2,3,4/1,2,1,2",): (
+            (x - [1, 2, 3, 4]) / [1, 2, 1, 2],
+            "mean 1, 2, 3, 4 and standard deviation 1, 2, 1, 2\n",
+        ),
+    }
+    for words, (scaled, sentence) in cases.items():
+        options = ["--scaling", *words] if words else []
+        code, said, _ = files.call("--diagnostics", "feature-rank", *options, "--out", files.folder / "out")
+        assert code == 0
+        assert sentence in said
+        assert _loss(said) == pytest.approx(_loss_of(files.net, scaled, y), rel=1e-3)
+        noted = json.loads((files.folder / "out" / "measured_on.json").read_text())["scaling"]
+        assert noted["from"] == ("own" if words in ((), ("own",)) else "given")
+        assert len(noted["mean"]) == len(noted["std"]) == 4
+
+
+def test_a_file_that_knows_its_scale_is_believed_unless_the_user_says_otherwise(files: Files) -> None:
+    with np.load(files.data.removeprefix("npz:")) as arrays:
+        x, y = arrays["x_train"], arrays["y_train"]
+    own = (x - x.mean(axis=0)) / x.std(axis=0)
+    net, scale = files.folder / "knows.safetensors", PixelScale.from_text("0.25/4")
+    save_weights(load_trained(build_network(MLP, (4,), 2, seed=0), files.net), net, notes=scale.as_notes)
+    cases: list[tuple[list[str], np.ndarray, str]] = [
+        ([], (x - 0.25) / 4, "inputs scaled as the file says: mean 0.25"),
+        (["--scaling", "none"], x, "inputs scaled as --scaling says: mean 0"),
+        (["--scaling", "own"], own, "inputs standardised by their own training statistics"),
+    ]
+    for options, scaled, sentence in cases:
+        code, said, _ = files.call("--diagnostics", "feature-rank", *options, checkpoint=net)
+        assert code == 0
+        assert sentence in said
+        assert _loss(said) == pytest.approx(_loss_of(files.net, scaled, y), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "pixels",
+            "scaling 'pixels' cannot be read; expected own, none or MEAN/STD with as many numbers on both sides",
+        ),
+        ("1,2/3", "scaling '1,2/3' cannot be read; expected own, none or MEAN/STD with as many numbers"),
+        ("0/0", "scaling '0/0' has a standard deviation that is not above 0, or is not finite"),
+        ("nan/1", "scaling 'nan/1' has a standard deviation that is not above 0, or is not finite"),
+        (
+            "1,2,3/1,1,1",
+            "the scale is for 3 channels or features and the inputs have 4; give one number, or one for each",
+        ),
+    ],
+)
+def test_a_scaling_that_cannot_be_used_is_answered_in_a_sentence(files: Files, text: str, sentence: str) -> None:
+    code, _, said = files.call("--scaling", text)
+    assert code == 2
+    assert said.startswith(f"transferscope: {sentence}")
+
+
+def test_a_start_says_what_a_value_implies_for_this_network(files: Files) -> None:
+    start = write_network(files.folder / "start.pt", seed=1)
+    code, said, _ = files.call("--against", start, "--diagnostics", "class-separation", "--out", files.folder / "out")
+    assert code == 0
+    records = pd.read_csv(files.folder / "out" / "records.csv").set_index("at")["value"]
+    clause = "training drew the classes apart" if records["end"] < records["start"] else "training mixed the classes"
+    assert f", {records['start']:.3g} at the start: {clause}.\n" in said
+
+
+def test_the_number_of_batches_stands_beside_the_standard_error(files: Files) -> None:
+    settings = ("--set", "curvature.k=1", "--set", "curvature.batch_size=16")
+    code, said, _ = files.call("--diagnostics", "curvature", *settings)
+    assert code == 0
+    assert re.search(r"= \S+ ± \S+ \(standard error over 4 batches; 95 %: \S+ to \S+\)\n", said)

@@ -116,7 +116,9 @@ class Curvature:
         """Times one product on one batch; expects 4 k + 20 products and as many vectors."""
         unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
         products = min(self.max_products, 4 * self.k + 20) + self.k
-        memory = unit.graph_bytes + (max(2 * self.k + 20, 60) + self.k) * unit.vector_bytes
+        basis = max(2 * self.k + 20, 60)
+        restarted = self.k + (basis - self.k) // 2 if products - self.k > basis else 0
+        memory = unit.graph_bytes + (basis + 1 + max(self.k, restarted)) * unit.vector_bytes
         return CostEstimate(unit.seconds * products, memory, products)
 
     def _operator(self, subject: Subject) -> HessianOperator:

@@ -76,5 +76,5 @@ class CurvatureTrace:
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """Times one product on one batch; says what the whole budget of probes takes."""
         unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
-        memory = unit.graph_bytes + 4 * unit.vector_bytes
+        memory = unit.graph_bytes + unit.vector_bytes
         return CostEstimate(unit.seconds * self.max_probes, memory, self.max_probes)

@@ -10,6 +10,7 @@ from torch.func import functional_call
 
 from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate
+from transferscope.diagnostics.memory import peak_bytes
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.diagnostics.undisturbed import first_outputs, frozen_state, undisturbed
 from transferscope.errors import DataError, NetworkError, unknown_name
@@ -128,5 +129,8 @@ def features_cost(subject: Subject, batch_size: int, *, n_networks: int = 1) -> 
     seconds = seconds_of(lambda: feature_array(first.network, first, batch_size))
     n_features = feature_array(first.network, replace(first, examples=first.examples.first(1)), 1).shape[1]
     n_batches = -(-len(subject.examples) // batch_size)
-    memory = 4 * 8 * len(subject.examples) * n_features * n_networks
+    memory = (
+        peak_bytes(lambda: feature_array(first.network, first, batch_size))
+        + 4 * 8 * len(subject.examples) * n_features * n_networks
+    )
     return CostEstimate(seconds * n_batches * n_networks, memory, n_networks)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from transferscope.diagnostics.backpropagation import layer_gradients, weighted_layers
 from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.memory import peak_bytes
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
@@ -139,8 +139,7 @@ class GradientScaling:
         """Times one batch."""
         small = replace(self, n_examples=self.batch_size)
         n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        with undisturbed(subject.network):
-            memory = 3 * saved_bytes(loss_surface(subject), self.batch_size)
+        memory = peak_bytes(lambda: replace(small, n_examples=2 * self.batch_size).layers(subject))
         return CostEstimate(seconds_of(lambda: small.layers(subject)) * n_batches, memory, 1.0)
 
 

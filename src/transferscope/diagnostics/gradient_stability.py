@@ -10,7 +10,7 @@ from jaxtyping import Float
 from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
-from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.memory import peak_bytes
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import loss_surface
@@ -120,8 +120,8 @@ class GradientStability:
         small = replace(self, steps=1, n_examples=self.batch_size)
         n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
         seconds = seconds_of(lambda: small.curves(subject)) * n_batches * (2 * self.steps + 5) / 7
-        with undisturbed(subject.network):
-            memory = 2 * saved_bytes(loss_surface(subject, self.blocks), self.batch_size)
+        two = replace(small, n_examples=2 * self.batch_size)  # the answers to one batch live until the next has its own
+        memory = peak_bytes(lambda: two.curves(subject)) + 16 * self.steps * n_batches
         return CostEstimate(seconds, memory, 2 * self.steps + 5)
 
     def _variation(self, losses: Float[np.ndarray, "B T"], n: int) -> Estimate:

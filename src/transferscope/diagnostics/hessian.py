@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transferscope.diagnostics.cost import seconds_of
-from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.memory import peak_bytes, saved_bytes
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.diagnostics.surface import LossSurface, loss_surface
@@ -180,7 +180,7 @@ class ProductCost:
 
     Attributes:
         seconds: Wall-clock seconds.
-        graph_bytes: Memory of the differentiated graphs.
+        graph_bytes: Memory of the differentiated graphs, and of what a product makes on the way.
         vector_bytes: Memory of one vector of parameters.
     """
 
@@ -197,8 +197,15 @@ def product_cost(subject: Subject, *, blocks: tuple[str, ...], batch_size: int, 
         operator = hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode)
         point = operator.surface.point.to(operator.dtype)
         seconds = seconds_of(lambda: operator(point))
-        kept = min(operator.graph_bytes() * n_batches, GRAPH_MEMORY)
-    return ProductCost(seconds * n_batches, kept, point.numel() * point.element_size())
+        kept = mode == "exact" and operator.graph_bytes() * n_batches <= GRAPH_MEMORY
+        del operator
+
+        def one_product() -> None:
+            hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode)(point)
+
+        graph = peak_bytes(lambda: hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode))
+        memory = peak_bytes(one_product) + (graph * (n_batches - 1) if kept else 0)
+    return ProductCost(seconds * n_batches, memory, point.numel() * point.element_size())
 
 
 def _leaves(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

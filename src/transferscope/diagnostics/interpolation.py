@@ -10,7 +10,7 @@ from jaxtyping import Float
 from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
-from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.memory import peak_bytes
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import LossSurface, loss_surface
@@ -93,8 +93,8 @@ class Interpolation:
         small = replace(self, resolution=3, n_examples=self.batch_size)
         n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
         seconds = seconds_of(lambda: small.losses(subject)) / 3 * self.resolution * n_batches
-        with undisturbed(subject.network):
-            memory = 3 * saved_bytes(loss_surface(subject), self.batch_size)
+        two = replace(small, n_examples=2 * self.batch_size)  # the answers to one batch live until the next has its own
+        memory = peak_bytes(lambda: two.losses(subject)) + 8 * self.resolution * n_batches
         return CostEstimate(seconds, memory, self.resolution)
 
 

@@ -14,7 +14,7 @@ from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.directions import Biases, random_directions
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
-from transferscope.diagnostics.memory import saved_bytes
+from transferscope.diagnostics.memory import peak_bytes
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import LossSurface, loss_surface
@@ -138,9 +138,8 @@ class Landscape:
         n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
         n_points = self.resolution**self.dimensions + 1
         seconds = seconds_of(lambda: small.losses(subject)) / 5 * n_points * n_batches
-        with undisturbed(centred.network):
-            surface = loss_surface(centred, self.blocks)
-            memory = (2 + self.dimensions) * saved_bytes(surface, self.batch_size)
+        few = replace(small, dimensions=self.dimensions, resolution=2, n_examples=2 * self.batch_size)
+        memory = peak_bytes(lambda: few.losses(subject))
         cost = CostEstimate(seconds, memory + 8 * n_points * n_batches, n_points)
         if self.directions == "random":
             return cost

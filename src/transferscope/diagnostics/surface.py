@@ -90,12 +90,13 @@ class LossSurface:
         )
 
 
-def loss_surface(subject: Subject, blocks: tuple[str, ...] = ()) -> LossSurface:
+def loss_surface(subject: Subject, blocks: tuple[str, ...] = (), *, outputs_only: bool = False) -> LossSurface:
     """The loss of the subject's network on its examples.
 
     Args:
         subject: What to look at.
         blocks: Names of submodules or parameters that may move, such as ("head", "features.0"); () for all.
+        outputs_only: Whether the loss is never asked for, so that labels need not fit the outputs.
 
     Returns:
         The surface at the network's weights, detached from them; in float32 for a network of half precision, in which
@@ -116,17 +117,19 @@ def loss_surface(subject: Subject, blocks: tuple[str, ...] = ()) -> LossSurface:
     surface = LossSurface(subject.network, subject.examples, subject.loss, moved, {**fixed, **state.buffers})
     if any(parameter.dtype in (torch.float16, torch.bfloat16) for parameter in state.parameters.values()):
         surface = surface.to(torch.float32)
-    _check_loss(surface)
+    _check(surface, outputs_only=outputs_only)
     return surface
 
 
-def _check_loss(surface: LossSurface) -> None:
+def _check(surface: LossSurface, *, outputs_only: bool) -> None:
     """Look at a few examples, at even distances, for what every mean over batches of examples relies on."""
     labels = surface.examples.labels
     few = surface.examples.take(torch.linspace(0, len(labels) - 1, min(_LOOKED_AT, len(labels))).round().long())
     fixed = {name: tensor for name, tensor in surface.fixed.items() if name not in surface.buffers}
     buffers = {name: surface.fixed[name] for name in surface.buffers}
     outputs = first_outputs(surface.network, few.inputs, FrozenState({**fixed, **surface.moved}, buffers))
+    if outputs_only:
+        return
     if not labels.is_floating_point() and outputs.dim() > 1:
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= outputs.shape[1]:

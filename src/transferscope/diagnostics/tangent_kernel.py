@@ -13,6 +13,7 @@ from torch.func import grad, vmap
 from transferscope.diagnostics.cost import seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import label_codes
+from transferscope.diagnostics.memory import peak_bytes
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import LossSurface, loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
@@ -147,7 +148,8 @@ class TangentKernel:
         """The kernel between the first `n_examples` examples."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
         with undisturbed(subject.network):
-            return tangent_gram(loss_surface(sample, self.blocks), memory=self.memory, batch_size=self.batch_size)
+            surface = loss_surface(sample, self.blocks, outputs_only=True)
+            return tangent_gram(surface, memory=self.memory, batch_size=self.batch_size)
 
     def measure(self, subject: Subject) -> Findings:
         """Records "ntk_scale" (mean of the diagonal), "ntk_label_alignment" (with y y'), and "ntk_change".
@@ -173,12 +175,13 @@ class TangentKernel:
         few = min(n, self.batch_size)
         small = replace(self, n_examples=few)
         with undisturbed(subject.network):
-            row_bytes = loss_surface(subject, self.blocks).point.nbytes
+            row_bytes = loss_surface(subject, self.blocks, outputs_only=True).point.nbytes
         n_chunks = -(-n * row_bytes // self.memory)
         n_networks = 1 if subject.start is None else 2
         passes = n_networks * (n_chunks + 1) / 2
         seconds = seconds_of(lambda: small.gram(subject)) * n / few * passes
-        memory = min(self.memory, n * row_bytes) + 2 * self.batch_size * row_bytes + 4 * 8 * n * n
+        rows = max(0, min(self.memory, n * row_bytes) - few * row_bytes)  # kept beyond those of the one batch
+        memory = peak_bytes(lambda: small.gram(subject)) + rows + 4 * 8 * n * n
         return CostEstimate(seconds, memory, passes)
 
 

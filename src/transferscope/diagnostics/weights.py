@@ -45,7 +45,7 @@ def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
                 if (f"{name}.{tensor}" if name else tensor) in kept
             }
             if is_parametrized(module):
-                own |= {tensor: getattr(module, tensor) for tensor in module.parametrizations}  # type: ignore[union-attr]
+                own |= {tensor: getattr(module, tensor) for tensor in module.parametrizations}
             if "parametrizations" not in name.split("."):
                 found |= {f"{name}.{tensor}" if name else tensor: weight.detach() for tensor, weight in own.items()}
     return {name.removesuffix(".weight"): weight for name, weight in found.items() if weight.dim() >= 2}
