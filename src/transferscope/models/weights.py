@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
+from transferscope.files import require_regular
 from transferscope.models.network import Network
 
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
@@ -106,6 +107,7 @@ def load_trained(network: Network, path: Path) -> Network:
 
 
 def _read(path: Path) -> dict[str, Tensor]:
+    require_regular(path, "a safetensors file or a state dict")
     if not path.is_file():
         raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
     try:
