@@ -62,6 +62,7 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
                     f"{path} has no {' and no '.join(missing)}; expected the arrays {', '.join(KEYS)}, "
                     f"and it holds {held or 'nothing'}"
                 )
+            assert archive.zip is not None
             _check_headers(archive.zip, path)
             return {key: _read_array(archive, key, path) for key in KEYS}
     except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError) as error:

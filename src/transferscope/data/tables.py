@@ -5,10 +5,10 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, BinaryIO, Literal
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -131,13 +131,14 @@ def _unpacked_bytes(path: Path, form: Format) -> int:
         return max(
             int(groups), int(about.num_rows) * int(about.num_columns) * 8
         )  # runs of one value take up no room there
-    suffix, openers = path.suffix.lower(), {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    suffix = path.suffix.lower()
+    openers: dict[str, Callable[[Path], BinaryIO | IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     if suffix == ".zip":
         with ZipFile(path) as archive:
             return sum(entry.file_size for entry in archive.infolist())
     if suffix in openers:
         size, most = 0, most_bytes()
-        with openers[suffix](path, "rb") as stream:
+        with openers[suffix](path) as stream:
             while size <= most and (piece := stream.read(1 << 20)):
                 size += len(piece)
         return size

@@ -62,7 +62,7 @@ class Merlin:
         check_scales(self.lr_scale)
         fine = {
             "rho": self.rho > 0,
-            "ridge": self.ridge == "auto" or (not isinstance(self.ridge, str) and self.ridge > 0),
+            "ridge": self.ridge == "auto" or self.ridge > 0,
             "inner_steps": self.inner_steps >= 1,
             "inner_lr": self.inner_lr is None or self.inner_lr > 0,
             "target_batch": self.target_batch is None or self.target_batch >= 4,
