@@ -1,4 +1,5 @@
 import html
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -51,6 +52,36 @@ def test_a_study_is_run_and_its_status_shown(call: Call, capsys: pytest.CaptureF
     for place in ("digits.toml", "runs/digits.sqlite"):
         assert call("status", place) == 0
         assert capsys.readouterr().out == "digits: 1 of 1 cells done\n"
+
+
+def test_what_the_labels_were_taken_for_is_said_before_anything_runs(
+    call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.csv").write_text("a,b,y\n" + "".join(f"{i},1,{'xyz'[i % 3]}\n" for i in range(60)))
+    Path("digits.toml").write_text(STUDY.replace('"digits"\nsizes', '"csv:own.csv?label=y"\nsizes'))
+    assert call("run", "digits.toml", "--workers", "0") == 0
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "target: csv:own.csv?label=y: classification, 3 classes: x, y, z; 1 of 2 features never change"
+    )
+
+
+def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
+    call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = np.random.default_rng(0).normal(size=(120, 3))
+    rows = [",".join(f"{value:.4f}" for value in row) + f",{'ab'[i % 2]}\n" for i, row in enumerate(noise)]
+    Path("own.csv").write_text("a,b,c,y\n" + "".join(rows))
+    study = STUDY.replace('"digits"\nsizes', '"csv:own.csv?label=y"\nsizes').replace("sizes = [20]", "sizes = [64]")
+    study += "[methods.merlin]\nsource_term = false\n"
+    Path("digits.toml").write_text(study)
+    assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
+    capsys.readouterr()
+    assert call("status", "digits.toml") == 0
+    assert re.search(
+        r"\n  In 1 of 1 run of merlin with 64 labels the inner head predicted no better than the mean \(leave-one-out risk "
+        r"up to [01]\.\d\d of the mean's\)",
+        capsys.readouterr().out,
+    )
 
 
 def test_the_store_can_be_chosen(call: Call, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,3 +1,5 @@
+import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -114,9 +116,55 @@ def test_an_image_of_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None
     with pytest.raises(CorruptDataError) as caught:
         load(tmp_path)
     assert str(caught.value) == (
-        f"{photo} cannot be read as an image; expected PNG, JPEG, BMP, DIB, GIF, TIFF, WEBP, PPM, TGA, PCX or JPEG2000: "
-        "mend, convert or remove it"
+        f"{photo} cannot be read as an image; expected PNG, JPEG, BMP, DIB, GIF, TIFF, WEBP, PPM, TGA, PCX or "
+        "JPEG2000: mend, convert or remove it"
     )
+
+
+POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 6 4\n%%EndComments\n(seen) print showpage\n%%EOF\n"
+
+
+@pytest.mark.parametrize("name", ["0.eps", "0.ps", "0.png", "0.jpg"])
+def test_postscript_is_never_run_whatever_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise AssertionError("a program was started")
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    fill(tmp_path)
+    file = tmp_path / "cat" / name
+    file.write_bytes(POSTSCRIPT)
+    with pytest.raises(CorruptDataError, match=rf"{name} cannot be read as an image; expected PNG, JPEG, "):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "dib", "gif", "tiff", "webp", "ppm", "tga", "pcx", "jp2"])
+def test_every_format_that_is_named_is_read(tmp_path: Path, suffix: str) -> None:
+    for name in ("a", "b"):
+        for i in range(3):
+            picture(tmp_path / name / f"{i}.{suffix}", value=50 * i, size=(16, 16))
+    assert len(load(tmp_path).train) == 4
+
+
+def test_images_that_do_not_fit_together_are_refused_before_the_last_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path)
+    monkeypatch.setenv("TRANSFERSCOPE_MOST_GB", "0.00000008")
+    with pytest.raises(DataError, match=r"unpacks to 0\.0 GB and the limit is 8e-08 GB; save less of it, or set TRANS"):
+        load(tmp_path)
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path: Path) -> None:
+    fill(tmp_path)
+    try:
+        picture(tmp_path / os.fsdecode(b"caf\xe9") / "0.png")
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 only")
+    picture(tmp_path / os.fsdecode(b"caf\xe9") / "1.png")
+    with pytest.raises(
+        DataError, match=r"^the class 'caf\\udce9' has a name that is no text in UTF-8; give it another$"
+    ):
+        load(tmp_path)
 
 
 def test_a_mistyped_size_does_not_take_all_memory(tmp_path: Path) -> None:

@@ -1,5 +1,9 @@
+import io
+import tracemalloc
+import warnings
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pytest
@@ -220,3 +224,129 @@ def test_a_truncated_or_damaged_archive_is_corrupt(tmp_path: Path) -> None:
         file.write_bytes(content)
         with pytest.raises(CorruptDataError, match=r"bad\.npz cannot be read as an \.npz file"):
             load_npz(file)
+
+
+def header(shape: str, dtype: str = "|u1", version: tuple[int, int] = (1, 0)) -> bytes:
+    """The beginning of an array's file, whatever shape it claims."""
+    text = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + bytes(version) + len(text).to_bytes(2 if version == (1, 0) else 4, "little") + text
+
+
+def archive(path: Path, **entries: bytes) -> Path:
+    """An .npz file of which some entries are not what NumPy would have written."""
+    file = write(path)
+    with ZipFile(file) as whole:
+        kept = {name: whole.read(name) for name in whole.namelist() if name.removesuffix(".npy") not in entries}
+    with ZipFile(file, "w", ZIP_DEFLATED) as changed:
+        for name, content in kept.items() | {(f"{key}.npy", content) for key, content in entries.items()}:
+            changed.writestr(name, content)
+    return file
+
+
+LIARS = [
+    header("(6000000000,)"),
+    header("(100000, 100000, 3)") + bytes(10),
+    header("(6, -4)"),
+    header("(1000000000000000000,)", "|V0"),
+    header("(9" + "9" * 300 + ",)"),
+    header("(6, 4)", version=(2, 0)),
+    header("(6, 4)") + bytes(25),
+    header("(6, 4)")[:40],
+    header("(6, 4) if 1 else 2"),
+    b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + bytes(100),
+    b"\x93NUMPY\x09\x09" + bytes(100),
+    b"",
+    b"no array",
+]
+
+
+@pytest.mark.parametrize("content", LIARS)
+def test_an_array_that_is_not_what_its_header_says_is_refused_without_taking_memory(
+    tmp_path: Path, content: bytes
+) -> None:
+    file = archive(tmp_path, x_train=content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptDataError, match=r"own\.npz(: x_train| cannot be read)"):
+            load_npz(file)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSFERSCOPE_MOST_GB", "0.04")
+    n_bytes = 50_000_000
+    file = archive(tmp_path, x_train=header(f"({n_bytes},)") + bytes(n_bytes))
+    assert file.stat().st_size < 100_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError) as caught:
+            load_npz(file)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value) == (
+        f"{file} unpacks to 0.1 GB and the limit is 0.04 GB; save less of it, or set TRANSFERSCOPE_MOST_GB to more"
+    )
+
+
+def test_a_single_array_is_refused_without_reading_it(tmp_path: Path) -> None:
+    file = tmp_path / "b.npz"
+    file.write_bytes(header("(6000000000,)") + bytes(1000))
+    with pytest.raises(CorruptDataError, match=r"b\.npz holds a single array; expected an \.npz file with x_train, "):
+        load_npz(file)
+
+
+def test_entries_that_lie_elsewhere_or_have_odd_names_are_never_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    file = write(tmp_path / "inner")
+    before = sorted(tmp_path.rglob("*"))
+    with ZipFile(file, "a") as whole:
+        for name in (
+            "../../x_train.npy",
+            "/etc/x_train.npy",
+            "..",
+            "\udcff.npy".encode("utf-8", "replace").decode(),
+            "",
+        ):
+            whole.writestr(name or " ", b"seen")
+    assert load_npz(file).train.inputs.shape == (6, 1, 4, 5)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    stream = io.BytesIO()
+    np.save(stream, np.zeros((6, 4, 5), np.uint8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with ZipFile(file, "a") as whole:
+            whole.writestr("x_train.npy", stream.getvalue())
+    with pytest.raises(CorruptDataError) as caught:
+        load_npz(file)
+    assert str(caught.value) == f"{file} holds x_train 2 times; write the file again, with one of each"
+
+
+@pytest.mark.parametrize(("place", "value"), [(6, 1), (8, 99)])
+def test_an_archive_that_is_encrypted_or_packed_in_an_unknown_way_is_refused(
+    tmp_path: Path, place: int, value: int
+) -> None:
+    content = bytearray(write(tmp_path).read_bytes())
+    for begin, offset in ((b"PK\x03\x04", place), (b"PK\x01\x02", place + 2)):
+        at = content.find(begin)
+        while at >= 0:
+            content[at + offset] = value
+            at = content.find(begin, at + 1)
+    file = tmp_path / "odd.npz"
+    file.write_bytes(content)
+    with pytest.raises(CorruptDataError, match=r"odd\.npz cannot be read as an \.npz file"):
+        load_npz(file)
+
+
+def test_a_class_name_that_no_file_could_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load_npz(write(tmp_path, **labels("a", "\ud800", "b", "a", "b", "b")))
+    assert str(caught.value).endswith(
+        "training part: the class '\\ud800' has a name that is no text in UTF-8; give it another"
+    )

@@ -1,5 +1,9 @@
+import bz2
+import gzip
+import lzma
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -7,6 +11,7 @@ import pytest
 
 from transferscope.data.arrays import Parts
 from transferscope.data.tables import Format, TableSettings, load_table
+from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
 
 
@@ -205,6 +210,143 @@ def test_row_numbers_without_a_name_can_be_left_out(tmp_path: Path) -> None:
     file = tmp_path / "own.csv"
     frame()[["rooms", "kind"]].to_csv(file)
     assert load(file, TableSettings(("kind",), drop=("Unnamed: 0",))).train.input_shape == (1,)
+
+
+SPELLINGS = [
+    (["7", "007"], None, "7", "007"),
+    (["1", "1.0"], "classification", "1", "1.0"),
+    (["1e3", "1000"], "classification", "1e3", "1000"),
+    (["+7", "7"], None, "+7", "7"),
+    ([" 7", "7"], None, " 7", "7"),
+    (["True", "true"], None, "True", "true"),
+    (["123456789012345678901", "123456789012345678902"], "classification", None, None),
+    (["9007199254740993.0", "9007199254740992.0"], "classification", "9007199254740993.0", "9007199254740992.0"),
+]
+
+
+@pytest.mark.parametrize(("pair", "kind", "first", "second"), SPELLINGS)
+@pytest.mark.parametrize("apart", [False, True])
+def test_labels_that_differ_as_text_are_never_made_one_class(
+    tmp_path: Path, pair: list[str], kind: Kind | None, first: str | None, second: str | None, apart: bool
+) -> None:
+    file, other = tmp_path / "own.csv", tmp_path / "test.csv"
+    labels = [pair[0]] * 20 if apart else pair * 10
+    file.write_text("x,agent\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels)))
+    other.write_text("x,agent\n" + "".join(f"{i},{pair[1]}\n" for i in range(20)))
+    settings = TableSettings(("agent",), kind=kind, test_file=other if apart else None)
+    if first is None and not apart:
+        assert load(file, settings).train.classes == tuple(sorted(pair))
+        return
+    with pytest.raises(DataError) as caught:
+        load(file, settings)
+    if first is not None:
+        assert str(caught.value) == (
+            f"{file}: label column 'agent' writes one value as {first!r} and as {second!r}, which could be one class "
+            "or two; write it in one way, or begin labels that differ with a letter"
+        )
+
+
+def test_text_labels_that_look_like_numbers_stay_as_they_are_beside_others(tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("x,agent\n" + "".join(f"{i},{label}\n" for i, label in enumerate(["007", "7", "M"] * 10)))
+    assert load(file, TableSettings(("agent",))).train.classes == ("007", "7", "M")
+
+
+def flags(**columns: list[Any]) -> pd.DataFrame:
+    return pd.DataFrame({"x": np.linspace(0, 1, 20), **{name: values * 10 for name, values in columns.items()}})
+
+
+AMBIGUOUS = [
+    flags(wet=[0, 1], cold=[1, 0]),
+    flags(wet=[True, False], cold=[1, 0]),
+    flags(wet=[0.0, 1.0], cold=[1.0, 0.0]),
+    flags(wet=[0, 1], cold=[0.25, 3.5]),
+    flags(wet=[3, 4], cold=[7, 9]),
+]
+
+
+@pytest.mark.parametrize("table", AMBIGUOUS)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_label_columns_that_could_be_several_classes_are_refused_until_it_is_said(
+    tmp_path: Path, table: pd.DataFrame, form: Format
+) -> None:
+    file = write(tmp_path, table, form)
+    with pytest.raises(DataError) as caught:
+        load(file, TableSettings(("wet", "cold")), form)
+    assert str(caught.value).startswith(
+        f"{file}: label columns 'wet' and 'cold' could be numbers to predict or several classes of one input ("
+    )
+    assert str(caught.value).endswith(
+        "; say kind=regression for numbers, or name one label column (several classes of one input are not supported)"
+    )
+    said = load(file, TableSettings(("wet", "cold"), kind="regression"), form).train
+    assert (said.kind, said.n_outputs) == ("regression", 2)
+
+
+def test_one_column_of_floating_zeros_and_ones_is_refused_until_it_is_said(tmp_path: Path) -> None:
+    file = write(tmp_path, flags(wet=[0.0, 1.0]))
+    with pytest.raises(DataError) as caught:
+        load(file, TableSettings(("wet",)))
+    assert str(caught.value) == (
+        f"{file}: label column 'wet' is written in floating point and holds 0 and 1 alone, which could be two classes "
+        "or a number to predict; say kind=classification or kind=regression"
+    )
+    assert load(file, TableSettings(("wet",), kind="regression")).train.kind == "regression"
+    assert load(file, TableSettings(("wet",), kind="classification")).train.classes == ("0.0", "1.0")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            [[1, 2], [3]],
+            "label column 'y' holds ndarrays of values, as in '[1 2]'; expected one text or number in each row "
+            "(several labels for one input are not supported)",
+        ),
+        (
+            [{"a": 1}, {"a": 2}],
+            "label column 'y' holds dicts of values, as in \"{'a': 1}\"; expected one text or number in each row "
+            "(several labels for one input are not supported)",
+        ),
+        ([b"\xff\xfe", b"a"], "label column 'y' holds bytes that are no text in UTF-8; save it as text"),
+    ],
+)
+def test_parquet_labels_that_are_no_single_text_or_number_are_refused(
+    tmp_path: Path, labels: list[Any], message: str
+) -> None:
+    file = write(tmp_path, flags(y=labels), "parquet")
+    with pytest.raises(DataError) as caught:
+        load(file, TableSettings(("y",)), "parquet")
+    assert str(caught.value) == f"{file}: {message}"
+
+
+def test_bytes_in_utf_8_are_text(tmp_path: Path) -> None:
+    file = write(tmp_path, flags(y=["Käfer".encode(), b"ant"]), "parquet")
+    assert load(file, TableSettings(("y",)), "parquet").train.classes == ("Käfer", "ant")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_packed_table_is_read_and_a_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, pack: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / f"own.csv.{ {gzip.compress: 'gz', bz2.compress: 'bz2', lzma.compress: 'xz'}[pack] }"
+    file.write_bytes(pack(frame().to_csv(index=False).encode()))
+    assert load(file, TableSettings(("kind",))).train.classes == ("<b>house</b>", "flat")
+    monkeypatch.setenv("TRANSFERSCOPE_MOST_GB", "0.01")
+    file.write_bytes(pack(b"0" * 12_000_000))
+    with pytest.raises(DataError, match=r"unpacks to 0\.0 GB and the limit is 0\.01 GB; save less of it, or set TRANS"):
+        load(file, TableSettings(("kind",)))
+
+
+def test_a_parquet_file_of_one_value_many_times_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "bomb.parquet"
+    pd.DataFrame({"x": np.zeros(2_000_000, np.int8), "y": np.zeros(2_000_000, np.int8)}).to_parquet(file)
+    monkeypatch.setenv("TRANSFERSCOPE_MOST_GB", "0.02")
+    assert file.stat().st_size < 100_000
+    with pytest.raises(DataError, match=r"unpacks to 0\.0 GB and the limit is 0\.02 GB"):
+        load(file, TableSettings(("y",)), "parquet")
 
 
 def test_an_unknown_column_is_answered_with_the_nearest(tmp_path: Path) -> None:

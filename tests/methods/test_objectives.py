@@ -135,8 +135,9 @@ def test_merlins_automatic_ridge_is_used_in_training_and_for_prediction() -> Non
         x, y = fitted.network.features(x_t).double(), F.one_hot(y_t, 3).double() - 1 / 3
         lam = leave_one_out_ridge(x, y)
         model = Ridge(alpha=lam).fit(x.numpy(), y.numpy())
-    assert fitted.network.head.weight.detach().numpy() == pytest.approx(model.coef_, abs=1e-4)
-    assert fitted.network.head.bias.detach().numpy() == pytest.approx(model.intercept_, abs=1e-4)
+    weight, bias = fitted.network.head.parameters()
+    assert weight.detach().numpy() == pytest.approx(model.coef_, abs=1e-4)
+    assert bias.detach().numpy() == pytest.approx(model.intercept_, abs=1e-4)
 
 
 def leave_one_out_ridge(x: torch.Tensor, y: torch.Tensor) -> float:
@@ -151,7 +152,7 @@ def leave_one_out_ridge(x: torch.Tensor, y: torch.Tensor) -> float:
         return float(np.mean(errors))
 
     scale = float((x - x.mean(dim=0)).square().sum() / len(x))
-    return min(10.0 ** np.arange(-3, 2, 0.5) * scale, key=risk)
+    return float(min(10.0 ** np.arange(-3, 2, 0.5) * scale, key=risk))
 
 
 @pytest.mark.parametrize("inner", ["ridge", "unrolled"])

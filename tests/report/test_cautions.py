@@ -1,4 +1,4 @@
-from transferscope.report.cautions import cautions
+from transferscope.report.cautions import cautions, weak_inner_heads
 
 
 def counts(n_test: int, target: int, source: int) -> dict[str, int]:
@@ -25,3 +25,14 @@ def test_fewer_labels_than_classes_are_told() -> None:
 def test_a_study_of_numbers_or_of_theory_has_no_classes() -> None:
     assert cautions({"target": {"kind": "regression", "n_outputs": 3}}, [1]) == ()
     assert cautions({}, [1]) == ()
+
+
+def test_inner_heads_that_predict_no_better_than_the_mean_are_told_once_for_each_method() -> None:
+    runs = [("merlin", 100, 0.97), ("merlin", 100, 0.5), ("merlin", 100, 1.04), ("merlin", 600, 0.3)]
+    assert weak_inner_heads(runs) == (
+        "In 2 of 3 runs of merlin with 100 labels the inner head predicted no better than the mean (leave-one-out risk "
+        "up to 1.04 of the mean's), so that it could not tell which features generalise: give it larger halves "
+        "(target_batch) or more labels.",
+    )
+    assert weak_inner_heads([("merlin", 600, 0.949)]) == ()
+    assert weak_inner_heads([]) == ()

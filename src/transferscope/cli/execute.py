@@ -6,7 +6,7 @@ import typer
 
 from transferscope.cli.places import open_new
 from transferscope.cli.progress import study_view
-from transferscope.study.plan import StudyPlan
+from transferscope.study.planned import StudyPlan
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus

@@ -168,8 +168,8 @@ def _read_image(path: Path, resize: int | None) -> Image.Image:
         raise
     except UnidentifiedImageError as error:
         raise CorruptDataError(
-            f"{path} cannot be read as an image; expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}: mend, convert or "
-            "remove it"
+            f"{path} cannot be read as an image; expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}: mend, convert "
+            "or remove it"
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
         raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error

@@ -57,10 +57,12 @@ def _read_arrays(path: Path) -> dict[str, np.ndarray]:
         with path.open("rb") as stream, _open(stream, path) as archive:
             missing = [key for key in KEYS if key not in archive]
             if missing:
+                held = ", ".join(archive.files[:10]) + (", ..." if len(archive.files) > 10 else "")
                 raise DataError(
                     f"{path} has no {' and no '.join(missing)}; expected the arrays {', '.join(KEYS)}, "
-                    f"and it holds {', '.join(archive.files[:10]) or 'nothing'}{', ...' if len(archive.files) > 10 else ''}"
+                    f"and it holds {held or 'nothing'}"
                 )
+            assert archive.zip is not None
             _check_headers(archive.zip, path)
             return {key: _read_array(archive, key, path) for key in KEYS}
     except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError) as error:
@@ -100,8 +102,8 @@ def _check_headers(archive: ZipFile, path: Path) -> None:
         size, there = math.prod(shape) * dtype.itemsize, entries[0].file_size - head.tell()
         if size != there or min(shape, default=0) < 0 or dtype.itemsize == 0:
             raise CorruptDataError(
-                f"{path}: {key} declares the shape {shape} and type {dtype}, {size:,} bytes, and holds {there:,}; write the "
-                "file again"
+                f"{path}: {key} declares the shape {shape} and type {dtype}, {size:,} bytes, and holds {there:,}; "
+                "write the file again"
             )
         declared += size
     check_bytes(path, declared)

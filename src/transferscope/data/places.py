@@ -51,8 +51,8 @@ def check_bytes(path: Path, n_bytes: int) -> None:
     """
     if n_bytes > most_bytes():
         raise DataError(
-            f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most_bytes() / 1e9:g} GB; save less of it, or "
-            "set TRANSFERSCOPE_MOST_GB to more"
+            f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most_bytes() / 1e9:g} GB; save less of it, "
+            "or set TRANSFERSCOPE_MOST_GB to more"
         )
 
 

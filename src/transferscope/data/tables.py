@@ -5,10 +5,10 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, BinaryIO, Literal
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -78,18 +78,18 @@ def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) 
     Raises:
         CorruptDataError: The file cannot be parsed.
         UnknownNameError: A named column does not exist.
-        DataError: It is no regular file or unpacks to too much; a feature is not numeric, a value is missing, or the labels
-            do not fit their kind or could mean several things.
+        DataError: It is no regular file or unpacks to too much; a feature is not numeric, a value is missing, or the
+            labels do not fit their kind or could mean several things.
         MissingExtraError: A parquet file is given and pyarrow is absent.
     """
     table = _read_table(path, form)
-    kind = settings.kind or _kind_of(_labels(table, settings, path), path)
+    labels, test_file = _labels(table, settings, path), settings.test_file
+    other = None if test_file is None else _like(table, _read_table(test_file, form), test_file)
+    kind = settings.kind or _kind_of(labels, path)
     if form == "csv" and kind == "classification":
-        files = [path] if settings.test_file is None else [path, settings.test_file]
-        _refuse_one_number_in_two_spellings(settings.labels[0], files)
-    if settings.test_file is not None:
-        test = _like(table, _read_table(settings.test_file, form), settings.test_file)
-        parts = [_raw(table, settings, kind, path), _raw(test, settings, kind, settings.test_file)]
+        _refuse_one_number_in_two_spellings(settings.labels[0], [path] if test_file is None else [path, test_file])
+    if test_file is not None and other is not None:
+        parts = [_raw(table, settings, kind, path), _raw(other, settings, kind, test_file)]
     elif settings.split is not None:
         parts = [_raw(rows, settings, kind, path) for rows in _split_rows(table, settings.split, path)]
     else:
@@ -131,13 +131,14 @@ def _unpacked_bytes(path: Path, form: Format) -> int:
         return max(
             int(groups), int(about.num_rows) * int(about.num_columns) * 8
         )  # runs of one value take up no room there
-    suffix, openers = path.suffix.lower(), {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    suffix = path.suffix.lower()
+    openers: dict[str, Callable[[Path], BinaryIO | IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     if suffix == ".zip":
         with ZipFile(path) as archive:
             return sum(entry.file_size for entry in archive.infolist())
     if suffix in openers:
         size, most = 0, most_bytes()
-        with openers[suffix](path, "rb") as stream:
+        with openers[suffix](path) as stream:
             while size <= most and (piece := stream.read(1 << 20)):
                 size += len(piece)
         return size
@@ -161,8 +162,8 @@ def _refuse_one_number_in_two_spellings(column: str, files: Sequence[Path]) -> N
     if len(twins):
         first, second = twins[numbers == numbers[twins.index[0]]].iloc[:2]
         raise DataError(
-            f"{files[0]}: label column {column!r} writes one value as {first!r} and as {second!r}, which could be one class "
-            "or two; write it in one way, or begin labels that differ with a letter"
+            f"{files[0]}: label column {column!r} writes one value as {first!r} and as {second!r}, which could be one "
+            "class or two; write it in one way, or begin labels that differ with a letter"
         )
 
 
@@ -247,7 +248,8 @@ def _as_text(values: pd.Series, path: Path) -> pd.Series:
     if strange is not None:
         raise DataError(
             f"{path}: label column {str(values.name)!r} holds {type(strange).__name__}s of values, as in "
-            f"{str(strange)[:40]!r}; expected one text or number in each row (several labels for one input are not supported)"
+            f"{str(strange)[:40]!r}; expected one text or number in each row (several labels for one input are not "
+            "supported)"
         )
     try:
         return values.map(lambda value: value.decode() if isinstance(value, bytes) else str(value))
@@ -274,8 +276,8 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
         what = f"{flags[0]!r} holds 0 and 1 alone" if flags else "they hold whole numbers alone"
         if len(columns) == 1:
             raise DataError(
-                f"{path}: label column {shown} is written in floating point and holds 0 and 1 alone, which could be two "
-                "classes or a number to predict; say kind=classification or kind=regression"
+                f"{path}: label column {shown} is written in floating point and holds 0 and 1 alone, which could be "
+                "two classes or a number to predict; say kind=classification or kind=regression"
             )
         raise DataError(
             f"{path}: label columns {shown} could be numbers to predict or several classes of one input ({what}); say "

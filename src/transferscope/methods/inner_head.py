@@ -22,8 +22,8 @@ class InnerHead:
     Attributes:
         theta: Weights (m, K).
         bias: (K,); None for a head without one.
-        risk: Leave-one-out risk as a share of that of predicting the mean target: near 0 where the head generalises, near
-            1 or above where it does not. NaN where it was not computed or does not exist.
+        risk: Leave-one-out risk as a share of that of predicting the mean target: near 0 where the head generalises,
+            near 1 or above where it does not. NaN where it was not computed or does not exist.
     """
 
     theta: Float[Tensor, "m K"]
@@ -54,8 +54,8 @@ def choose_ridge(centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"]) -
     """Choose lambda by leave-one-out error in closed form, with the mean taken anew without the example left out.
 
     With X X^T = V diag(w) V^T and s_j = lambda / (w_j + lambda), the residuals R = V diag(s) V^T T and
-    d_i = sum_j V_ij^2 s_j - 1/n give the error R_i / d_i of the head that was fitted without example i. Computed in float64
-    from the smaller of X X^T and X^T X; nothing is differentiated.
+    d_i = sum_j V_ij^2 s_j - 1/n give the error R_i / d_i of the head that was fitted without example i. Computed in
+    float64 from the smaller of X X^T and X^T X; nothing is differentiated.
 
     Args:
         centred: X, features less their mean.
@@ -89,8 +89,8 @@ def choose_ridge(centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"]) -
 def leave_one_out_head(features: Float[Tensor, "n m"], targets: Float[Tensor, "n K"]) -> InnerHead:
     """The ridge head with a bias on centred features, its lambda chosen by leave-one-out error.
 
-    X = H - 1 mu^T and T = Y - 1 ybar^T; theta = X^T (X X^T + lambda I)^-1 T and bias = ybar - theta^T mu. Differentiable in
-    features and targets with lambda held constant; computed in float64 (in float32 on a device without it).
+    X = H - 1 mu^T and T = Y - 1 ybar^T; theta = X^T (X X^T + lambda I)^-1 T, bias = ybar - theta^T mu. Differentiable
+    in features and targets with lambda held constant; computed in float64 (in float32 on a device without it).
 
     Args:
         features: H.

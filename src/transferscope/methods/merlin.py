@@ -32,9 +32,9 @@ class Merlin:
         rho: Weight of the target term, above 0.
         inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K.
             "unrolled" is Algorithm 1: `inner_steps` gradient steps on the task's own loss, differentiated through.
-        ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step, for
-            a head with a bias on centred features, and in the same way for the head that predicts. A number above 0 is
-            the paper's constant, without bias and centring. "unrolled" has no closed form: "auto" is 1 there.
+        ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step,
+            for a head with a bias on centred features, and in the same way for the head that predicts. A number above
+            0 is the paper's constant, without bias and centring. "unrolled" has no closed form: "auto" is 1 there.
         inner_steps: Gradient steps of the unrolled head, at least 1.
         inner_lr: Their size; None for the largest at which they cannot diverge.
         target_batch: Target examples per step, both halves together, at least 4; None for the batch size of training.
@@ -62,7 +62,7 @@ class Merlin:
         check_scales(self.lr_scale)
         fine = {
             "rho": self.rho > 0,
-            "ridge": self.ridge == "auto" or (not isinstance(self.ridge, str) and self.ridge > 0),
+            "ridge": self.ridge == "auto" or self.ridge > 0,
             "inner_steps": self.inner_steps >= 1,
             "inner_lr": self.inner_lr is None or self.inner_lr > 0,
             "target_batch": self.target_batch is None or self.target_batch >= 4,

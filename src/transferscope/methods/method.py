@@ -74,8 +74,8 @@ class Fitted:
         history: The training curve.
         cost: What it took.
         status: "converged" (closed form or solver), "max_steps" (the whole budget) or "non_finite".
-        notes: Further numbers that a reader should see, by name. "inner_risk" (MeRLin with `ridge = "auto"`): leave-one-out
-            risk of the inner head as a share of that of predicting the mean, averaged over steps.
+        notes: Further numbers that a reader should see, by name. "inner_risk" (MeRLin with `ridge = "auto"`):
+            leave-one-out risk of the inner head as a share of that of predicting the mean, averaged over steps.
     """
 
     network: Network

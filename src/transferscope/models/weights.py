@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
-from transferscope.files import written_whole
+from transferscope.files import require_regular, written_whole
 from transferscope.models.network import Network
 from transferscope.models.seeding import seeded
 
@@ -178,6 +178,7 @@ def _checksum(tensors: Mapping[str, Tensor]) -> str:
 
 
 def _read(path: Path) -> dict[str, Tensor]:
+    require_regular(path, "a safetensors file or a state dict")
     if not path.is_file():
         raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
     try:

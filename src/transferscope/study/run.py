@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from transferscope.store import Store
 from transferscope.study.engine import WORK, Event, ignore, run_plan
-from transferscope.study.plan import StudyPlan, plan_study
+from transferscope.study.plan import plan_study
+from transferscope.study.planned import StudyPlan
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus
 

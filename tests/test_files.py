@@ -1,0 +1,71 @@
+"""No way in for data opens a device, a pipe, a socket or a folder."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from transferscope.data.load import load
+from transferscope.errors import DataError
+from transferscope.files import require_regular
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Iterator[dict[str, Path]]:
+    """What is no regular file, by what it is called."""
+    pipe, folder, plug = tmp_path / "pipe", tmp_path / "folder", tmp_path / "socket"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(plug))
+        yield {"a pipe": pipe, "a folder": folder, "a socket": plug, "a device": Path("/dev/zero")}
+
+
+KINDS = ["a pipe", "a folder", "a socket", "a device"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["npz:{}", "csv:{}?label=y", "parquet:{}?label=y"])
+def test_data_are_read_from_regular_files_only(strange: dict[str, Path], kind: str, name: str) -> None:
+    form = name.split(":")[0]
+    expected = {"npz": "an .npz file", "csv": "a csv file", "parquet": "a parquet file"}[form]
+    with pytest.raises(DataError) as caught:
+        load(name.format(strange[kind]))
+    assert str(caught.value) == f"{strange[kind]} is {kind}; expected {expected}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_so_is_the_test_file_of_a_table(strange: dict[str, Path], kind: str, tmp_path: Path) -> None:
+    table = tmp_path / "own.csv"
+    table.write_text("x,y\n1,a\n2,b\n")
+    with pytest.raises(DataError, match=rf"is {kind}; expected a csv file$"):
+        load(f"csv:{table}?label=y&test={strange[kind]}")
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a socket", "a device"])
+def test_so_are_images_and_fonts(strange: dict[str, Path], kind: str, tmp_path: Path) -> None:
+    for folder, file, name, expected in (
+        ("photos/cat", "0.png", "folder:{}", "an image"),
+        ("fonts", "0.ttf", "glyphs?fonts={}&n_train=2&n_test=2", "a .ttf or .otf file"),
+    ):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / file).symlink_to(strange[kind])
+        with pytest.raises(DataError, match=rf"{file} is {kind}; expected {expected}$"):
+            load(name.format(tmp_path / folder.split("/")[0]))
+
+
+@pytest.mark.parametrize("path", ["a" * 5000, "a/" * 3000, "nul\0"])
+def test_a_path_that_no_machine_has_is_refused(path: str) -> None:
+    with pytest.raises(DataError, match=r"(cannot be looked up|there is no|cannot be opened)"):
+        load(f"npz:{path}")
+    with pytest.raises(DataError, match=r"cannot be opened \(.+\); expected a file$"):
+        require_regular(Path(path), "a file")
+
+
+def test_a_file_and_an_absent_one_pass(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for name in ("file", "link", "absent"):
+        require_regular(tmp_path / name, "a file")
