@@ -63,8 +63,8 @@ def write_npz(path: Path, *, seed: int, n_train: int = N_TRAIN, n_test: int = N_
     generator = np.random.default_rng(seed)
     labels = np.arange(n_train + n_test) % N_CLASSES
     inputs = generator.normal(size=(n_train + n_test, N_FEATURES)) + labels[:, None]
-    parts = {"x_train": inputs[:n_train], "y_train": labels[:n_train]}
-    np.savez(path, **parts, x_test=inputs[n_train:], y_test=labels[n_train:])
+    train, test = slice(n_train), slice(n_train, None)
+    np.savez(path, x_train=inputs[train], y_train=labels[train], x_test=inputs[test], y_test=labels[test])
 
 
 def make_material(folder: Path, sandbox: Sandbox) -> Material:

@@ -5,6 +5,7 @@ TRANSFERSCOPE_FUZZ_EXAMPLES sets the number of inputs of all families together; 
 
 import hashlib
 import os
+import re
 import shutil
 import time
 import warnings
@@ -112,11 +113,13 @@ def test_every_input_ends_with_an_answer_or_a_sentence(
         if digest in tally.inputs:
             return
         tally.inputs.add(digest)
+        around = {path for place in (tmp_path, tmp_path.parent) for path in place.iterdir()}
         for command in commands:
             strange = command[0] == "strangers"
             ended = sandbox.run(*command, folder=folder, function="fuzz.strangers:main" if strange else COMMAND)
             tally.count(ended)
-            fault = ended.fault or _wrong_answer(ended)
+            outside = {path for place in (tmp_path, tmp_path.parent) for path in place.iterdir()} - around
+            fault = ended.fault or _wrong_answer(ended) or (f"wrote {outside}" if outside else "")
             if fault:
                 tally.faults.append(f"{shown(command)}\n    {fault}")
                 _keep(folder, f"{family}-{len(tally.faults)}", command, ended, fault)
@@ -139,6 +142,8 @@ def _wrong_answer(ended: Ended) -> str:
         words = lines[-1].rpartition(": ")[2].split() if lines else []
         if not words or words[0] != words[2]:
             return f"exit code 0 and not all cells are done: {lines}"
+    if ended.arguments[:1] == ("scaling",) and ended.code == 0 and re.search(r"\b(nan|inf)\b", ended.out):
+        return f"an answer that is no number: {ended.out[-300:]}"
     return ""
 
 

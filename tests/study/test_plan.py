@@ -271,14 +271,14 @@ def test_all_that_is_wrong_with_the_data_is_said_before_any_is_loaded(monkeypatc
 def test_every_limit_and_size_above_the_data_is_named_with_table_and_key() -> None:
     whole = digits()
     name = next(iter(whole["sources"]))
-    whole["target"] |= {"limit": 10**6}
+    whole["target"] |= {"limit": 10**6, "test_limit": 10**5}
     whole["sources"][name] |= {"test_limit": 10**7}
     whole["sources"]["other"] = {"data": "digits", "limit": 10**8}
     with pytest.raises(DataError) as error:
         plan_study(parse_spec(whole))
-    _, *said = (line.strip().partition(" and there are")[0] for line in str(error.value).splitlines())
+    _, *said = (line.strip().rpartition(" and there are")[0] for line in str(error.value).splitlines())
     assert said == [
-        "[target] limit = 1000000",
+        "[target] limit = 1000000 and there are 1438 training examples; ask for 1 to 1438, and test_limit = 100000",
         f"[sources.{name}] test_limit = 10000000",
         "[sources.other] limit = 100000000",
     ]

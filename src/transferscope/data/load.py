@@ -66,10 +66,18 @@ def load(
         raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
     check_transforms(transforms)
     dataset = apply_transforms(_read(parse_spec(spec), seed), transforms, seed=seed)
+    limits = (("limit", limit, "training", dataset.train), ("test_limit", test_limit, "test", dataset.test))
+    beyond = [
+        f"{name} = {asked} and there are {len(part)} {which} examples; ask for 1 to {len(part)}"
+        for name, asked, which, part in limits
+        if asked is not None and not 1 <= asked <= len(part)
+    ]
+    if beyond:
+        raise DataError(", and ".join(beyond))
     return replace(
         dataset,
-        train=_limited(dataset.train, "limit", limit, seed),
-        test=_limited(dataset.test, "test_limit", test_limit, seed),
+        train=_limited(dataset.train, limit, seed),
+        test=_limited(dataset.test, test_limit, seed),
         provenance={**dataset.provenance, "seed": str(seed)},
     )
 
@@ -136,13 +144,8 @@ def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
             find_path(parsed.path)
 
 
-def _limited(examples: LabelledSet, name: str, limit: int | None, seed: int) -> LabelledSet:
-    if limit is None:
-        return examples
-    if not 1 <= limit <= len(examples):
-        part = "training" if name == "limit" else "test"
-        raise DataError(f"{name} = {limit} and there are {len(examples)} {part} examples; ask for 1 to {len(examples)}")
-    return few_shot(examples, limit, seed=seed)
+def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet:
+    return examples if limit is None else few_shot(examples, limit, seed=seed)
 
 
 def _read(spec: DataSpec, seed: int) -> Dataset:

@@ -158,8 +158,10 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     _check_methods(found_methods, found_sources, tables, mistakes)
     _check_rates(found_methods, training, mistakes)
     _check_amounts(target, found_sources, pretraining, tuning, mistakes)
-    from_scratch = len(found_methods) < len(methods) or any(m.name == "scratch" for m in found_methods.values())
-    if 0 in pretraining.sizes and not from_scratch:
+    given = tables.get("methods")
+    named = given if isinstance(given, Mapping) else {"scratch": {}}
+    kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]
+    if 0 in pretraining.sizes and "scratch" not in kinds:
         mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
     _check_checkpoints(pretraining, tables, mistakes)
     if tuning:
