@@ -15,7 +15,7 @@ from transferscope.errors import StoreError, TransferscopeError
 from transferscope.records import Cost, Estimate, Failure, Record
 from transferscope.store import Claim, Outcome, Owner, Store, StudyCounts, check_outcome, schema
 from transferscope.store.encoding import DAMAGED, from_bytes, to_bytes
-from transferscope.store.rows import PlannedCell
+from transferscope.store.rows import Label, PlannedCell
 from transferscope.store.schema import SCHEMA_VERSION
 
 ME = Owner.current()
@@ -165,7 +165,7 @@ def test_arrays_of_any_shape_come_back_and_a_shape_that_does_not_fit_asks_for_no
 
 
 def test_names_with_halves_of_surrogate_pairs_and_null_characters_come_back(path: Path) -> None:
-    labels = {"method": "a\ud800b", "source": "c\0d", "seed": 0}
+    labels: dict[str, Label] = {"method": "a\ud800b", "source": "c\0d", "seed": 0}
     odd = PlannedCell("e", "method", labels, {"classes": ["\udcff", "\0"]})
     with Store.open(path) as store:
         store.plan(study("t"), [odd])

@@ -193,5 +193,4 @@ def upgrade(connection: Connection) -> bool:
 def _version(connection: Connection) -> int | None:
     """The version of the tables; None when the database says none."""
     found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
-    plain = isinstance(found, str) and re.fullmatch("[0-9]{1,9}", found)
-    return int(found) if plain else None
+    return int(found) if isinstance(found, str) and re.fullmatch("[0-9]{1,9}", found) else None
