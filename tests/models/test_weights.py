@@ -1,13 +1,15 @@
 import os
+import random
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.models import LoadReport, Network, NetworkSettings, build_network, load_weights, save_weights
-from transferscope.models.weights import load_trained
+from transferscope.models.weights import is_whole, load_trained
 
 
 def network(seed: int, *, n_outputs: int = 3, width: int = 5) -> Network:
@@ -77,6 +79,44 @@ def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) 
     load_weights(loaded, tmp_path / "w.safetensors")
     assert agree(loaded, network(1))
     assert [file.name for file in tmp_path.iterdir()] == ["w.safetensors"]
+
+
+def test_a_file_with_any_damaged_byte_is_not_whole(tmp_path: Path) -> None:
+    path, network = tmp_path / "w.safetensors", Network(nn.BatchNorm1d(3), nn.Linear(3, 2), 3)
+    assert not is_whole(path)
+    save_weights(network, path)
+    whole = path.read_bytes()
+    assert is_whole(path)
+    for seed in range(150):
+        generator, content = random.Random(seed), bytearray(whole)
+        place = generator.randrange(len(content))
+        content[place] ^= 1 << generator.randrange(8)
+        path.write_bytes(bytes(content))
+        if is_whole(path):  # nothing but a blank of the header has changed
+            found = load_file(path)
+            assert all(torch.equal(found[name], tensor) for name, tensor in network.state_dict().items())
+    for length in (0, 1, 8, 100, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert not is_whole(path)
+
+
+def test_a_file_of_an_earlier_version_is_whole_when_its_header_fits(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    save_file({"head.weight": torch.ones(2, 3)}, path)
+    assert is_whole(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not is_whole(path)
+    save_file({}, path)
+    assert not is_whole(path)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool])
+def test_tensors_of_any_type_and_shape_have_a_checksum(dtype: torch.dtype, tmp_path: Path) -> None:
+    network = Network(nn.Identity(), nn.Linear(1, 1), 1)
+    for name, shape in {"scalar": (), "empty": (0, 2), "matrix": (2, 3)}.items():
+        network.register_buffer(name, torch.ones(shape).to(dtype))
+    save_weights(network, tmp_path / "w.safetensors")
+    assert is_whole(tmp_path / "w.safetensors")
 
 
 def test_names_without_counterpart_are_reported(tmp_path: Path) -> None:

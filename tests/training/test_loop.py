@@ -1,5 +1,6 @@
 """The loop against a naive one, and its resumption."""
 
+import random
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from transferscope.training import (
     to_tensors,
     train,
 )
+from transferscope.training.checkpoint import CheckpointFile, RunState
 
 SETTINGS = TrainingSettings(steps=30, batch_size=8, lr=0.05, schedule="cosine", eval_every=10)
 
@@ -124,6 +126,40 @@ def test_a_damaged_or_foreign_checkpoint_is_started_over(damage: bytes | None, t
     train(learner_of(ours), SETTINGS, options, n_steps=30)
     train(learner_of(fresh), SETTINGS, RunOptions(seed=4), n_steps=30)
     assert torch.equal(weights(ours), weights(fresh))
+
+
+def test_a_checkpoint_with_any_damaged_byte_is_started_over(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    options = RunOptions(seed=4, checkpoint=path, checkpoint_seconds=0.0)
+    train(learner_of(module()), SETTINGS, replace(options, seed=5), n_steps=30)
+    file = CheckpointFile(path, tag="ours")
+    network = module()
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
+    file.save(RunState(step=7), network, optimiser)
+    whole, before = path.read_bytes(), weights(network).clone()
+    loaded = file.load(network, optimiser, torch.device("cpu"))
+    assert loaded is not None
+    assert loaded.step == 7
+    for seed in range(200):
+        generator, content = random.Random(seed), bytearray(whole)
+        content[generator.randrange(len(content))] ^= 1 << generator.randrange(8)
+        path.write_bytes(bytes(content))
+        assert file.load(network, optimiser, torch.device("cpu")) is None
+    for length in (0, 1, 31, 32, 33, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert file.load(network, optimiser, torch.device("cpu")) is None
+    assert torch.equal(weights(network), before)
+
+
+def test_a_whole_checkpoint_of_something_else_changes_nothing(tmp_path: Path) -> None:
+    file, other = CheckpointFile(tmp_path / "run", tag="ours"), nn.Linear(2, 2)
+    file.save(RunState(), other, torch.optim.Adam(other.parameters()))
+    network = module()
+    optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
+    before, state = weights(network).clone(), torch.get_rng_state()
+    assert file.load(network, optimiser, torch.device("cpu")) is None
+    assert torch.equal(weights(network), before)
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_the_global_random_state_is_left_alone() -> None:

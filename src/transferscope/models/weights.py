@@ -1,21 +1,23 @@
 """Weights in files."""
 
+import hashlib
 import pickle
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
+from transferscope.files import written_whole
 from transferscope.models.network import Network
 
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
+_CHECKSUM = "transferscope.blake2b"
 _LISTED = 5  # names in a message; the rest is counted
 
 
@@ -40,10 +42,23 @@ def save_weights(network: Network, path: Path) -> None:
         path: The file, in a folder that exists; replaced if it is there already.
     """
     tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-        unfinished = Path(folder) / path.name
-        save_file(tensors, unfinished)
-        unfinished.replace(path)
+    with written_whole(path) as unfinished:
+        save_file(tensors, unfinished, metadata={_CHECKSUM: _checksum(tensors)})
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file that `save_weights` wrote is there, undamaged.
+
+    One without a checksum, of an earlier version, is taken when its header fits its length.
+    """
+    try:
+        with safe_open(path, framework="pt") as stored:
+            checksum = (stored.metadata() or {}).get(_CHECKSUM)
+            if checksum is None:
+                return len(stored.keys()) > 0
+        return checksum == _checksum(load_file(path))
+    except (SafetensorError, OSError, ValueError, RuntimeError, MemoryError):
+        return False
 
 
 def load_weights(network: Network, path: Path, *, heads: Literal["load", "ignore"] = "load") -> LoadReport:
@@ -103,6 +118,16 @@ def load_trained(network: Network, path: Path) -> Network:
         odd = _listed([*report.missing, *report.unexpected])
         raise NetworkError(f"{path} is not of this architecture: only one of the two has {odd}")
     return trained
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    """Checksum of tensors with their names, types and shapes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
 
 
 def _read(path: Path) -> dict[str, Tensor]:

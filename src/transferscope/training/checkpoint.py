@@ -1,8 +1,8 @@
 """Where a run stands, on disk, so that it can go on after any interruption."""
 
-import os
-import pickle
-import zipfile
+import copy
+import hashlib
+import io
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transferscope.files import written_whole
 from transferscope.records import Estimate, Record
+
+_CHECKSUM_BYTES = 32
 
 
 @dataclass
@@ -53,10 +56,13 @@ class CheckpointFile:
             "optimiser": optimiser.state_dict(),
             "rng": torch.get_rng_state(),
         }
+        buffer = io.BytesIO()
+        torch.save(content, buffer)
+        packed = buffer.getbuffer()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-        torch.save(content, partial)
-        partial.replace(self.path)
+        with written_whole(self.path) as unfinished, unfinished.open("wb") as stream:
+            stream.write(_checksum(packed))
+            stream.write(packed)
 
     def load(self, module: nn.Module, optimiser: torch.optim.Optimizer, device: torch.device) -> RunState | None:
         """Put module, optimiser and random state back where they were.
@@ -67,13 +73,20 @@ class CheckpointFile:
         content = self._read(device)
         if content is None:
             return None
-        module.load_state_dict(content["module"])
-        optimiser.load_state_dict(content["optimiser"])
-        rng: Tensor = content["rng"]
-        torch.set_rng_state(rng.cpu())
-        plain: dict[str, Any] = content["state"]
-        history = [Record(**{**row, "estimate": Estimate(**row["estimate"])}) for row in plain.pop("history")]
-        return RunState(**plain, history=history)
+        before = copy.deepcopy(module.state_dict()), copy.deepcopy(optimiser.state_dict()), torch.get_rng_state()
+        try:
+            module.load_state_dict(content["module"])
+            optimiser.load_state_dict(content["optimiser"])
+            rng: Tensor = content["rng"]
+            torch.set_rng_state(rng.cpu())
+            plain: dict[str, Any] = content["state"]
+            history = [Record(**{**row, "estimate": Estimate(**row["estimate"])}) for row in plain.pop("history")]
+            return RunState(**plain, history=history)
+        except Exception:  # whole, and not of this run after all: training starts anew, from where it would have
+            module.load_state_dict(before[0])
+            optimiser.load_state_dict(before[1])
+            torch.set_rng_state(before[2])
+            return None
 
     def remove(self) -> None:
         """Forget the run; fine when there is nothing to forget."""
@@ -81,7 +94,15 @@ class CheckpointFile:
 
     def _read(self, device: torch.device) -> dict[str, Any] | None:
         try:
-            content: dict[str, Any] = torch.load(self.path, map_location=device, weights_only=True)
-        except (FileNotFoundError, EOFError, RuntimeError, pickle.UnpicklingError, zipfile.BadZipFile):
+            packed = self.path.read_bytes()
+            if packed[:_CHECKSUM_BYTES] != _checksum(memoryview(packed)[_CHECKSUM_BYTES:]):
+                return None
+            content: object = torch.load(io.BytesIO(packed[_CHECKSUM_BYTES:]), map_location=device, weights_only=True)
+        except Exception:  # whatever is wrong with it: it only saves time
             return None
-        return content if content.get("tag") == self.tag else None
+        return content if isinstance(content, dict) and content.get("tag") == self.tag else None
+
+
+def _checksum(packed: memoryview) -> bytes:
+    """torch.load does not notice a changed byte in a tensor."""
+    return hashlib.blake2b(packed, digest_size=_CHECKSUM_BYTES).digest()
