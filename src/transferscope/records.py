@@ -64,7 +64,7 @@ class Record:
     step: int | None = None
 
 
-FailureKind = Literal["exception", "non_finite", "out_of_memory", "lost", "bad_input"]
+FailureKind = Literal["exception", "non_finite", "out_of_memory", "disk_full", "timeout", "lost", "bad_input"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,9 @@ class Failure:
     """Why a cell has no outcome.
 
     Attributes:
-        kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "lost" (its process died),
-            or "bad_input" (the data or settings of this one cell cannot be used).
+        kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
+            took longer than a cell may), "lost" (its process died), or "bad_input" (the data or settings of this one
+            cell cannot be used).
         message: One sentence for the reader.
         details: The traceback, for whoever mends it; may be empty.
     """

@@ -82,3 +82,19 @@ def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
     again = start(store, "2", "count", "1")
     again.communicate(timeout=60)
     assert (again.returncode, counts(store)) == (0, StudyCounts(done=8))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
+def test_stopped_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
+    runner = start(tmp_path / "s.sqlite", "2", "endless", "1")
+    assert runner.stdout is not None
+    while "running=1" not in runner.stdout.readline():
+        pass
+    children = psutil.Process(runner.pid).children()
+    time.sleep(1.0)  # the cell has begun
+    for child in children:
+        child.suspend()
+    runner.kill()
+    runner.communicate(timeout=30)
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []

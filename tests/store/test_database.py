@@ -1,3 +1,4 @@
+import os
 import sqlite3
 import threading
 from pathlib import Path
@@ -8,7 +9,7 @@ from sqlalchemy import event
 from store.rows_for_tests import cell, outcome, study
 from transferscope.errors import StoreError
 from transferscope.store import Owner, Store, StudyCounts, database
-from transferscope.store.database import connect, insert_many, sqlite_path
+from transferscope.store.database import connect, insert_many, sqlite_path, without_password
 from transferscope.store.schema import meta
 
 
@@ -70,7 +71,7 @@ def test_a_store_of_a_newer_version_is_refused(path: Path) -> None:
         raw.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
     raw.close()
     assert message_of(path, create=True) == (
-        f"{path} was written by a newer transferscope (its format is 99, this version reads up to 1); "
+        f"{path} was written by a newer transferscope (its format is 99, this version reads up to 2); "
         "upgrade transferscope, or give another store"
     )
 
@@ -143,20 +144,90 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
             "nosuch://user:secret@host/x",
             "the database driver of nosuch://user:***@host/x is missing: Can't load plugin: sqlalchemy.dialects:nosuch",
         ),
-        (":memory:", "the store ':memory:' is in memory and would be lost at the end; give the path of a file"),
-        ("sqlite://", "the store 'sqlite://' is in memory and would be lost at the end; give the path of a file"),
         (
-            "sqlite:///:memory:",
-            "the store 'sqlite:///:memory:' is in memory and would be lost at the end; give the path of a file",
+            "postgresql+psycopg://user:secret@host:xx/name",
+            "a database URL that begins with 'postgresql+psycopg' cannot be read; expected a path, or a URL such as "
+            "postgresql+psycopg://user@host/name",
         ),
+        (
+            "postgresql+psycopg://user:sec@ret@host/name",
+            "a database URL that begins with 'postgresql+psycopg' has two @; write an @ within user or password as %40",
+        ),
+        (
+            "nosuch://host/x?password=secret&sslpassword=secret&sslmode=require",
+            "the database driver of nosuch://host/x?password=***&sslmode=require&sslpassword=*** is missing: Can't "
+            "load plugin: sqlalchemy.dialects:nosuch",
+        ),
+        (
+            "sqlite+pysqlcipher:///s.sqlite",
+            "the store 'sqlite+pysqlcipher:///s.sqlite' is a SQLite URL with a driver or options; give the path of its "
+            "file",
+        ),
+        (
+            "sqlite:///s.sqlite?mode=ro",
+            "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or options; give the path of its "
+            "file",
+        ),
+        ("a\0b", "the store 'a\\x00b' holds a null character, which no file name has; give another path"),
     ],
 )
 def test_a_url_that_cannot_be_used_is_explained(url: str, message: str) -> None:
     assert message_of(url) == message
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        ":memory:",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "sqlite+pysqlite://",
+        "sqlite+pysqlite:///",
+        "sqlite+pysqlite:///:memory:",
+        "SQLite+pysqlite://",
+        "sqlite+aiosqlite://",
+        "sqlite:///file::memory:?cache=shared&uri=true",
+        "sqlite:///file:x?mode=memory&uri=true",
+        "sqlite+pysqlite:///file:x?vfs=memdb&uri=true",
+        "file:x?mode=memory",
+        "file::memory:",
+    ],
+)
+def test_a_store_in_memory_is_refused(url: str) -> None:
+    assert message_of(url, create=True) == (
+        f"the store {url!r} is in memory and would be lost at the end; give the path of a file"
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("runs/a@b:c.sqlite", "runs/a@b:c.sqlite"),
+        ("sqlite:///a.sqlite", "sqlite:///a.sqlite"),
+        ("postgresql+psycopg://user@host/name", "postgresql+psycopg://user@host/name"),
+        ("postgresql://user:s3cret@host:5/name?sslmode=require", "postgresql://user:***@host:5/name?sslmode=require"),
+        ("postgresql://host/name?user=u&password=s3cret", "postgresql://host/name?password=***&user=u"),
+        ("mysql://u:p%40s3cret@h/n?ssl_key_password=s3cret", "mysql://u:***@h/n?ssl_key_password=***"),
+        ("postgresql://user:s3@cret@host/name", "postgresql://***"),
+        ("post gres://user:s3cret@host", "post gres://***"),
+        ("postgresql://user:s3cret@host:port/name", "postgresql://***"),
+    ],
+)
+def test_no_password_is_shown(url: str, shown: str) -> None:
+    assert without_password(url) == shown
+
+
+def test_a_store_is_no_folder_and_no_device(tmp_path: Path) -> None:
+    for where in (tmp_path, Path(os.devnull)):
+        assert message_of(where, create=True) == (
+            f"the store {where} is no file; give the path of a store, or of a new file"
+        )
+
+
 def test_a_sqlite_url_is_its_path(tmp_path: Path) -> None:
-    assert sqlite_path(f"sqlite:///{tmp_path}/s.sqlite") == tmp_path / "s.sqlite"
+    for scheme in ("sqlite", "sqlite+pysqlite", "SQLite"):
+        assert sqlite_path(f"{scheme}:///{tmp_path}/s.sqlite") == tmp_path / "s.sqlite"
     assert sqlite_path("postgresql://host/name") is None
 
 

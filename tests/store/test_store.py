@@ -1,5 +1,6 @@
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from sqlalchemy import create_engine, text
 from store.rows_for_tests import CREATED, cell, outcome, study
 from transferscope.errors import StoreError, UnknownNameError
 from transferscope.records import Cost, Estimate, Failure, Record
-from transferscope.store import Outcome, Owner, Store, StudyCounts, StudyRow
+from transferscope.store import Claim, Outcome, Owner, Store, StudyCounts, StudyRow, schema
 
 ME = Owner.current()
 
@@ -56,11 +57,11 @@ def test_what_is_planned_comes_back_as_it_was(store: Store) -> None:
 def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> None:
     cells = [cell("z"), cell("y", "z"), cell("x")]
     store.plan(study(), cells)
-    assert store.claim("s", ME) == cells[0]
+    assert store.claim("s", ME) == Claim(cells[0], str(ME), 1)
     assert claimed(store) == "x"
     assert claimed(store) is None
     store.finish("z", outcome())
-    assert store.claim("s", ME) == cells[1]
+    assert store.claim("s", ME) == Claim(cells[1], str(ME), 1)
 
 
 def test_an_outcome_comes_back_as_it_was(store: Store) -> None:
@@ -175,27 +176,32 @@ def test_an_outcome_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
 
 def test_a_cell_of_an_ended_process_is_free_at_once(store: Store) -> None:
     store.plan(study(), [cell("a")])
-    before = Owner(ME.host, ME.pid, ME.started - 1000)  # the same process number, used before
+    before = replace(ME, started=ME.started - 1000)  # the same process number, used before
     assert store.claim("s", before) is not None
     assert claimed(store) == "a"
     assert claimed(store) is None
 
 
-def test_a_cell_of_another_host_is_free_after_a_minute_of_silence(
+def test_a_cell_of_another_host_is_free_after_a_minute_of_silence_by_the_clock_of_the_database(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("time.time", lambda: 0.0)  # the clock of this machine may say what it likes
     store.plan(study(), [cell("a")])
-    there = Owner("elsewhere", 1, 0.0)
-    clock = [1000.0]
-    monkeypatch.setattr("time.time", lambda: clock[0])
+    there = replace(ME, host="elsewhere")
     assert store.claim("s", there) is not None
-    clock[0] = 1059.0
+    assert claimed(store) is None
+    make_silent(store, seconds=57.0)
     assert claimed(store) is None
     store.heartbeat(there)
-    clock[0] = 1118.0
+    make_silent(store, seconds=57.0)
     assert claimed(store) is None
-    clock[0] = 1120.0
+    make_silent(store, seconds=4.0)
     assert claimed(store) == "a"
+
+
+def make_silent(store: Store, *, seconds: float) -> None:
+    with store._database.write() as connection:
+        connection.execute(schema.cells.update().values(heartbeat=schema.cells.c.heartbeat - seconds))
 
 
 def test_released_cells_are_free(store: Store) -> None:

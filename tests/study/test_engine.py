@@ -1,3 +1,6 @@
+import sqlite3
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -5,11 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from torch import nn
 
+from study.fake_work import STRANGE
 from study.plans import small_plan
-from transferscope.errors import SettingsError
-from transferscope.store import Store, StudyCounts
+from study.specs import spec
+from transferscope.errors import SettingsError, StoreError
+from transferscope.models import Network
+from transferscope.models.weights import save_weights
+from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
 from transferscope.study import engine
+from transferscope.study.backends import InlineBackend, Message
+from transferscope.study.backends.attempt import attempt
+from transferscope.study.context import WorkContext
 from transferscope.study.engine import CellFailed, Event, StudyProgress, run_plan
 from transferscope.study.planned import StudyPlan
 from transferscope.study.settings import EngineSettings
@@ -114,6 +125,123 @@ def test_cells_whose_process_died_are_tried_again_unasked(store: Store) -> None:
     one = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.labels["seed"] == 6), {})
     assert do(one, store, "troubled", engine=EngineSettings(workers=1)).counts == StudyCounts(failed=2, blocked=2)
     assert do(one, store).counts == StudyCounts(done=4)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_cells_that_found_the_disk_full_are_tried_again_unasked(store: Store) -> None:
+    status = do(small_plan(1), store, "full")
+    assert {cell.failure.kind for cell in status.failed if cell.failure} == {"disk_full"}
+    assert do(small_plan(1), store).counts == StudyCounts(done=4)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00" * 8, "half", "flipped"])
+def test_pretraining_whose_network_is_damaged_is_done_again(store: Store, damage: bytes | str) -> None:
+    do(small_plan(1), store)
+    (network,) = store.files.glob("*.safetensors")
+    save_weights(Network(nn.Identity(), nn.Linear(4, 3), 4), network)
+    whole = network.read_bytes()
+    flipped = whole[:-1] + bytes([whole[-1] ^ 1])
+    kinds = {"half": whole[: len(whole) // 2], "flipped": flipped}
+    network.write_bytes(kinds[damage] if isinstance(damage, str) else damage)
+    larger = small_plan(1, sizes=(10, 20, 30))
+    assert do(larger, store, work="log_count").counts == StudyCounts(done=5)
+    assert log(store) == [network.stem, larger.cells[-1].key]
+
+
+def test_what_strangers_give_is_a_failure_row_and_the_study_goes_on(store: Store) -> None:
+    n = len(STRANGE)
+    plan = small_plan(n)
+    plan = StudyPlan(plan.study, tuple(cell for cell in plan.cells if not cell.needs and cell.role == "method"), {})
+    status = do(plan, store, "strange")
+    assert status.counts == StudyCounts(failed=n)
+    assert {cell.failure.kind for cell in status.failed if cell.failure} == {"exception"}
+
+
+def test_a_cell_in_line_keeps_its_lease_however_long_it_takes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    beats: list[float] = []
+    monkeypatch.setattr(engine, "_HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(Store, "heartbeat", lambda _store, _owner: beats.append(time.monotonic()))
+    do(small_plan(1), store, "slow_count")  # each takes at least 50 ms
+    assert len(beats) >= 4
+    assert not [thread for thread in threading.enumerate() if "_beat" in thread.name]
+
+
+def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, lost = Store.finish, []
+
+    def freed_meanwhile(opened: Store, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
+        if not lost:
+            lost.append(key)
+            assert claim is not None
+            opened.release(Owner.current())  # as another runner does when the lease is over
+        return finish(opened, key, outcome, claim=claim)
+
+    monkeypatch.setattr(Store, "finish", freed_meanwhile)
+    assert do(small_plan(1), store, "log_count").counts == StudyCounts(done=4)
+    assert sorted(log(store)) == sorted([*(cell.key for cell in small_plan(1).cells), *lost])
+
+
+def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_STUCK_SECONDS", 0.1)
+    plan = small_plan(1)
+    store.plan(plan.study, plan.cells)
+    with sqlite3.connect(store.place) as raw:
+        raw.execute("INSERT INTO needs SELECT need_id, cell_id FROM needs")
+    raw.close()
+    with pytest.raises(StoreError) as error:
+        do(plan, store)
+    assert str(error.value) == (
+        "3 cells of small wait for cells that nobody can do, so the store "
+        f"{store.place} is damaged; restore it from a copy, or give another path and run again"
+    )
+    assert store.counts("small").done == 1
+
+
+class _Crowd(InlineBackend):
+    """Room for all; the cells that others wait for are done last."""
+
+    def __init__(self, work: str, context: WorkContext, *, seconds: float | None = None) -> None:
+        super().__init__(work, context)
+        self._started: list[PlannedCell] = []
+
+    @property
+    def free(self) -> int:
+        return 100 - len(self._started)
+
+    def start(self, cell: PlannedCell) -> None:
+        self._started = sorted([*self._started, cell], key=lambda other: other.role == "pretrain")
+
+    def messages(self, timeout: float) -> Iterator[Message]:
+        yield attempt(self._work, self._started.pop(0), self._context)
+
+
+def test_while_all_wait_for_one_cell_the_store_is_not_asked_after_every_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ready = claims.ready
+
+    def counted(connection: Any, study: int) -> Any:
+        asked.append(study)
+        return ready(connection, study)
+
+    monkeypatch.setattr(claims, "ready", counted)
+    monkeypatch.setattr(engine, "InlineBackend", _Crowd)
+    monkeypatch.setattr(engine, "_CLAIM_SECONDS", 1000.0)
+    plan = small_plan(40)
+    waiting = {cell.key for cell in plan.cells if cell.labels["seed"] != 0 and cell.labels["method"] != "scratch"}
+    few = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.key not in waiting), {})
+    assert do(few, store).counts == StudyCounts(done=43)
+    assert len(asked) <= 5  # before and after the pre-training, and not after each of the 40 cells from scratch
+
+
+def test_the_number_of_threads_is_stored(store: Store) -> None:
+    assert EngineSettings().threads == 1
+    assert spec().as_json()["engine"]["threads"] == 1
 
 
 def test_progress_is_told_for_the_whole_study(store: Store) -> None:

@@ -110,13 +110,25 @@ def test_payloads_hold_the_recipes() -> None:
     "changes",
     [
         {"name": "other"},
-        {"engine": {"workers": 7, "threads": 3, "device": "cpu"}},
+        {"engine": {"workers": 7, "threads": 1, "device": "cpu", "cell_minutes": 5.0}},
         {"store": "elsewhere.sqlite"},
         {"target": {"data": "npz:usps.npz"}},  # the fingerprint is the same: another path to the same content
     ],
 )
 def test_what_cannot_change_an_answer_is_not_in_the_keys(changes: dict[str, Any]) -> None:
     assert keys(plan(**changes)) == keys(plan())
+
+
+def test_what_changes_the_last_digits_is_in_every_key_and_goes_with_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = plan()
+    threads = plan(engine={"threads": 3})
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    on_gpu = plan(engine={"device": "cuda"})
+    assert not keys(usual) & (keys(threads) | keys(on_gpu))
+    assert not keys(threads) & keys(on_gpu)
+    for cells, expected in ((usual, (None, None)), (threads, (3, None)), (on_gpu, (None, "cuda"))):
+        assert {(cell.payload.get("threads"), cell.payload.get("device")) for cell in cells} == {expected}
+    assert keys(plan(engine={"device": "cpu"})) == keys(usual)
 
 
 def test_names_of_methods_are_not_in_the_keys() -> None:

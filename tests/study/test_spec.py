@@ -42,7 +42,7 @@ def test_optional_tables_are_read() -> None:
     )
     assert (found.seeds, found.store, found.source_sizes) == ((3, 1), "postgresql://host/name", (0, 1000))
     assert found.tuning == TuningSettings(4, 5, {"fine-tune": {"lr_scale": (0.1, 1), "lr": (0.01,)}})
-    assert found.engine == EngineSettings(2, None, "cpu")
+    assert found.engine == EngineSettings(2, 1, "cpu")
     assert found.sources["net"] == SourceSettings(network="file.safetensors")
 
 
@@ -160,7 +160,14 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
             {"tuning": {"trials": 2, "grid": {"merlin": {"rho": []}}}},
             "[tuning.grid.merlin] rho = [] is empty; give the values to try",
         ),
-        ({"engine": {"workers": -1}}, "[engine] workers = -1 and threads = None; expected at least 0 and 1"),
+        ({"engine": {"workers": -1}}, "[engine] workers = -1 is out of range; expected from 0 to 1024"),
+        ({"engine": {"workers": 10**20}}, f"[engine] workers = {10**20} is out of range; expected from 0 to 1024"),
+        ({"engine": {"threads": 0}}, "[engine] threads = 0 is out of range; expected from 1 to 1024"),
+        ({"engine": {"threads": 2000}}, "[engine] threads = 2000 is out of range; expected from 1 to 1024"),
+        (
+            {"engine": {"cell_minutes": 0}},
+            "[engine] cell_minutes = 0.0 is out of range; expected minutes above 0",
+        ),
         (
             {"engine": {"device": "gpu"}},
             "[engine] device = \"gpu\" is unknown; expected 'auto', 'cpu', 'cuda' or 'mps'",

@@ -5,8 +5,11 @@
 imports torch: a copied store can be read on any machine.
 """
 
+from transferscope.store.database import without_password
+from transferscope.store.outcomes import check_outcome
 from transferscope.store.owner import Owner
 from transferscope.store.rows import (
+    Claim,
     Outcome,
     PlannedCell,
     RecordColumns,
@@ -18,6 +21,7 @@ from transferscope.store.rows import (
 from transferscope.store.store import Store
 
 __all__ = [
+    "Claim",
     "Outcome",
     "Owner",
     "PlannedCell",
@@ -27,4 +31,6 @@ __all__ = [
     "StoredCell",
     "StudyCounts",
     "StudyRow",
+    "check_outcome",
+    "without_password",
 ]

@@ -1,14 +1,13 @@
 """Who does which cell: claims that no two processes can hold at once, leases, and their end."""
 
-import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, true, update
 
 from transferscope.records import FailureKind
 from transferscope.store import schema
-from transferscope.store.owner import Owner
+from transferscope.store.owner import LEASE_SECONDS, Owner
 
 _BATCH = 1000
 
@@ -34,32 +33,46 @@ def ready(connection: Connection, study: int) -> deque[int]:
     return deque(connection.scalars(query))
 
 
-def take(connection: Connection, candidates: Iterable[int], owner: Owner) -> int | None:
-    """Claim the first candidate that is still free; its number, or None when all are taken."""
+def take(
+    connection: Connection, candidates: Iterable[int], owner: Owner, now: ColumnElement[float]
+) -> tuple[int, int] | None:
+    """Claim the first candidate that is still free.
+
+    Returns:
+        Its number and how often it has been claimed, this time included; None when all are taken.
+    """
     for cell in candidates:
         claim = update(_cells).where(_cells.c.id == cell, _cells.c.state == "planned")
-        if connection.execute(claim.values(state="running", owner=str(owner), heartbeat=time.time())).rowcount == 1:
-            return cell
+        taken = claim.values(state="running", owner=str(owner), heartbeat=now, attempt=_cells.c.attempt + 1)
+        if connection.execute(taken).rowcount == 1:
+            attempt = connection.scalar(select(_cells.c.attempt).where(_cells.c.id == cell))
+            assert attempt is not None
+            return cell, int(attempt)
     return None
 
 
-def free_abandoned(connection: Connection) -> None:
+def free_abandoned(connection: Connection, now: ColumnElement[float]) -> None:
     """Make the running cells free whose owner is gone."""
-    running = select(_cells.c.owner, func.max(_cells.c.heartbeat)).where(_cells.c.state == "running")
-    now = time.time()
-    for owner, heartbeat in connection.execute(running.group_by(_cells.c.owner)).all():
-        if Owner.parse(owner).is_gone(heartbeat=heartbeat, now=now):
-            _free(connection, owner, silent_since=heartbeat)
+    last = func.max(func.coalesce(_cells.c.heartbeat, 0.0))
+    running = select(_cells.c.owner, last.label("last"), (now - last).label("silent"))
+    for row in connection.execute(running.where(_cells.c.state == "running").group_by(_cells.c.owner)).all():
+        known = Owner.parse(row.owner)
+        silent = abs(row.silent)  # a heartbeat far in the future is none either
+        if silent > LEASE_SECONDS if known is None else known.is_gone(silent=silent):
+            _free(
+                connection, row.owner, func.coalesce(_cells.c.heartbeat, 0.0) <= row.last
+            )  # unless it lives after all
 
 
 def release(connection: Connection, owner: Owner) -> None:
     """Make all cells of `owner` free."""
-    _free(connection, str(owner), silent_since=float("inf"))
+    _free(connection, str(owner), true())
 
 
-def beat(connection: Connection, owner: Owner) -> None:
+def beat(connection: Connection, owner: Owner, now: ColumnElement[float]) -> None:
     """Say that `owner` lives."""
-    connection.execute(update(_cells).where(_cells.c.owner == str(owner)).values(heartbeat=time.time()))
+    held = update(_cells).where(_cells.c.state == "running", _cells.c.owner == str(owner))
+    connection.execute(held.values(heartbeat=now))
 
 
 def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind]) -> int:
@@ -75,8 +88,7 @@ def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind
     return len(failed)
 
 
-def _free(connection: Connection, owner: str, *, silent_since: float) -> None:
-    """Free the cells of an owner, unless it has shown that it lives after `silent_since`."""
-    held = update(_cells).where(_cells.c.owner == owner, _cells.c.state == "running")
-    silent = held.where(_cells.c.heartbeat <= silent_since)
-    connection.execute(silent.values(state="planned", owner=None, heartbeat=None))
+def _free(connection: Connection, owner: str | bytes | None, condition: ColumnElement[bool]) -> None:
+    """Free the cells of an owner for which a condition holds; NULL is an owner too."""
+    held = update(_cells).where(_cells.c.owner.is_not_distinct_from(owner), _cells.c.state == "running", condition)
+    connection.execute(held.values(state="planned", owner=None, heartbeat=None))

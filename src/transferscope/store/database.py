@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, insert, make_url
+from sqlalchemy import URL, ColumnElement, Connection, Engine, Float, Table, create_engine, event, insert, make_url
+from sqlalchemy import literal_column as sql
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from transferscope.errors import StoreError
+from transferscope.errors import StoreError, TransferscopeError
+from transferscope.store.encoding import DAMAGED
 
 BUSY_SECONDS = 30.0
 
@@ -23,8 +25,22 @@ _REASONS = {
     "unable to open": "its file cannot be opened; check that its folder exists and that you may write there",
     "not a database": "the file is not a store; give another path",
     "malformed": "the file is damaged; restore it from a copy, or give another path",
+    "Could not decode": "the file is damaged; restore it from a copy, or give another path",
     "disk I/O error": "the disk reports an input/output error; what was stored before is safe, check the disk",
+    "no password supplied": "it asks for a password; set PGPASSWORD, or write a line for it in ~/.pgpass",
 }
+
+_CLOCKS = {
+    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "extract(epoch from clock_timestamp())::double precision",
+    "mysql": "unix_timestamp(now(6))",
+    "mariadb": "unix_timestamp(now(6))",
+}
+
+_ONE_AT_A_TIME = 0x7472616E73666572
+"""PostgreSQL's advisory lock of the transactions that must not meet: the first bytes of "transferscope"."""
+
+_SECRET = "***"
 
 
 @dataclass(frozen=True)
@@ -41,17 +57,39 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database throughout."""
+        """A transaction that sees one state of the database throughout.
+
+        Raises:
+            StoreError: The database cannot be read, or holds something else than it should.
+        """
         with self._explained(), self.engine.connect() as connection:
-            yield connection
+            if self.engine.dialect.name != "sqlite":  # which does so by itself
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            try:
+                yield connection
+            except TransferscopeError:
+                raise
+            except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+                raise StoreError(DAMAGED) from error
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """A transaction that is written as a whole or not at all; on SQLite it waits for other writers first."""
+    def write(self, *, alone: bool = False) -> Iterator[Connection]:
+        """A transaction that is written as a whole or not at all; on SQLite it waits for other writers first.
+
+        Args:
+            alone: Wait for all other transactions that ask for this, on PostgreSQL too.
+        """
         with self._explained(), self.engine.connect() as connection:
             writer = connection.execution_options(transferscope_writes=True)
             with writer.begin():
+                if alone and self.engine.dialect.name == "postgresql":
+                    writer.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ONE_AT_A_TIME})")
                 yield writer
+
+    @property
+    def now(self) -> ColumnElement[float]:
+        """The time by the database's clock, seconds since the epoch: it is the same for all who use it."""
+        return sql(_CLOCKS.get(self.engine.dialect.name, "extract(epoch from current_timestamp)"), Float)
 
     def share(self) -> None:
         """Let readers of a new SQLite file read while another process writes (write-ahead log); kept in the file."""
@@ -66,15 +104,18 @@ class Database:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, sqlite3.Error) as error:
             raise StoreError(f"the store {self.place} cannot be used: {_reason(error)}") from error
+        except UnicodeDecodeError as error:  # so does SQLite say what is wrong with a file
+            raise StoreError(f"the store {self.place} cannot be used: {_REASONS['malformed']}") from error
 
 
 def connect(url: str | Path) -> Database:
     """A database at a path (SQLite) or URL; nothing is read or written yet.
 
     Args:
-        url: A path, or a database URL as SQLAlchemy reads them ("postgresql+psycopg://...").
+        url: A path, or a database URL as SQLAlchemy reads them ("postgresql+psycopg://user@host/name"). A password is
+            best left out of it: PostgreSQL's driver finds it in PGPASSWORD or ~/.pgpass.
 
     Returns:
         The database.
@@ -82,38 +123,67 @@ def connect(url: str | Path) -> Database:
     Raises:
         StoreError: The URL cannot be read, or its driver is not installed.
     """
-    address = str(url)
     path = sqlite_path(url)
     if path is not None:
         engine = create_engine(_sqlite_url(path), connect_args={"timeout": BUSY_SECONDS})
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-        return Database(engine, str(path))
+        return Database(engine, str(path).encode(errors="backslashreplace").decode())
+    address = str(url)
     try:
-        engine = create_engine(address)
-    except (ImportError, NoSuchModuleError) as error:
-        hidden = make_url(address).render_as_string(hide_password=True)
-        raise StoreError(f"the database driver of {hidden} is missing: {error}") from error
-    except ArgumentError as error:
+        made = make_url(address)
+    except (ArgumentError, ValueError) as error:
         scheme = address.partition("://")[0]  # the rest may hold a password
         raise StoreError(
             f"a database URL that begins with {scheme!r} cannot be read; expected a path, or a URL such as "
             "postgresql+psycopg://user@host/name"
         ) from error
-    return Database(engine, engine.url.render_as_string(hide_password=True))
+    if "@" in (made.host or ""):  # the end of a password
+        raise StoreError(
+            f"a database URL that begins with {made.drivername!r} has two @; write an @ within user or password as %40"
+        )
+    try:
+        return Database(create_engine(made, pool_pre_ping=True), without_password(address))
+    except (ImportError, NoSuchModuleError) as error:
+        raise StoreError(f"the database driver of {without_password(address)} is missing: {error}") from error
+
+
+def without_password(url: str) -> str:
+    """A store's address as it may be shown and stored: a path as it is, a URL with `***` for what is secret."""
+    if "://" not in url:
+        return url
+    try:
+        made = make_url(url)
+    except (ArgumentError, ValueError):
+        return f"{url.partition('://')[0]}://{_SECRET}"
+    if "@" in (made.host or ""):
+        return f"{made.drivername}://{_SECRET}"
+    if made.get_backend_name() == "sqlite":
+        return url
+    secret = {name: _SECRET for name in made.query if "pass" in name.lower()}
+    shown = made.update_query_dict(secret).render_as_string(hide_password=True)
+    return shown.replace(quote(_SECRET, safe=""), _SECRET)
 
 
 def sqlite_path(url: str | Path) -> Path | None:
     """The file of a SQLite store; None for any other database.
 
     Raises:
-        StoreError: It is a SQLite database in memory.
+        StoreError: It is a SQLite database in memory, a URL with options, or no name of a file.
     """
     address = str(url)
-    path = address.removeprefix("sqlite:///")
-    if path == ":memory:" or path.startswith("sqlite://"):
+    if "\0" in address:
+        raise StoreError(f"the store {address!r} holds a null character, which no file name has; give another path")
+    scheme, separator, rest = address.partition("://")
+    of_sqlite = bool(separator) and scheme.lower().partition("+")[0] == "sqlite"
+    path = rest.removeprefix("/") if of_sqlite else address
+    name, _, options = path.partition("?") if of_sqlite or path.startswith("file:") else (path, "", "")
+    in_memory = "mode=memory" in options or "vfs=memdb" in options or ":memory:" in name
+    if in_memory or (of_sqlite and (not name or not rest.startswith("/"))):
         raise StoreError(f"the store {address!r} is in memory and would be lost at the end; give the path of a file")
-    return None if "://" in path else Path(path)
+    if of_sqlite and (options or scheme.lower() not in ("sqlite", "sqlite+pysqlite") or name.startswith("file:")):
+        raise StoreError(f"the store {address!r} is a SQLite URL with a driver or options; give the path of its file")
+    return None if separator and not of_sqlite else Path(path)
 
 
 def insert_many(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
@@ -145,7 +215,7 @@ def _sqlite_url(path: Path) -> URL:
     if not path.exists() or os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-wal").exists():
         return URL.create("sqlite", database=str(path))
     unchanging = {"uri": "true", "mode": "ro", "immutable": "1"}
-    return URL.create("sqlite", database=f"file:{quote(str(path))}", query=unchanging)
+    return URL.create("sqlite", database=f"file:{quote(os.fsencode(path))}", query=unchanging)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
@@ -159,7 +229,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: SQLAlchemyError | sqlite3.Error) -> str:
     cause = str(getattr(error, "orig", None) or error)
     for sign, reason in _REASONS.items():
         if sign in cause:

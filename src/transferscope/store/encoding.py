@@ -11,7 +11,7 @@ import numpy as np
 
 from transferscope.errors import StoreError
 
-_DAMAGED = "a value in the store is damaged; restore the store from a copy, or give another path and run again"
+DAMAGED = "a value in the store is damaged; restore the store from a copy, or give another path and run again"
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 _strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False)
@@ -24,8 +24,8 @@ def to_json(value: object) -> str:
         StoreError: The value holds something that JSON has no word for.
     """
     try:
-        return _encoder.encode(value)
-    except (TypeError, ValueError) as error:
+        return _in_utf8(_encoder.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"only JSON values can be stored: {error}") from error
 
 
@@ -52,7 +52,16 @@ def _label(value: object) -> str:
     return "null" if value is None else to_json(value)
 
 
-_text = lru_cache(_encoder.encode)
+def _in_utf8(text: str) -> str:
+    """JSON text without halves of surrogate pairs, which no database takes: they are escaped, as JSON can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join(c if not "\ud800" <= c <= "\udfff" else f"\\u{ord(c):04x}" for c in text)
+    return text
+
+
+_text = lru_cache(lambda text: _in_utf8(_encoder.encode(text)))
 
 
 def from_json(text: str) -> Any:
@@ -63,8 +72,20 @@ def from_json(text: str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError as error:
-        raise StoreError(_DAMAGED) from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError(DAMAGED) from error
+
+
+def table_from_json(text: str) -> dict[str, Any]:
+    """The JSON object in a text.
+
+    Raises:
+        StoreError: It is damaged, or another kind of value.
+    """
+    value = from_json(text)
+    if not isinstance(value, dict):
+        raise StoreError(DAMAGED)
+    return value
 
 
 def to_bytes(name: str, array: np.ndarray) -> bytes:
@@ -87,9 +108,16 @@ def from_bytes(content: bytes) -> np.ndarray:
         StoreError: It is damaged.
     """
     try:
+        stream = io.BytesIO(content)
+        version = np.lib.format.read_magic(stream)
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version in read_header:  # a damaged shape is found before memory is asked for
+            shape, _, dtype = read_header[version](stream)
+            if math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
+                raise StoreError(DAMAGED)
         array: np.ndarray = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise StoreError(_DAMAGED) from error
+    except Exception as error:  # a header is read as Python source, in which anything can be wrong
+        raise StoreError(DAMAGED) from error
     return array
 
 
@@ -100,8 +128,8 @@ def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
         StoreError: It holds something that JSON has no word for; NaN and infinity are such numbers.
     """
     try:
-        return _strict.encode(document).encode()
-    except (TypeError, ValueError) as error:
+        return _in_utf8(_strict.encode(document)).encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(
             f"document {name!r} cannot be stored: {error}; expected JSON values, with NaN and infinity as text"
         ) from error
@@ -110,3 +138,8 @@ def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
 def to_number(value: float | None) -> float | None:
     """A number, with NaN as None: SQLite cannot keep NaN."""
     return None if value is None or math.isnan(value) else float(value)
+
+
+def printable(text: str) -> str:
+    """Text that every database takes: null characters and halves of surrogate pairs are written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")

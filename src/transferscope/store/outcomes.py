@@ -1,57 +1,98 @@
 """Writing what came of a cell: each in one transaction of its own."""
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 
 from transferscope.errors import StoreError
-from transferscope.records import Failure, Record
+from transferscope.records import Cost, Failure, Record, Status
 from transferscope.store import schema
 from transferscope.store.database import insert_many
-from transferscope.store.encoding import to_bytes, to_json, to_number
-from transferscope.store.rows import CellState, Outcome
+from transferscope.store.encoding import printable, to_bytes, to_json, to_number
+from transferscope.store.rows import CellState, Claim, Outcome
 
 _RECORD = ("cell_id", "position", "name", "part", "step", "value", "stderr", "n", "status")
+_LONGEST_SHOWN = 100
 
 
-def write_outcome(connection: Connection, key: str, outcome: Outcome) -> None:
-    """Store the outcome of a cell and call it done; a cell that is done already stays as it is.
+def check_outcome(outcome: object) -> Outcome:
+    """An outcome, once it is sure that every database can keep all of it.
 
     Raises:
-        StoreError: There is no such cell, or an array holds Python objects.
+        StoreError: It is something else, or holds something that cannot be stored.
     """
-    cell_id = _settle(connection, key, "done")
+    if not isinstance(outcome, Outcome):
+        raise StoreError(f"the work gave {_shown(outcome)}; expected an Outcome")
+    try:
+        _check_cost(outcome.cost)
+        for record in outcome.records:
+            _check_record(record)
+        to_json(dict(outcome.notes))
+        for name, array in outcome.arrays.items():
+            if not isinstance(array, np.ndarray):
+                raise StoreError(f"array {_shown(name)} is {_shown(array)}; expected a NumPy array")
+            _check_text("the name of an array", name)
+            if array.dtype.hasobject:
+                raise StoreError(f"array {name!r} holds Python objects; only numbers and text can be stored")
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(f"an outcome holds something that cannot be stored: {error}") from error
+    return outcome
+
+
+def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Claim | None) -> bool:
+    """Store the outcome of a cell and call it done.
+
+    Returns:
+        Whether it was stored: a cell that is done already stays as it is, and so does one that was claimed anew since
+        `claim` (None to store in any case).
+
+    Raises:
+        StoreError: There is no such cell, or the outcome holds something that cannot be stored.
+    """
+    check_outcome(outcome)
+    cell_id = _settle(connection, key, "done", claim)
     if cell_id is None:
-        return
+        return False
     cost = outcome.cost
     row = {
         "cell_id": cell_id,
-        "seconds": cost.seconds,
-        "peak_memory": cost.peak_memory,
-        "trained_parameters": cost.trained_parameters,
-        "examples_seen": cost.examples_seen,
-        "steps": cost.steps,
+        "seconds": float(cost.seconds),
+        "peak_memory": int(cost.peak_memory),
+        "trained_parameters": int(cost.trained_parameters),
+        "examples_seen": int(cost.examples_seen),
+        "steps": int(cost.steps),
         "notes": to_json(dict(outcome.notes)),
     }
     connection.execute(insert(schema.outcomes).values(row))
     records = [_record_row(cell_id, position, record) for position, record in enumerate(outcome.records)]
     insert_many(connection, schema.records, _RECORD, records)
     _write_arrays(connection, cell_id, outcome.arrays)
+    return True
 
 
-def write_failure(connection: Connection, key: str, failure: Failure) -> None:
-    """Store why a cell failed; a cell that is done already stays as it is.
+def write_failure(connection: Connection, key: str, failure: Failure, claim: Claim | None) -> bool:
+    """Store why a cell failed.
+
+    Returns:
+        Whether it was stored, as for `write_outcome`.
 
     Raises:
         StoreError: There is no such cell.
     """
-    cell_id = _settle(connection, key, "failed")
+    cell_id = _settle(connection, key, "failed", claim)
     if cell_id is None:
-        return
-    row = {"cell_id": cell_id, "kind": failure.kind, "message": failure.message, "details": failure.details}
+        return False
+    row = {
+        "cell_id": cell_id,
+        "kind": failure.kind,
+        "message": printable(failure.message),
+        "details": printable(failure.details),
+    }
     connection.execute(insert(schema.failures).values(row))
+    return True
 
 
 def forget_outcome(connection: Connection, key: str) -> None:
@@ -65,23 +106,78 @@ def forget_outcome(connection: Connection, key: str) -> None:
     connection.execute(update(table).where(table.c.id == cell_id).values(state="planned"))
 
 
-def _settle(connection: Connection, key: str, state: CellState) -> int | None:
-    """Give a cell its last state; its number, or None when another process has done it meanwhile."""
+def _settle(connection: Connection, key: str, state: CellState, claim: Claim | None) -> int | None:
+    """Give a cell its last state; its number, or None when it is another process's to do so, or done."""
     table = schema.cells
     cell_id = connection.scalar(select(table.c.id).where(table.c.key == key))
     if cell_id is None:
         raise StoreError(f"cell {key} is not in the store; plan the study first")
     settled = update(table).where(table.c.id == cell_id, table.c.state != "done")
+    if claim is not None:
+        held = (table.c.state == "running", table.c.owner == claim.owner, table.c.attempt == claim.attempt)
+        settled = settled.where(*held)
     if connection.execute(settled.values(state=state, owner=None, heartbeat=None)).rowcount == 0:
         return None
     connection.execute(delete(schema.failures).where(schema.failures.c.cell_id == cell_id))
     return int(cell_id)
 
 
+def _check_cost(cost: Cost) -> None:
+    _check_number("seconds", cost.seconds)
+    if math.isnan(cost.seconds):
+        raise StoreError("seconds is NaN; expected how long the work took")
+    for name in ("peak_memory", "trained_parameters", "examples_seen", "steps"):
+        _check_whole(name, getattr(cost, name))
+
+
+def _check_record(record: Record) -> None:
+    estimate = record.estimate
+    _check_text("the name of a record", record.name)
+    _check_text(f"the part of record {record.name!r}", record.part)
+    _check_number(f"the value of record {record.name!r}", estimate.value)
+    if estimate.stderr is not None:
+        _check_number(f"the standard error of record {record.name!r}", estimate.stderr)
+    if record.step is not None:
+        _check_whole(f"the step of record {record.name!r}", record.step)
+    _check_whole(f"the sample count of record {record.name!r}", estimate.n)
+    if estimate.status not in get_args(Status):
+        raise StoreError(f"record {record.name!r} has the status {_shown(estimate.status)}, which is unknown")
+
+
+def _check_text(what: str, value: object) -> None:
+    if not isinstance(value, str) or value != printable(value):
+        raise StoreError(f"{what} is {_shown(value)}; expected text without null characters and lone surrogates")
+
+
+def _check_number(what: str, value: object) -> None:
+    if not isinstance(value, int | float | np.number) or isinstance(value, np.complexfloating) or _is_huge(value):
+        raise StoreError(f"{what} is {_shown(value)}; expected a number")
+
+
+def _check_whole(what: str, value: object) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
+        raise StoreError(f"{what} is {_shown(value)}; expected a whole number of at most 64 bits")
+
+
+def _is_huge(value: object) -> bool:
+    return isinstance(value, int) and abs(value) >= 2**1023
+
+
+def _shown(value: object) -> str:
+    """A value in a message: short, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # the code is a stranger's
+        text = f"a {type(value).__name__}"
+    return printable(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
+
+
 def _record_row(cell_id: int, position: int, record: Record) -> tuple[Any, ...]:
     estimate = record.estimate
-    value, stderr = to_number(estimate.value), to_number(estimate.stderr)
-    return cell_id, position, record.name, record.part, record.step, value, stderr, estimate.n, estimate.status
+    value = to_number(float(estimate.value))  # drivers do not know NumPy's numbers
+    stderr = None if estimate.stderr is None else to_number(float(estimate.stderr))
+    step = None if record.step is None else int(record.step)
+    return cell_id, position, record.name, record.part, step, value, stderr, int(estimate.n), estimate.status
 
 
 def _write_arrays(connection: Connection, cell_id: int, arrays: Mapping[str, np.ndarray]) -> None:

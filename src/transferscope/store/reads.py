@@ -1,17 +1,30 @@
 """Reading a store: everything comes out as frozen rows."""
 
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 from sqlalchemy import CTE, Connection, Row, Select, func, select
 
-from transferscope.errors import unknown_name
+from transferscope.errors import StoreError, unknown_name
 from transferscope.records import Cost, Failure
 from transferscope.store import schema
-from transferscope.store.encoding import from_bytes, from_json
-from transferscope.store.rows import CellState, PlannedCell, RecordColumns, Standing, StoredCell, StudyCounts, StudyRow
+from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json
+from transferscope.store.planning import hidden
+from transferscope.store.rows import (
+    CellState,
+    Label,
+    PlannedCell,
+    RecordColumns,
+    Standing,
+    StoredCell,
+    StudyCounts,
+    StudyRow,
+)
 
 _members = schema.study_cells
+
+_WHOLE = ("n_target", "n_source", "seed", "pretrain_step")
+_NUMBERS, _WHOLES = {int, float, type(None)}, {int, type(None)}
 
 
 def read_studies(connection: Connection) -> list[StudyRow]:
@@ -39,7 +52,7 @@ def study_id(connection: Connection, name: str) -> int:
 def read_counts(connection: Connection, study: int) -> StudyCounts:
     """How many cells of the study stand where."""
     states = _of_study(select(schema.cells.c.state, func.count().label("cells")), study)
-    counts = {row.state: row.cells for row in connection.execute(states.group_by(schema.cells.c.state))}
+    counts: dict[str, int] = {_state(s): n for s, n in connection.execute(states.group_by(schema.cells.c.state))}
     waits = schema.cells.c.id.in_(select(_blocked().c.cell_id))
     stuck = _of_study(select(func.count()), study).where(schema.cells.c.state == "planned", waits)
     blocked = connection.scalar(stuck) or 0
@@ -52,7 +65,11 @@ def read_standings(connection: Connection, study: int) -> list[Standing]:
     columns = (schema.cells.c.key, schema.cells.c.state, schema.outcomes.c.seconds)
     query = _of_study(select(*columns), study)
     query = query.outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
-    return [Standing(row.key, row.state, row.seconds) for row in connection.execute(query)]
+    rows = connection.execute(query).all()
+    for row in rows:
+        if row.seconds is not None:
+            _require(row.seconds, int, float)
+    return [Standing(row.key, _state(row.state), row.seconds) for row in rows]
 
 
 def read_cells(connection: Connection, study: int, *, only: CellState | None = None) -> list[StoredCell]:
@@ -81,7 +98,7 @@ def read_cells(connection: Connection, study: int, *, only: CellState | None = N
     return [
         _stored(
             row,
-            PlannedCell(row.key, row.role, from_json(row.labels), payloads[row.payload_id], needs.get(row.id, ())),
+            PlannedCell(row.key, row.role, _labels(row.labels), payloads[row.payload_id], needs.get(row.id, ())),
             row.id in blocked,
         )
         for row in connection.execute(query)
@@ -98,6 +115,9 @@ def read_records(connection: Connection, study: int) -> RecordColumns:
     query = _of_study(select(*columns), study).join(table, table.c.cell_id == schema.cells.c.id)
     rows = connection.execute(query.order_by(_members.c.position, table.c.position)).all()
     key, name, part, step, value, stderr, n, status = zip(*rows, strict=True) if rows else ((),) * 8
+    kinds = ((value, _NUMBERS), (stderr, _NUMBERS), (step, _WHOLES), (n, _WHOLES), (name + part + status, {str}))
+    if any(not set(map(type, column)) <= allowed for column, allowed in kinds):
+        raise StoreError(DAMAGED)
     return RecordColumns(
         key=list(key),
         name=list(name),
@@ -124,7 +144,7 @@ def read_planned(connection: Connection, study: int, cell: int) -> PlannedCell:
     row = connection.execute(query.where(schema.cells.c.id == cell)).one()
     needed = select(schema.cells.c.key).join(schema.needs, schema.needs.c.need_id == schema.cells.c.id)
     needs = tuple(connection.scalars(needed.where(schema.needs.c.cell_id == cell)))
-    return PlannedCell(row.key, row.role, from_json(row.labels), from_json(row.content), needs)
+    return PlannedCell(row.key, row.role, _labels(row.labels), table_from_json(row.content), needs)
 
 
 def _of_study(query: Select[Any], study: int) -> Select[Any]:
@@ -143,7 +163,7 @@ def _blocked() -> CTE:
 def _payloads(connection: Connection, study: int) -> dict[int, dict[str, Any]]:
     used = select(_members.c.payload_id).where(_members.c.study_id == study)
     query = select(schema.payloads.c.id, schema.payloads.c.content).where(schema.payloads.c.id.in_(used))
-    return {row.id: from_json(row.content) for row in connection.execute(query)}
+    return {row.id: table_from_json(row.content) for row in connection.execute(query)}
 
 
 def _needs(connection: Connection, study: int) -> dict[int, tuple[str, ...]]:
@@ -161,14 +181,54 @@ def _needs(connection: Connection, study: int) -> dict[int, tuple[str, ...]]:
 
 
 def _study(row: Row[Any]) -> StudyRow:
-    return StudyRow(row.name, from_json(row.spec), from_json(row.facts), row.created)
+    _require(row.name, str)
+    return StudyRow(row.name, hidden(table_from_json(row.spec)), table_from_json(row.facts), str(row.created))
 
 
 def _stored(row: Row[Any], cell: PlannedCell, blocked: bool) -> StoredCell:
-    state: CellState = "blocked" if row.state == "planned" and blocked else row.state
+    state: CellState = "blocked" if row.state == "planned" and blocked else _state(row.state)
     if row.seconds is not None:
-        cost = Cost(row.seconds, row.peak_memory, row.trained_parameters, row.examples_seen, row.steps)
-        return StoredCell(cell, state, cost=cost, notes=from_json(row.notes))
+        _require(row.seconds, int, float)
+        whole = (row.peak_memory, row.trained_parameters, row.examples_seen, row.steps)
+        for value in whole:
+            _require(value, int)
+        return StoredCell(cell, state, cost=Cost(row.seconds, *whole), notes=table_from_json(row.notes))
     if row.kind is not None:
+        for text in (row.kind, row.message, row.details):
+            _require(text, str)
         return StoredCell(cell, state, failure=Failure(row.kind, row.message, row.details))
     return StoredCell(cell, state)
+
+
+def _state(found: object) -> CellState:
+    """A state as stored.
+
+    Raises:
+        StoreError: There is no such state.
+    """
+    if found not in get_args(CellState) or found == "blocked":
+        raise StoreError(DAMAGED)
+    return cast(CellState, found)
+
+
+def _labels(content: str) -> dict[str, Label]:
+    """The labels of a cell.
+
+    Raises:
+        StoreError: They are damaged, or a number is something else.
+    """
+    labels = table_from_json(content)
+    for name, value in labels.items():
+        if value is not None:
+            _require(value, *((int,) if name in _WHOLE else (str, int, float)))
+    return labels
+
+
+def _require(value: object, *kinds: type) -> None:
+    """Check the type of a value: a SQLite column takes values of any.
+
+    Raises:
+        StoreError: It has another.
+    """
+    if type(value) not in kinds:
+        raise StoreError(DAMAGED)

@@ -37,6 +37,26 @@ class PlannedCell:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A cell that one owner may do, until it is free again: what comes of an earlier claim is not stored.
+
+    Attributes:
+        cell: The cell.
+        owner: Who does it, as the store writes owners down.
+        attempt: How often the cell has been claimed, this time included.
+    """
+
+    cell: PlannedCell
+    owner: str
+    attempt: int
+
+    @property
+    def key(self) -> str:
+        """Key of the cell."""
+        return self.cell.key
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a cell.
 

@@ -1,5 +1,7 @@
 """The tables of a store. Numbers that a reader may group by are columns; what only workers read is JSON text."""
 
+import re
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -14,11 +16,12 @@ from sqlalchemy import (
     Text,
     inspect,
     select,
+    text,
 )
 
 from transferscope.errors import StoreError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 metadata = MetaData()
 
@@ -58,7 +61,8 @@ cells = Table(
     Column("role", Text, nullable=False),
     Column("state", Text, nullable=False),  # planned, running, done or failed
     Column("owner", Text),  # of a running cell
-    Column("heartbeat", Float),  # seconds since the epoch when the owner last said that it lives
+    Column("heartbeat", Float),  # seconds since the epoch, by the database's clock, when the owner last said it lives
+    Column("attempt", Integer, nullable=False, server_default="0"),  # how often it was claimed; since version 2
 )
 
 outcomes = Table(
@@ -133,6 +137,7 @@ study_arrays = Table(
 )
 
 Index("cells_by_state", cells.c.state)
+_BY_NEED = Index("needs_by_need", needs.c.need_id)
 
 
 def create(connection: Connection) -> None:
@@ -156,17 +161,36 @@ def check(connection: Connection, place: str) -> None:
     Raises:
         StoreError: It is another kind of database, or a newer transferscope wrote it.
     """
-    if not inspect(connection).has_table("meta"):
+    found = _version(connection) if inspect(connection).has_table("meta") else None
+    if found is None:
         raise StoreError(
             f"{place} is a database of something else; give the path of a transferscope store or a new file"
         )
-    found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
-    if found is None or not found.isdigit():
-        raise StoreError(
-            f"{place} is a database of something else; give the path of a transferscope store or a new file"
-        )
-    if int(found) > SCHEMA_VERSION:
+    if found > SCHEMA_VERSION:
         raise StoreError(
             f"{place} was written by a newer transferscope (its format is {found}, this version reads up to "
             f"{SCHEMA_VERSION}); upgrade transferscope, or give another store"
         )
+
+
+def upgrade(connection: Connection) -> bool:
+    """Bring a store that an earlier version wrote to this one; whether there was anything to do.
+
+    Reading takes no upgrade: every version of the tables can be read as it is.
+
+    Args:
+        connection: A connection in a writing transaction, to a store that `check` has passed.
+    """
+    if _version(connection) == SCHEMA_VERSION:
+        return False
+    if not any(column["name"] == "attempt" for column in inspect(connection).get_columns("cells")):
+        connection.execute(text("ALTER TABLE cells ADD COLUMN attempt INTEGER DEFAULT 0 NOT NULL"))
+    _BY_NEED.create(connection, checkfirst=True)
+    connection.execute(meta.update().where(meta.c.name == "schema").values(value=str(SCHEMA_VERSION)))
+    return True
+
+
+def _version(connection: Connection) -> int | None:
+    """The version of the tables; None when the database says none."""
+    found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
+    return int(found) if isinstance(found, str) and re.fullmatch("[0-9]{1,9}", found) else None

@@ -14,9 +14,18 @@ from transferscope.errors import StoreError
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.database import Database, connect, sqlite_path
-from transferscope.store.encoding import document_to_bytes, from_bytes, from_json, to_bytes
+from transferscope.store.encoding import DAMAGED, document_to_bytes, from_bytes, table_from_json, to_bytes
 from transferscope.store.owner import Owner
-from transferscope.store.rows import Outcome, PlannedCell, RecordColumns, Standing, StoredCell, StudyCounts, StudyRow
+from transferscope.store.rows import (
+    Claim,
+    Outcome,
+    PlannedCell,
+    RecordColumns,
+    Standing,
+    StoredCell,
+    StudyCounts,
+    StudyRow,
+)
 
 _DOCUMENT = "document/"
 """Before the names of documents, which lie beside the arrays of a study."""
@@ -36,6 +45,7 @@ class Store:
         self.files = files
         self._database = database
         self._ready: dict[str, deque[int]] = {}
+        self._current = False
 
     @classmethod
     def open(cls, url: str | Path, *, create: bool = True, files: Path | None = None) -> Self:
@@ -57,6 +67,8 @@ class Store:
         path = sqlite_path(url)
         if path is not None and not path.exists():
             _check_may_create(path, create)
+        elif path is not None and not path.is_file():
+            raise StoreError(f"the store {path} is no file; give the path of a store, or of a new file")
         database = connect(url)
         try:
             _prepare(database, create=create)
@@ -95,60 +107,84 @@ class Store:
             StoreError: Two cells have one key, a cell needs one outside the plan, or the store cannot be written.
         """
         self._ready.pop(study.name, None)
+        self._upgrade()
         try:
-            with self._database.write() as connection:
+            with self._database.write(alone=True) as connection:
                 planning.write_plan(connection, study, cells)
         except StoreError as error:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
-            with self._database.write() as connection:  # another process planned the same cells at the same moment
+            with self._database.write(alone=True) as connection:  # another process planned the same cells just now
                 planning.write_plan(connection, study, cells)
 
-    def claim(self, study: str, owner: Owner) -> PlannedCell | None:
+    def claim(self, study: str, owner: Owner) -> Claim | None:
         """Claim the next cell of a study whose needs are done; no other process can claim it meanwhile.
 
-        Cells of owners that are gone are free again: at once when their process ran on this host, after a minute
-        without a heartbeat when it ran on another.
+        Cells of owners that are gone are free again: at once when their process could be seen from here, after a
+        minute without a heartbeat when it runs on another machine or in another container.
 
         Args:
             study: Name of the study.
             owner: Who does the cell.
 
         Returns:
-            The cell, or None when there is none at the moment: all are done, failed, blocked, running elsewhere, or
-            wait for a running one.
+            The claim, or None when there is no cell at the moment: all are done, failed, blocked, running elsewhere,
+            or wait for a running one.
 
         Raises:
             StoreError: The store cannot be written.
             UnknownNameError: There is no such study.
         """
+        now = self._database.now
+        self._upgrade()
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
             queue = self._ready.get(study, deque())
-            cell = claims.take(connection, _drain(queue), owner)
-            if cell is None:
-                claims.free_abandoned(connection)
+            taken = claims.take(connection, _drain(queue), owner, now)
+            if taken is None:
+                claims.free_abandoned(connection, now)
                 queue = self._ready[study] = claims.ready(connection, study_id)
-                cell = claims.take(connection, _drain(queue), owner)
-            return None if cell is None else reads.read_planned(connection, study_id, cell)
+                taken = claims.take(connection, _drain(queue), owner, now)
+            if taken is None:
+                return None
+            number, attempt = taken
+            return Claim(reads.read_planned(connection, study_id, number), str(owner), attempt)
 
-    def finish(self, key: str, outcome: Outcome) -> None:
+    def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
         """Store the outcome of a cell; nothing happens if the cell is done already.
 
+        Args:
+            key: The cell.
+            outcome: What came of it.
+            claim: The claim under which it was done: nothing happens if that has ended, because the cell was freed or
+                claimed again. None to store in any case.
+
+        Returns:
+            Whether it was stored.
+
         Raises:
-            StoreError: There is no such cell, or the store cannot be written.
+            StoreError: There is no such cell, the outcome holds something that cannot be stored, or the store cannot
+                be written.
         """
         with self._database.write() as connection:
-            outcomes.write_outcome(connection, key, outcome)
+            return outcomes.write_outcome(connection, key, outcome, claim)
 
-    def fail(self, key: str, failure: Failure) -> None:
+    def fail(self, key: str, failure: Failure, *, claim: Claim | None = None) -> bool:
         """Store why a cell failed; nothing happens if the cell is done already.
 
+        Args:
+            key: The cell.
+            failure: Why.
+            claim: As for `finish`.
+
+        Returns:
+            Whether it was stored.
+
         Raises:
             StoreError: There is no such cell, or the store cannot be written.
         """
         with self._database.write() as connection:
-            outcomes.write_failure(connection, key, failure)
+            return outcomes.write_failure(connection, key, failure, claim)
 
     def redo(self, keys: Iterable[str]) -> None:
         """Plan cells that are done again, because what they left outside the store is gone; other cells stay.
@@ -168,7 +204,7 @@ class Store:
     def heartbeat(self, owner: Owner) -> None:
         """Say that `owner` still works on its cells; due well within a minute."""
         with self._database.write() as connection:
-            claims.beat(connection, owner)
+            claims.beat(connection, owner, self._database.now)
 
     def retry_failed(self, study: str, *, kinds: Sequence[FailureKind] = get_args(FailureKind)) -> int:
         """Plan failed cells of a study again.
@@ -261,8 +297,16 @@ class Store:
         content = self._content(study, _DOCUMENT + name)
         if content is None:
             return None
-        document: dict[str, Any] = from_json(content.decode())
-        return document
+        return table_from_json(content.decode(errors="replace"))
+
+    def _upgrade(self) -> None:
+        """Bring the tables of an earlier version to this one before anything is written that needs them."""
+        if self._current:
+            return
+        with self._database.write(alone=True) as connection:
+            if schema.upgrade(connection):
+                planning.hide_passwords(connection)
+        self._current = True
 
     def _put_content(self, study: str, name: str, content: bytes) -> None:
         table = schema.study_arrays
@@ -276,7 +320,9 @@ class Store:
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
             query = select(table.c.content).where(table.c.study_id == study_id, table.c.name == name)
-            content: bytes | None = connection.scalar(query)
+            content = connection.scalar(query)
+        if not isinstance(content, bytes | None):
+            raise StoreError(DAMAGED)
         return content
 
 
@@ -294,7 +340,7 @@ def _prepare(database: Database, *, create: bool) -> None:
         raise StoreError(f"{database.place} is an empty database; give the path of a transferscope store")
     if empty:
         database.share()
-        with database.write() as connection:
+        with database.write(alone=True) as connection:
             if schema.is_empty(connection):  # no other process was faster
                 schema.create(connection)
     with database.read() as connection:

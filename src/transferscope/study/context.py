@@ -12,6 +12,10 @@ def no_progress(done: int, total: int) -> None:
     """Tell nobody."""
 
 
+class CellTimeout(Exception):
+    """A cell takes longer than a cell may."""
+
+
 @dataclass(frozen=True)
 class WorkContext:
     """Where a cell is done.
@@ -19,7 +23,7 @@ class WorkContext:
     Attributes:
         files: Folder of the trained networks, the store's.
         device: "auto", "cpu", "cuda" or "mps".
-        threads: Threads that the work may use, at least 1.
+        threads: Threads that the work computes with, at least 1; they are set before it begins.
         progress: To be called now and then with (steps done, steps in all).
     """
 

@@ -9,7 +9,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.diagnostics import Examples, Findings, Subject, explain
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.models import Network
-from transferscope.models.weights import load_trained
+from transferscope.models.weights import is_whole, load_trained
 from transferscope.records import Cost
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe
@@ -108,7 +108,8 @@ def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -
     key, every = cell.needs[-1], recipe.diagnostic.look.every
     n_steps = recipe.fit.training.n_steps(number(cell, "n_target"))
     needed = {0} if every is None or every >= n_steps else {0, every}
-    if not context.network(key).exists() or not needed <= context.snapshots(key).keys():
+    kept = context.snapshots(key)
+    if not needed <= kept.keys() or not all(is_whole(path) for path in (context.network(key), *kept.values())):
         fit_method(cell, recipe.fit, context, key=key)
     files: dict[int | None, Path] = {step: path for step, path in context.snapshots(key).items()}  # noqa: C416
     return files | {None: context.network(key)}

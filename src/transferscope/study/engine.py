@@ -4,11 +4,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Event as Flag
+from threading import Thread
 
 from transferscope.errors import StoreError
 from transferscope.records import Failure
-from transferscope.store import Owner, PlannedCell, Store
-from transferscope.study.backends import Advanced, Backend, Finished, InlineBackend, LocalBackend, Message
+from transferscope.store import Claim, Owner, PlannedCell, Store
+from transferscope.study.backends import Advanced, Backend, Failed, InlineBackend, LocalBackend, Message
 from transferscope.study.backends.machine import default_workers
 from transferscope.study.context import WorkContext
 from transferscope.study.forecast import Forecast
@@ -24,6 +26,9 @@ WORK = "transferscope.study.work:work"
 
 _WAIT_SECONDS = 0.2
 _CLAIM_SECONDS = 1.0
+_CLAIM_REST = 20.0
+"""After an empty answer, so many times as long as it took: looking through very many cells takes a while."""
+_STUCK_SECONDS = 5.0
 _HEARTBEAT_SECONDS = 10.0
 _RECOUNT_SECONDS = 30.0
 
@@ -101,7 +106,7 @@ def run_plan(
     if retry_failed:
         store.retry_failed(name)
     else:
-        store.retry_failed(name, kinds=("lost",))
+        store.retry_failed(name, kinds=("lost", "disk_full"))
     counts = store.counts(name)
     if counts.planned:
         states = {standing.key: standing.state for standing in store.standings(name)}
@@ -117,13 +122,14 @@ def _run_cells(
     if engine.device != "auto":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
-    context = WorkContext(store.files, engine.device, engine.threads or 1)
+    context = WorkContext(store.files, engine.device, engine.threads)
+    seconds = 60.0 * engine.cell_minutes
     if engine.workers == 0:
-        with InlineBackend(work, context) as backend:
+        with InlineBackend(work, context, seconds=seconds) as backend:
             _Runner(plan, store, backend, 1, on_event).run(Interrupt())
         return
     workers = min(engine.workers or default_workers(engine.device), len(plan.cells))
-    with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers) as backend:
+    with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers, seconds=seconds) as backend:
         _Runner(plan, store, backend, workers, on_event).run(interrupt)
 
 
@@ -141,13 +147,18 @@ class _Runner:
         self._name = plan.study.name
         self._owner = Owner.current()
         self._forecast = self._count()
-        self._running: dict[str, PlannedCell] = {}
+        self._needed = {need for cell in plan.cells for need in cell.needs}
+        self._running: dict[str, Claim] = {}
         self._shares: dict[str, float] = {}
-        self._claim_due = self._beat_due = self._report_due = 0.0
+        self._claim_due = self._report_due = 0.0
+        self._stuck_since: float | None = None
+        self._over = Flag()
         self._recount_due = time.monotonic() + _RECOUNT_SECONDS
 
     def run(self, interrupt: Interrupt) -> None:
         """Do cells until none is left that anybody could do."""
+        beating = Thread(target=self._beat, daemon=True)
+        beating.start()
         try:
             while self._turn():
                 interrupt.raise_if_requested()
@@ -158,6 +169,8 @@ class _Runner:
                 "the same command goes on from there"
             ) from None
         finally:
+            self._over.set()
+            beating.join()
             with suppress(StoreError):  # claims of a process that has ended are free in any case
                 self._store.release(self._owner)
 
@@ -170,9 +183,11 @@ class _Runner:
             self._recount()
             self._report()
             return False
-        for message in self._backend.messages(_WAIT_SECONDS):
-            self._take(message)
-        self._beat()
+        if self._running:
+            for message in self._backend.messages(_WAIT_SECONDS):
+                self._take(message)
+        else:
+            self._over.wait(_WAIT_SECONDS)  # for the cells of other runners
         self._report()
         return True
 
@@ -181,37 +196,55 @@ class _Runner:
         if time.monotonic() < self._claim_due:
             return
         while self._backend.free:
-            cell = self._store.claim(self._name, self._owner)
-            if cell is None:
-                self._claim_due = time.monotonic() + _CLAIM_SECONDS
+            began = time.monotonic()
+            claim = self._store.claim(self._name, self._owner)
+            if claim is None:
+                now = time.monotonic()
+                self._claim_due = now + max(_CLAIM_SECONDS, _CLAIM_REST * (now - began))
                 return
-            self._running[cell.key] = cell
-            self._backend.start(cell)
+            self._running[claim.key] = claim  # before anything can go wrong: it is released at the end
+            choose_device(claim.cell.payload.get("device", "cpu"))
+            self._backend.start(claim.cell)
 
     def _is_over(self) -> bool:
-        """Whether all cells are done, failed or blocked, those of other runners included."""
+        """Whether all cells are done, failed or blocked, those of other runners included.
+
+        Raises:
+            StoreError: Those that are left wait for each other.
+        """
         counts = self._store.counts(self._name)
+        now = time.monotonic()
+        if counts.running or not counts.planned:
+            self._stuck_since = None
+        elif self._stuck_since is None:
+            self._stuck_since = now
+        elif now - self._stuck_since > _STUCK_SECONDS and self._claim_due > now:  # and no cell could be claimed
+            raise StoreError(
+                f"{counts.planned} cells of {self._name} wait for cells that nobody can do, so the store "
+                f"{self._store.place} is damaged; restore it from a copy, or give another path and run again"
+            )
         return counts.planned + counts.running == 0
 
     def _take(self, message: Message) -> None:
         if isinstance(message, Advanced):
             self._shares[message.key] = message.share
             return
-        if isinstance(message, Finished):
-            self._store.finish(message.key, message.outcome)
-            self._forecast.count_done(message.key, message.outcome.cost.seconds)
-        else:
-            self._store.fail(message.key, message.failure)
-            self._forecast.count_failed(message.key)
-            self._on_event(CellFailed(self._running[message.key], message.failure))
-        del self._running[message.key]
+        claim = self._running.pop(message.key)
         self._shares.pop(message.key, None)
-        self._claim_due = 0.0
+        if isinstance(message, Failed):
+            if self._store.fail(message.key, message.failure, claim=claim):
+                self._forecast.count_failed(message.key)
+                self._on_event(CellFailed(claim.cell, message.failure))
+        elif self._store.finish(message.key, message.outcome, claim=claim):
+            self._forecast.count_done(message.key, message.outcome.cost.seconds)
+            if message.key in self._needed:  # nothing else makes cells ready
+                self._claim_due = 0.0
 
     def _beat(self) -> None:
-        if time.monotonic() >= self._beat_due:
-            self._store.heartbeat(self._owner)
-            self._beat_due = time.monotonic() + _HEARTBEAT_SECONDS
+        """Say that this runner lives, in a thread of its own: a cell in line, or a slow database, may take minutes."""
+        while not self._over.wait(_HEARTBEAT_SECONDS):
+            with suppress(StoreError):  # what is wrong with the store is said where it matters
+                self._store.heartbeat(self._owner)
 
     def _count(self) -> Forecast:
         return Forecast(self._plan.cells, self._store.standings(self._name))

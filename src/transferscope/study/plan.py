@@ -16,6 +16,7 @@ from transferscope.study.facts import DataFacts, count_leakage, load_data, surro
 from transferscope.study.key import cell_key, shared_digest
 from transferscope.study.planned import StudyPlan
 from transferscope.study.spec import StudySpec, depends_on_source
+from transferscope.training import choose_device
 
 DIAGNOSE_VERSION = 1
 """Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
@@ -132,10 +133,11 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
     recipe = spec.pretraining
     if recipe is None or not any(method.start == "pretrained" for method in spec.methods.values()):
         return
+    arithmetic = _arithmetic(spec)
     for name, source in spec.sources.items():
         if source.as_data is None:
             continue
-        payload = PretrainRecipe(source.as_data, spec.network, recipe, spec.checkpoints).as_payload()
+        payload = PretrainRecipe(source.as_data, spec.network, recipe, spec.checkpoints).as_payload() | arithmetic
         parts = {
             "role": "pretrain",
             "version": PRETRAINING_VERSION,
@@ -143,7 +145,7 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
             "network": asdict(spec.network),
             "pretraining": asdict(recipe),
         }
-        shared = shared_digest(parts | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
+        shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
         for n_source in _source_sizes(spec, data, name):
             yield _Stem(shared, payload, "pretrain", name, n_source)
 
@@ -175,7 +177,7 @@ def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
 
 def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Stem:
     method = spec.methods[name]
-    tuning = _tuning(spec, name)
+    tuning, arithmetic = _tuning(spec, name), _arithmetic(spec)
     origin = None if source is None else spec.sources[source]
     recipe = MethodRecipe(
         spec.target.as_data, origin, spec.network, spec.training, method, tuning, _snapshots(spec.diagnostics)
@@ -189,15 +191,16 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "network": asdict(spec.network),
             "training": asdict(spec.training),
             "tuning": None if tuning is None else asdict(tuning),
+            **arithmetic,
         }
     )
     has_data = origin is not None and origin.data is not None
     looks = tuple(
-        _look(recipe, label, settings)
+        _look(recipe, label, settings, arithmetic)
         for label, settings in spec.diagnostics.items()
         if has_data or not settings.diagnostic.needs_source
     )
-    return _Stem(shared, recipe.as_payload(), name, source, 0 if source is None else None, looks=looks)
+    return _Stem(shared, recipe.as_payload() | arithmetic, name, source, 0 if source is None else None, looks=looks)
 
 
 def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...] | None:
@@ -206,9 +209,18 @@ def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...]
     return tuple(sorted(every)) if diagnostics else None
 
 
-def _look(recipe: MethodRecipe, name: str, settings: DiagnosticSettings) -> _Look:
-    parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **settings.as_json()}
-    return _Look(name, shared_digest(parts), DiagnoseRecipe(recipe, settings).as_payload())
+def _look(recipe: MethodRecipe, name: str, settings: DiagnosticSettings, arithmetic: Mapping[str, Any]) -> _Look:
+    parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **settings.as_json()}  # the rest is in its needs
+    return _Look(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})
+
+
+def _arithmetic(spec: StudySpec) -> dict[str, Any]:
+    """What the last digits of a result depend on, beyond one thread on the CPU; see `EngineSettings`.
+
+    It is part of a cell's key, and in its payload, so that whoever does the cell does it in this way.
+    """
+    threads, device = spec.engine.threads, choose_device(spec.engine.device).type
+    return ({"threads": threads} if threads != 1 else {}) | ({"device": device} if device != "cpu" else {})
 
 
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:

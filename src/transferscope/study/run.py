@@ -20,11 +20,13 @@ def run_study(
     """Do what is missing of a study.
 
     What is stored already is not done again: after an interruption or a crash, or with seeds, sizes, sources or
-    methods added, only the rest is done. The result does not depend on `spec.engine`, on the order of the cells, or
-    on how often it was interrupted. Several runners, on one machine or many, can share the cells of one study.
+    methods added, only the rest is done. The result does not depend on the number of workers, on the order of the
+    cells, or on how often it was interrupted; another number of threads, or a GPU, has cells of its own. Several
+    runners, on one machine or many, can share the cells of one study.
 
     Args:
-        spec: The study; `spec.engine` says how many processes, with how many threads, on which device.
+        spec: The study; `spec.engine` says how many processes, with how many threads, on which device, and how long a
+            cell may take.
         store: Where the results go.
         work: Dotted name of what does a cell.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.

@@ -1,11 +1,15 @@
 """The tables of a study file that no other room owns, as frozen settings."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 from transferscope.errors import SettingsError
 
 Value = bool | int | float | str
+
+MOST_PROCESSES = 1024
+"""More workers or threads than this are a slip of the hand, and would bring the machine down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +131,32 @@ class TuningSettings:
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """How a study is carried out; none of it changes a result.
+    """How a study is carried out.
+
+    Workers and limits change no result. Another number of threads, or a GPU, adds the same numbers in another order,
+    which changes the last digits: their cells are kept apart from those of one thread on the CPU.
 
     Attributes:
-        workers: Processes that do cells, 0 for this one; None for as many as the machine has room for.
-        threads: Threads of each; None for 1.
+        workers: Processes that do cells, 0 for this one, at most MOST_PROCESSES; None for as many as the machine has
+            room for.
+        threads: Threads of each, from 1 to MOST_PROCESSES.
         device: "auto", "cpu", "cuda" or "mps".
+        cell_minutes: How long a cell may take, above 0; one that takes longer is stopped and has failed.
     """
 
     workers: int | None = None
-    threads: int | None = None
+    threads: int = 1
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    cell_minutes: float = 1440.0
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if (self.workers is not None and self.workers < 0) or (self.threads is not None and self.threads < 1):
-            raise SettingsError(f"workers = {self.workers} and threads = {self.threads}; expected at least 0 and 1")
+        if self.workers is not None and not 0 <= self.workers <= MOST_PROCESSES:
+            raise SettingsError(f"workers = {self.workers} is out of range; expected from 0 to {MOST_PROCESSES}")
+        if not 1 <= self.threads <= MOST_PROCESSES:
+            raise SettingsError(f"threads = {self.threads} is out of range; expected from 1 to {MOST_PROCESSES}")
+        if not 0 < self.cell_minutes < math.inf:
+            raise SettingsError(f"cell_minutes = {self.cell_minutes} is out of range; expected minutes above 0")
 
 
 def check_sizes(sizes: tuple[int, ...], *, least: int, name: str = "sizes") -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
+from transferscope.store import without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.diagnostic_settings import DiagnosticSettings, read_diagnostics
 from transferscope.study.file import default_store, read_toml
@@ -62,8 +63,9 @@ class StudySpec:
     store: str
 
     def as_json(self) -> dict[str, Any]:
-        """The study as JSON values, defaults filled in."""
+        """The study as JSON values, defaults filled in; the store's password is left out."""
         tables = {key: _plain(value) for key, value in vars(self).items()}
+        tables["store"] = without_password(self.store)
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}

@@ -8,8 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import torch
-
 from transferscope.records import Cost, Estimate, Record
 from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, StudyRow
 from transferscope.study.context import WorkContext
@@ -46,7 +44,6 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     The outcome holds the records "simulated" and "expected" (what theory says of the point; undefined where it says
     nothing) of each point; part is its number within the cell.
     """
-    torch.set_num_threads(context.threads)
     payload = cell.payload
     figure = replace(FIGURES[payload["figure"]], **payload["settings"])  # type: ignore[type-var]
     points = [Point(**point) for point in payload["points"]]

@@ -1,7 +1,13 @@
+import errno
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from threadpoolctl import threadpool_info
 
+from study.fake_work import STRANGE
 from study.plans import small_plan
 from transferscope.errors import DataError, SettingsError
 from transferscope.records import Failure
@@ -44,6 +50,44 @@ def test_an_exception_becomes_a_failure_of_its_kind(error: Exception, failure: F
     found = failure_of(error)
     assert (found.kind, found.message) == (failure.kind, failure.message)
     assert type(error).__name__ in found.details
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_what_cannot_be_stored_is_a_failure(kind: str, tmp_path: Path) -> None:
+    result = attempt(lambda _cell, _context: STRANGE[kind](), CELL, WorkContext(tmp_path))
+    assert isinstance(result, Failed)
+    assert result.failure.kind == "exception"
+    assert result.failure.message
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_a_failure_of_its_own_kind(code: int) -> None:
+    found = failure_of(OSError(code, os.strerror(code), "weights.safetensors"))
+    assert found.kind == "disk_full"
+    assert found.message == (
+        f"the disk is full ([Errno {code}] {os.strerror(code)}: 'weights.safetensors'); free some space and run again"
+    )
+
+
+def test_a_disk_that_is_full_for_torch_and_safetensors_is_found_by_their_words() -> None:
+    signs = (
+        "[enforce fail at inline_container.cc:858] . PytorchStreamWriter failed writing file data/0: file write failed",
+        "Error while serializing: I/O error: No space left on device (os error 28)",
+    )
+    assert {failure_of(RuntimeError(sign)).kind for sign in signs} == {"disk_full"}
+
+
+def test_a_cell_computes_with_the_threads_that_it_was_planned_for_and_leaves_the_others_as_they_were(
+    tmp_path: Path,
+) -> None:
+    before = torch.get_num_threads(), threadpool_info()
+    for payload, threads in (({}, 1), ({"threads": 2}, 2)):
+        result = attempt(find_work("study.fake_work:threads"), replace(CELL, payload=payload), WorkContext(tmp_path))
+        assert isinstance(result, Finished)
+        found = {record.name: record.estimate.value for record in result.outcome.records}
+        assert found["torch"] == threads
+        assert all(value <= threads for name, value in found.items() if name.startswith("pool"))  # by cores, too
+        assert (torch.get_num_threads(), threadpool_info()) == before
 
 
 def test_interruptions_are_no_failures(tmp_path: Path) -> None:

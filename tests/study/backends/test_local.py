@@ -5,15 +5,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
+from study.fake_work import STRANGE
 from study.plans import small_plan
 from transferscope.errors import SettingsError
 from transferscope.store import PlannedCell
-from transferscope.study.backends import Advanced, Failed, Finished, InlineBackend, LocalBackend, Message
+from transferscope.study.backends import Advanced, Failed, Finished, InlineBackend, LocalBackend, Message, local
 from transferscope.study.context import WorkContext
 
 PRETRAINING = [cell for cell in small_plan(10).cells if cell.role == "pretrain"]
@@ -76,6 +79,51 @@ def test_an_idle_worker_that_was_killed_is_replaced(tmp_path: Path) -> None:
         assert len(values(do_all(backend, PRETRAINING[1:2]))) == 1
 
 
+def test_a_worker_that_dies_once_in_every_cell_loses_none(tmp_path: Path) -> None:
+    cells = [replace(cell, labels={**cell.labels, "seed": 7}) for cell in PRETRAINING[:2]]
+    with LocalBackend("study.fake_work:troubled", WorkContext(tmp_path), workers=1) as backend:
+        messages = do_all(backend, cells[:1])
+        (tmp_path / "died").unlink()
+        messages += do_all(backend, cells[1:])
+    assert [type(message) for message in messages] == [Finished, Finished]
+
+
+def test_a_stopped_worker_is_given_up_and_its_cell_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_SECONDS_STOPPED", 0.1)
+    monkeypatch.setattr(local, "_SECONDS_BETWEEN_CHECKS", 0.1)
+    with LocalBackend("study.fake_work:stops_once", WorkContext(tmp_path), workers=1) as backend:
+        messages = do_all(backend, PRETRAINING[:2])
+    assert [type(message) for message in messages] == [Finished, Finished]
+
+
+@pytest.mark.parametrize("kind", [InlineBackend, partial(LocalBackend, workers=1)])
+def test_a_cell_that_takes_too_long_is_stopped_and_the_next_one_is_done(
+    kind: type[InlineBackend], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "_SECONDS_BETWEEN_CHECKS", 0.1)
+    with kind("study.fake_work:endless", WorkContext(tmp_path), seconds=0.3) as backend:
+        messages = [message for message in do_all(backend, PRETRAINING[:2]) if not isinstance(message, Advanced)]
+    assert [message.key for message in messages] == [cell.key for cell in PRETRAINING[:2]]
+    for message in messages:
+        assert isinstance(message, Failed)
+        assert (message.failure.kind, message.failure.message) == (
+            "timeout",
+            "the cell was stopped after 0.005 minutes; raise cell_minutes in [engine] and run again with "
+            "--retry-failed, which goes on from its last checkpoint",
+        )
+
+
+def test_what_strangers_give_is_a_failure_of_its_cell_and_the_others_are_done(tmp_path: Path) -> None:
+    cells = [replace(cell, labels={**cell.labels, "seed": i}) for i, cell in enumerate(many_cells(len(STRANGE)))]
+    with LocalBackend("study.fake_work:strange", WorkContext(tmp_path), workers=1) as backend:
+        messages = do_all(backend, cells)
+    assert [(m.key, m.failure.kind) for m in messages if isinstance(m, Failed)] == [(c.key, "exception") for c in cells]
+
+
+def many_cells(n: int) -> list[PlannedCell]:
+    return [cell for cell in small_plan(n).cells if cell.role == "pretrain"]
+
+
 def test_leaving_ends_all_processes_at_once(tmp_path: Path) -> None:
     with LocalBackend("study.fake_work:endless", WorkContext(tmp_path), workers=2) as backend:
         backend.start(PRETRAINING[0])
@@ -106,7 +154,8 @@ def test_the_environment_and_the_main_module_stay_as_they_are(tmp_path: Path, mo
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     main = sys.modules["__main__"]
     with LocalBackend("study.fake_work:threads", WorkContext(tmp_path, threads=3), workers=1) as backend:
-        assert list(values(do_all(backend, PRETRAINING[:1])).values()) == [[3.0]]
+        (found,) = values(do_all(backend, PRETRAINING[:1])).values()
+    assert found[0] == 3.0
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert sys.modules["__main__"] is main
 

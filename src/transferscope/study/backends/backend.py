@@ -51,6 +51,14 @@ class Failed:
 Message = Advanced | Finished | Failed
 
 
+def too_slow(seconds: float) -> str:
+    """What is said of a cell that took longer than it may."""
+    return (
+        f"the cell was stopped after {seconds / 60:g} minutes; raise cell_minutes in [engine] and run again with "
+        "--retry-failed, which goes on from its last checkpoint"
+    )
+
+
 @runtime_checkable
 class Backend(AbstractContextManager["Backend"], Protocol):
     """A place with room for some cells at a time; leaving it stops what is running."""

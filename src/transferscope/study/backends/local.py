@@ -8,22 +8,29 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
+from threading import Event, Thread
 from types import ModuleType, TracebackType
 from typing import Self, cast
 
+import psutil
+
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
-from transferscope.study.backends.attempt import find_work
-from transferscope.study.backends.backend import Advanced, Failed, Message
+from transferscope.study.backends.attempt import failure_of, find_work
+from transferscope.study.backends.backend import Advanced, Failed, Message, too_slow
 from transferscope.study.backends.worker import serve
 from transferscope.study.context import WorkContext
 
 _SECONDS_TO_END = 5.0
+_SECONDS_BETWEEN_CHECKS = 1.0
+_SECONDS_STOPPED = 5.0
+"""A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
 
 _context = multiprocessing.get_context("spawn")
 
@@ -36,27 +43,34 @@ class _Worker:
     pipe: Connection
     cell: PlannedCell | None = None
     losses: int = 0
+    begun: float = 0.0
+    stopped_since: float | None = None
+    late: str | None = None  # key of the cell that took too long
 
 
 class LocalBackend:
     """Worker processes that do one cell each at a time and stay warm between cells.
 
-    A cell whose process dies is begun once more, in a new process; if that dies too, the cell has failed as "lost".
+    A cell whose process dies is begun once more, in a new process; if that dies too, the cell has failed as "lost". A
+    process that a signal has stopped for a while counts as dead.
 
     Args:
         work: Dotted name of the work.
         context: Where cells are done.
         workers: How many processes, at least 1; each is started when it is first needed.
+        seconds: How long a cell may take, all attempts together; None for no limit.
 
     Raises:
         SettingsError: Nothing answers to the name.
     """
 
-    def __init__(self, work: str, context: WorkContext, *, workers: int) -> None:
+    def __init__(self, work: str, context: WorkContext, *, workers: int, seconds: float | None = None) -> None:
         find_work(work)
         self._work = work
         self._context = context
         self._size = workers
+        self._seconds = seconds
+        self._over = Event()
         self._workers: list[_Worker] = []
 
     @property
@@ -67,8 +81,9 @@ class LocalBackend:
     def start(self, cell: PlannedCell) -> None:
         """See `Backend`."""
         idle = next((worker for worker in self._workers if worker.cell is None), None)
-        if idle is None or not _give(idle, cell):
-            self._start_anew(idle, cell, losses=0)
+        begun = time.monotonic()
+        if idle is None or not _give(idle, cell, begun=begun):
+            self._start_anew(idle, cell, losses=0, begun=begun)
 
     def messages(self, timeout: float) -> Iterator[Message]:
         """See `Backend`."""
@@ -79,11 +94,13 @@ class LocalBackend:
                 yield message
 
     def __enter__(self) -> Self:
+        Thread(target=self._watch, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         for worker in self._workers:
             worker.pipe.close()  # an idle worker ends by itself
             if worker.cell is not None:
@@ -99,20 +116,47 @@ class LocalBackend:
             message: Message = worker.pipe.recv()
         except (EOFError, OSError):
             return self._mourn(worker, cell)
+        except Exception as error:  # what a stranger's work has sent cannot be read here
+            message = Failed(cell.key, failure_of(error))
         if not isinstance(message, Advanced):
-            worker.cell = None
+            worker.cell, worker.losses = None, 0
         return message
 
+    def _watch(self) -> None:
+        """Kill the workers whose cell takes too long, and those that a signal has stopped.
+
+        In a thread of its own, because a worker can be stopped in the middle of a message that is being read.
+        """
+        while not self._over.wait(_SECONDS_BETWEEN_CHECKS):
+            now = time.monotonic()
+            for worker in tuple(self._workers):
+                cell = worker.cell
+                if cell is None:
+                    continue
+                if self._seconds is not None and now - worker.begun > self._seconds:
+                    worker.late = cell.key
+                    worker.process.kill()  # its pipe ends, which is heard next
+                elif not _is_stopped(worker.process):
+                    worker.stopped_since = None
+                elif worker.stopped_since is None:
+                    worker.stopped_since = now
+                elif now - worker.stopped_since > _SECONDS_STOPPED:
+                    worker.process.kill()
+
     def _mourn(self, worker: _Worker, cell: PlannedCell) -> Failed | None:
-        """The process of a cell has died: once is bad luck, twice is a failure."""
-        if worker.losses == 0:
-            self._start_anew(worker, cell, losses=1)
+        """The process of a cell has died: once is bad luck, twice is a failure, and so is a cell that took too long."""
+        late = worker.late == cell.key
+        if worker.losses == 0 and not late:
+            self._start_anew(worker, cell, losses=1, begun=worker.begun)
             return None
+        worker.pipe.close()
         _end(worker.process)
         self._workers.remove(worker)
+        if late and self._seconds is not None:
+            return Failed(cell.key, Failure("timeout", too_slow(self._seconds)))
         return Failed(cell.key, _lost(worker.process.exitcode))
 
-    def _start_anew(self, dead: _Worker | None, cell: PlannedCell, *, losses: int) -> None:
+    def _start_anew(self, dead: _Worker | None, cell: PlannedCell, *, losses: int, begun: float) -> None:
         if dead is not None:
             dead.pipe.close()
             _end(dead.process)
@@ -124,12 +168,20 @@ class LocalBackend:
         there.close()  # so that the end of the process is the end of the pipe
         worker = _Worker(process, here, losses=losses)
         self._workers.append(worker)
-        _give(worker, cell)
+        _give(worker, cell, begun=begun)
         worker.cell = cell  # should it be dead already, that is heard at once
 
 
-def _give(worker: _Worker, cell: PlannedCell) -> bool:
-    """Hand a cell to a worker; whether it was alive to take it."""
+def _is_stopped(process: SpawnProcess) -> bool:
+    try:
+        return psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
+    except psutil.Error:
+        return False
+
+
+def _give(worker: _Worker, cell: PlannedCell, *, begun: float) -> bool:
+    """Hand a cell that was begun at some time to a worker; whether it was alive to take it."""
+    worker.begun, worker.stopped_since = begun, None
     try:
         worker.pipe.send(cell)
     except OSError:

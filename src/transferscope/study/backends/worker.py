@@ -1,5 +1,6 @@
 """What runs inside a worker process: cells come in by a pipe, messages go out by it, and nothing is shared."""
 
+import ctypes
 import os
 import signal
 import sys
@@ -8,7 +9,6 @@ import time
 from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
-from pickle import PicklingError
 
 from transferscope.study.backends.allocator import keep_freed_memory
 from transferscope.study.backends.attempt import attempt, failure_of, find_work
@@ -16,6 +16,7 @@ from transferscope.study.backends.backend import Advanced, Failed
 from transferscope.study.context import WorkContext
 
 _SECONDS_BETWEEN_REPORTS = 0.2
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def serve(pipe: Connection, work: str, context: WorkContext) -> None:
@@ -27,10 +28,10 @@ def serve(pipe: Connection, work: str, context: WorkContext) -> None:
         context: Where cells are done.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
+    _die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     keep_freed_memory()
     function = find_work(work)
-    _limit_threads(context.threads)
     while True:
         try:
             cell = pipe.recv()
@@ -39,8 +40,10 @@ def serve(pipe: Connection, work: str, context: WorkContext) -> None:
         result = attempt(function, cell, replace(context, progress=_Reporter(pipe, cell.key)))
         try:
             pipe.send(result)
-        except (TypeError, AttributeError, PicklingError) as error:
-            pipe.send(Failed(cell.key, failure_of(error)))  # the outcome holds something that cannot be sent
+        except (ConnectionError, BrokenPipeError):  # the runner is gone
+            return
+        except Exception as error:  # the outcome holds something of a stranger's that cannot be sent
+            pipe.send(Failed(cell.key, failure_of(error)))
 
 
 class _Reporter:
@@ -65,7 +68,9 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _limit_threads(threads: int) -> None:
-    torch = sys.modules.get("torch")  # only if the work uses it
-    if torch is not None:
-        torch.set_num_threads(threads)
+def _die_with_parent() -> None:
+    """Have the system kill this process with the runner, even while it is stopped; only Linux can."""
+    if sys.platform == "linux":
+        prctl = getattr(ctypes.CDLL(None), "prctl", None)
+        if prctl is not None:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

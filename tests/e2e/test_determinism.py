@@ -1,0 +1,102 @@
+"""The same numbers, bit by bit, whoever does the cells, in which order, and whatever is said of threads elsewhere."""
+
+import os
+import random
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from threadpoolctl import threadpool_limits
+
+from transferscope.store import Store
+from transferscope.study.engine import run_plan
+from transferscope.study.plan import plan_study
+from transferscope.study.planned import StudyPlan
+from transferscope.study.settings import EngineSettings
+from transferscope.study.spec import parse_spec
+
+STUDY = """
+name = "digits"
+seeds = 2
+[target]
+data = "digits"
+sizes = [300]
+[sources.flipped]
+data = "digits"
+transforms = ["upside-down"]
+limit = 900
+[network]
+name = "mlp"
+[pretraining]
+steps = 20
+batch_size = 256
+[training]
+steps = 20
+batch_size = 256
+[methods.fine-tune]
+[methods.merlin]
+"""
+"""MeRLin solves a system of linear equations in every step: with four threads half of its records are others."""
+
+COMMAND = [sys.executable, "-c", "from transferscope.cli.main import main; main()", "run", "digits.toml", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def plan() -> StudyPlan:
+    return plan_study(parse_spec(tomllib.loads(STUDY)))
+
+
+def table(store: Store) -> pd.DataFrame:
+    frame = pd.DataFrame(store.records("digits").columns())
+    predictions = {key: array.tobytes() for key, array in store.arrays("digits", "predictions").items()}
+    frame["predictions"] = frame["key"].map(predictions)
+    return frame.sort_values(["key", "name", "part", "step"], ignore_index=True)
+
+
+def done(plan: StudyPlan, where: Path, workers: int) -> pd.DataFrame:
+    with Store.open(where) as store:
+        status = run_plan(plan, store, engine=EngineSettings(workers, device="cpu"))
+        assert status.counts.done == len(plan.cells)
+        return table(store)
+
+
+def test_workers_threads_of_the_caller_and_the_order_of_cells_change_nothing(plan: StudyPlan, tmp_path: Path) -> None:
+    expected = done(plan, tmp_path / "worker.sqlite", 1)
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 4):
+            torch.set_num_threads(threads)
+            with threadpool_limits(threads):
+                cells = list(plan.cells)
+                random.Random(threads).shuffle(cells)
+                shuffled = replace(plan, cells=tuple(cells))
+                found = done(shuffled, tmp_path / f"inline{threads}.sqlite", 0)
+            pd.testing.assert_frame_equal(found, expected, check_exact=True)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [None, "4"])
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_the_environment_changes_nothing(plan: StudyPlan, threads: str | None, workers: str, tmp_path: Path) -> None:
+    expected = done(plan, tmp_path / "inline.sqlite", 0)
+    (tmp_path / "digits.toml").write_text(STUDY)
+    environment = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    environment |= {} if threads is None else {"OMP_NUM_THREADS": threads}
+    command = [*COMMAND, "--workers", workers, "--device", "cpu", "--store", "here.sqlite"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
+    with Store.open(tmp_path / "here.sqlite", create=False) as store:
+        pd.testing.assert_frame_equal(table(store), expected, check_exact=True)
+
+
+def test_another_number_of_threads_has_cells_of_its_own(plan: StudyPlan) -> None:
+    two = plan_study(parse_spec({**tomllib.loads(STUDY), "engine": {"threads": 2}}))
+    assert not {cell.key for cell in two.cells} & {cell.key for cell in plan.cells}
+    assert {cell.payload["threads"] for cell in two.cells} == {2}

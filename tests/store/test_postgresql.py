@@ -1,0 +1,96 @@
+"""What only a server shows: several runners at once, one state of the database, and where a password comes from."""
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from store.rows_for_tests import cell, outcome, study
+from transferscope.store import Owner, Store, StudyCounts
+
+URL = os.environ.get("TRANSFERSCOPE_TEST_POSTGRESQL", "")
+"""See `test_store.POSTGRESQL`."""
+
+pytestmark = pytest.mark.skipif(not URL, reason="needs a PostgreSQL database")
+
+
+@pytest.fixture
+def url() -> str:
+    engine = create_engine(URL)
+    with engine.begin() as connection:
+        connection.execute(text("drop schema public cascade"))
+        connection.execute(text("create schema public"))
+    engine.dispose()
+    return URL
+
+
+def together(n: int, act: Callable[[], None]) -> list[BaseException]:
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(n)
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            act()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(n)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+def test_runners_that_start_together_on_an_empty_database_all_live_and_do_each_cell_once(url: str) -> None:
+    cells = [cell(f"{i:02}") for i in range(40)]
+    done: list[str] = []
+
+    def run() -> None:
+        with Store.open(url) as store:
+            store.plan(study(), cells)
+            while (claim := store.claim("s", Owner.current())) is not None:
+                assert store.finish(claim.key, outcome(0.5), claim=claim)
+                done.append(claim.key)
+
+    assert together(8, run) == []
+    assert sorted(done) == [planned.key for planned in cells]
+
+
+def test_a_reader_sees_one_state_of_the_database(url: str) -> None:
+    with Store.open(url) as store, Store.open(url) as other:
+        store.plan(study(), [cell("a")])
+        with store._database.read() as connection:
+            before = connection.scalar(text("select state from cells"))
+            other.finish("a", outcome(0.5))
+            assert connection.scalar(text("select state from cells")) == before == "planned"
+        assert store.counts("s") == StudyCounts(done=1)
+
+
+def test_a_password_may_come_from_the_environment_or_a_file_and_is_nowhere_in_the_store(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_url(url)
+    password = made.password or os.environ.get("PGPASSWORD")
+    if password is None:
+        pytest.skip("the database asks for no password")
+    bare = made.set(password=None).render_as_string()
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    (tmp_path / "pgpass").write_text(f"*:*:*:*:{password}\n")
+    (tmp_path / "pgpass").chmod(0o600)
+    for name, value in (("PGPASSWORD", password), ("PGPASSFILE", str(tmp_path / "pgpass"))):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            with Store.open(bare) as store:
+                assert password not in store.place
+    spelled = made.set(password=password).render_as_string(hide_password=False)
+    with Store.open(spelled) as store:
+        row = study()
+        store.plan(type(row)(row.name, {"store": spelled}, row.facts, row.created), [cell("a")])
+        assert store.study("s").spec == {"store": made.set(password="x").render_as_string(hide_password=True)}
+        with store._database.read() as connection:
+            assert password not in str(connection.execute(text("select * from studies")).all())
