@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from transferscope.diagnostics import Diagnostic, Findings, GradientStability, Landscape, features_of, tsne_of_features
 from transferscope.errors import DataError
+from transferscope.report.export import write_table
 from transferscope.report.figures.diagnosed import draw_density, draw_descent, draw_gradients, draw_interpolation
 from transferscope.report.figures.landscape import draw_landscape
 from transferscope.report.figures.maps import draw_feature_map
@@ -101,7 +102,7 @@ def _write_records(measured: list[Measured], out: Path) -> str:
         for one in measured
         for record in one.findings.records
     ]
-    pd.DataFrame(rows).to_csv(out / "records.csv", index=False)
+    write_table(pd.DataFrame(rows), out / "records.csv")
     return "records.csv"
 
 
@@ -118,7 +119,7 @@ def _write_feature_map(looked_at: FileSubject, out: Path, seed: int) -> list[str
     positions = tsne_of_features(features, perplexity=perplexity, seed=seed)
     labels, classes = subject.examples.labels.cpu().numpy(), looked_at.classes
     table = {"x": positions[:, 0], "y": positions[:, 1], "label": [classes[label] for label in labels]}
-    pd.DataFrame(table).to_csv(out / "feature-map.csv", index=False)
+    write_table(pd.DataFrame(table), out / "feature-map.csv")
     draw = lambda canvas: draw_feature_map(canvas, positions, labels, classes)  # noqa: E731
     return [*write_figure(out, "feature-map", draw), "feature-map.csv"]
 

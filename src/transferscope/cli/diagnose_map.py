@@ -12,7 +12,9 @@ import pandas as pd
 from transferscope.cli.diagnose_files import write_figure
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
+from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.maps import Way, draw_weight_map
+from transferscope.store import without_password
 from transferscope.study.weight_map import MappedNetwork, WeightMap, map_study
 
 _INCHES = (6.2, 4.2)
@@ -37,21 +39,23 @@ def draw_map(address: str, out: Path, *, seed: int, quiet: bool) -> str:
     with open_existing(address) as store:
         names = studies_in(store, address)
         if len(names) != 1:
-            raise StoreError(f"{address} holds {len(names)} studies; give the study file of the one to map")
+            shown = without_password(address)
+            raise StoreError(f"{shown} holds {len(names)} studies; give the study file of the one to map")
         if not quiet:
             print(f"{names[0]}: reading the networks in {store.files}", file=sys.stderr, flush=True)
         mapped = map_study(store, names[0], seed=seed)
     out.mkdir(parents=True, exist_ok=True)
-    name = f"{names[0]}-weight-map"
+    study = file_name(names[0])
+    name = f"{study}-weight-map"
     ways = ways_of(mapped)
     files = write_figure(
         out, name, lambda canvas: draw_weight_map(canvas, ways, f"Weights of {names[0]} (t-SNE)"), _INCHES
     )
     table, distances = _tables(mapped)
-    table.to_csv(out / f"{name}.csv", index=False)
-    distances.to_csv(out / f"{names[0]}-weight-distances.csv", index=False)
+    write_table(table, out / f"{name}.csv")
+    write_table(distances, out / f"{study}-weight-distances.csv")
     return "\n".join(
-        (_words(mapped, ways), f"written: {out / files[0]}, {files[1]}, {name}.csv, {names[0]}-weight-distances.csv")
+        (_words(mapped, ways), f"written: {out / files[0]}, {files[1]}, {name}.csv, {study}-weight-distances.csv")
     )
 
 

@@ -50,8 +50,11 @@ def rank(
         if labels is not None and len(labels) != 1:
             raise SettingsError(f"--labels was given {len(labels)} numbers; rank with one at a time")
     elif given := [name for name, value in from_files.items() if value is not None]:
+        from transferscope.store import without_password
+
+        shown = without_password(place)
         raise SettingsError(
-            f"{place} says which networks and labels to look at, and {given[0]} was given too; leave it out"
+            f"{shown} says which networks and labels to look at, and {given[0]} was given too; leave it out"
         )
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.cli.rank_answer import answer_files, answer_study

@@ -11,12 +11,13 @@ from transferscope.cli.kept import keep_for_report
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Cell, Figure, Table
+from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.ranking import draw_ranking
 from transferscope.report.figures.style import save_figure
 from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
 from transferscope.report.sections.ranking import choices_table, scores_table
 from transferscope.scores.ranking import StudyRanking
-from transferscope.store import Store
+from transferscope.store import Store, without_password
 from transferscope.study.rank_files import RankQuestion, rank_checkpoints
 from transferscope.study.rank_study import keep_ranking, rank_study
 from transferscope.study.ranking_words import LIMITS
@@ -81,7 +82,7 @@ def answer_study(
     parts += ["\n".join(found.words)] if found.words else []
     parts += [found.limits]
     if out is not None:
-        parts.append(f"written: {_write_study(found, out, name)}")
+        parts.append(f"written: {_write_study(found, out, file_name(name))}")
     return "\n\n".join([*parts, kept])
 
 
@@ -108,7 +109,8 @@ def _make(out: Path | None) -> None:
 def _only_study(store: Store, place: str, study: str | None) -> str:
     names = [study] if study is not None else studies_in(store, place)
     if len(names) != 1:
-        raise StoreError(f"{place} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
+        shown = without_password(place)
+        raise StoreError(f"{shown} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
     return names[0]
 
 
@@ -139,7 +141,7 @@ def _write_study(found: StudyRanking, out: Path, name: str) -> str:
         tables["choices"] = choice_rows(found.hindsight.choices)
     for kind, table in tables.items():
         file = out / f"{name}-ranking-{kind}.csv"
-        table.to_csv(file, index=False)
+        write_table(table, file)
         written.append(file.name)
     return ", ".join(written)
 
@@ -147,5 +149,5 @@ def _write_study(found: StudyRanking, out: Path, name: str) -> str:
 def _write(figure: Figure, out: Path, name: str) -> str:
     svg, pdf = save_figure(figure.canvas, figure.svg, out, name)
     table = out / f"{name}.csv"
-    figure.data.to_csv(table, index=False)
+    write_table(figure.data, table)
     return f"{svg}, {pdf.name}, {table.name}"

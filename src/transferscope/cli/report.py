@@ -20,12 +20,13 @@ def report(
 ) -> None:
     """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
     from transferscope.report import build_report
+    from transferscope.report.export import file_name
     from transferscope.store import Store
 
     url, name = _located(study_or_store, study)
     with Store.open(url, create=False) as store:
         chosen = _chosen(store, name)
-        written = build_report(store, chosen, out or Path(f"{chosen}.html"))
+        written = build_report(store, chosen, out or Path(f"{file_name(chosen)}.html"))
     typer.echo(written.verdict)
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
 

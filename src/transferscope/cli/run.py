@@ -48,7 +48,9 @@ def _override(spec: "StudySpec", *, workers: int | None, threads: int | None, de
 
 def _conclude(status: "StudyStatus", place: str) -> None:
     from transferscope.cli.status import summary
+    from transferscope.store import without_password
 
+    place = without_password(place)
     typer.echo(summary(status))
     typer.echo(f"results: {status.store}")
     if status.counts.failed:

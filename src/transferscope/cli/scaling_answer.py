@@ -8,6 +8,7 @@ import typer
 
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import DataError, StoreError, unknown_name
+from transferscope.report.export import file_name
 from transferscope.scaling.analysis import Analysis, analyse
 from transferscope.scaling.question import Question
 from transferscope.scaling.table import Columns, curves, read_table
@@ -19,6 +20,7 @@ from transferscope.scaling.words import (
     surface_in_words,
     verdict,
 )
+from transferscope.store import without_password
 
 
 def answer(place: str, columns: Columns, question: Question, *, study: str | None, out: Path | None) -> None:
@@ -38,7 +40,7 @@ def answer(place: str, columns: Columns, question: Question, *, study: str | Non
         groups = curves(frame, _study_columns(frame, columns))
     analysis = analyse(groups, question)
     _print(analysis)
-    _report(analysis, out or Path(f"{name}-scaling.html"), name)
+    _report(analysis, out or Path(f"{file_name(name)}-scaling.html"), name)
 
 
 def _study_columns(frame: pd.DataFrame, columns: Columns) -> Columns:
@@ -119,7 +121,8 @@ def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _chosen(names: list[str], study: str | None, place: str) -> str:
     if study is not None and study not in names:
-        raise unknown_name(f"study in {place}", study, names)
+        raise unknown_name(f"study in {without_password(place)}", study, names)
     if study is None and len(names) != 1:
-        raise StoreError(f"{place} holds {len(names)} studies; choose one with --study {'|'.join(names)}")
+        shown = without_password(place)
+        raise StoreError(f"{shown} holds {len(names)} studies; choose one with --study {'|'.join(names)}")
     return study or names[0]

@@ -7,6 +7,7 @@ import pandas as pd
 
 from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError, unknown_name
+from transferscope.report.export import write_table
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
 from transferscope.store import Store
 from transferscope.study.engine import run_plan
@@ -106,5 +107,5 @@ def _write(figure: TheoryFigure, simulated: tuple[Simulated, ...], conclusion: C
         draw(canvas, shown, simulated)
     svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
     table = out / f"{figure.name}.csv"
-    pd.DataFrame([asdict(row) for row in rows_of(figure, shown, simulated)]).to_csv(table, index=False)
+    write_table(pd.DataFrame([asdict(row) for row in rows_of(figure, shown, simulated)]), table)
     return f"{svg}, {pdf.name}, {table.name}"

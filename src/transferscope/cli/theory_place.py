@@ -12,7 +12,9 @@ from rich.progress import Progress
 from transferscope.cli.kept import keep_for_report
 from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
+from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
+from transferscope.store import without_password
 from transferscope.study.keep_placements import keep_placements
 from transferscope.study.place import place_study
 from transferscope.study.placed_source import PlacedSource
@@ -38,7 +40,8 @@ def place(address: str, out: Path, *, examples: int, directions: float | None) -
     with open_existing(address) as store:
         names = studies_in(store, address)
         if len(names) != 1:
-            raise StoreError(f"{address} holds {len(names)} studies; give the study file of the one to place")
+            shown = without_password(address)
+            raise StoreError(f"{shown} holds {len(names)} studies; give the study file of the one to place")
         with _shown() as on_progress:
             placed = place_study(
                 store, names[0], examples=examples, input_dimension=directions, keep=False, on_progress=on_progress
@@ -49,7 +52,8 @@ def place(address: str, out: Path, *, examples: int, directions: float | None) -
     out.mkdir(parents=True, exist_ok=True)
     sentences = [in_words(placement) for source in placed for placement in source.placements]
     kinds = {placement.kind for source in placed for placement in source.placements}
-    return "\n\n".join([*sentences, limits(kinds), f"{_write(placed, out, f'{names[0]}-placement')}\n{kept}"])
+    written = _write(placed, out, f"{file_name(names[0])}-placement")
+    return "\n\n".join([*sentences, limits(kinds), f"{written}\n{kept}"])
 
 
 @contextmanager
@@ -74,7 +78,7 @@ def _write(placed: tuple[PlacedSource, ...], out: Path, name: str) -> str:
         draw_placements(canvas, panels)
         svg, pdf = save_figure(canvas, to_svg(canvas), out, name)
     table = out / f"{name}.csv"
-    pd.DataFrame([asdict(row) for row in placement_rows(panels)]).to_csv(table, index=False)
+    write_table(pd.DataFrame([asdict(row) for row in placement_rows(panels)]), table)
     return f"{svg}, {pdf.name}, {table.name}"
 
 

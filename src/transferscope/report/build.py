@@ -5,6 +5,7 @@ from pathlib import Path
 
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Section
+from transferscope.report.export import write_table, write_text
 from transferscope.report.figures.style import save_figure
 from transferscope.report.html import render_page
 from transferscope.report.results import summarise
@@ -48,7 +49,7 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
     page = render_page(summary, sections, files_folder=files_folder(out).name)
     try:
         files = _write_files(sections, files_folder(out))
-        out.write_text(page, encoding="utf-8")
+        write_text(out, page)
     except OSError as error:
         raise StoreError(
             f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"
@@ -70,6 +71,6 @@ def _write_files(sections: list[Section], folder: Path) -> list[Path]:
             written += save_figure(figure.canvas, figure.svg, folder, figure.name)
             tables[figure.name] = figure.data
         for name, table in tables.items():
-            table.to_csv(folder / f"{name}.csv", index=False)
+            write_table(table, folder / f"{name}.csv")
             written.append(folder / f"{name}.csv")
     return written

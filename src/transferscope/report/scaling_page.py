@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
+from transferscope.report.export import write_text
 from transferscope.report.figures.scaling_backtest import draw_backtests
 from transferscope.report.figures.scaling_curves import draw_curves
 from transferscope.report.figures.scaling_landscape import draw_fit_landscapes
@@ -75,7 +76,7 @@ def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str,
         title=title, lead=lead, body=body, sections=sections, version=version("transferscope")
     )
     try:
-        out.write_text(page, encoding="utf-8")
+        write_text(out, page)
     except OSError as error:
         raise StoreError(
             f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"

@@ -8,6 +8,7 @@ import pandas as pd
 
 from transferscope.errors import SettingsError
 from transferscope.report.blocks import Figure
+from transferscope.report.export import write_table
 from transferscope.report.figures.scaling_landscape import draw_landscapes
 from transferscope.report.figures.scaling_paper import (
     draw_extrapolation,
@@ -164,6 +165,6 @@ def write_paper_figure(table: Path, number: int, folder: Path) -> list[str]:
     ]
     for drawing in made.drawings:
         paths = save_figure(drawing.canvas, drawing.svg, folder, drawing.name)
-        drawing.data.to_csv(folder / f"{drawing.name}.csv", index=False)
+        write_table(drawing.data, folder / f"{drawing.name}.csv")
         lines.append(f"{paths[0]}, {drawing.name}.pdf, {drawing.name}.csv\n{drawing.caption}")
     return lines

@@ -10,6 +10,9 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from transferscope.files import written_whole
+from transferscope.report.export import write_text
+
 INK = "#1b1f23"
 """Colour of text and axes; on the page it follows the reader's light or dark setting."""
 
@@ -129,9 +132,9 @@ def save_figure(figure: Figure, svg: str, folder: Path, name: str) -> list[Path]
         The paths written.
     """
     paths = [folder / f"{name}.svg", folder / f"{name}.pdf"]
-    paths[0].write_text(svg, encoding="utf-8")
-    with drawing():
-        figure.savefig(paths[1], metadata={"CreationDate": None})
+    write_text(paths[0], svg)
+    with drawing(), written_whole(paths[1]) as unfinished:
+        figure.savefig(unfinished, metadata={"CreationDate": None})
     return paths
 
 
