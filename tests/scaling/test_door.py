@@ -162,7 +162,8 @@ def stored_study(path: Path, sizes: list[int]) -> None:
     with Store.open(path) as store:
         store.plan(StudyRow("study", {}, {}, "2026-01-01T00:00:00Z"), cells)
         owner = Owner.current()
-        while (cell := store.claim("study", owner)) is not None:
+        while (claim := store.claim("study", owner)) is not None:
+            cell = claim.cell
             n, seed = (int(str(cell.labels[name])) for name in ("n_source", "seed"))
             error = 0.5 if n == 0 or "pretrain_step" in cell.labels else 2 * n**-0.4 + 0.1
             accuracy = 1 - error * (1.01 if seed else 0.99)

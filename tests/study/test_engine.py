@@ -169,7 +169,8 @@ def test_a_cell_in_line_keeps_its_lease_however_long_it_takes(store: Store, monk
 def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, lost = Store.finish, []
+    finish = Store.finish
+    lost: list[str] = []
 
     def freed_meanwhile(opened: Store, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
         if not lost:

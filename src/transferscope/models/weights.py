@@ -56,7 +56,7 @@ def is_whole(path: Path) -> bool:
             checksum = (stored.metadata() or {}).get(_CHECKSUM)
             if checksum is None:
                 return len(stored.keys()) > 0
-        return checksum == _checksum(load_file(path))
+        return bool(checksum == _checksum(load_file(path)))
     except (SafetensorError, OSError, ValueError, RuntimeError, MemoryError):
         return False
 
@@ -126,7 +126,7 @@ def _checksum(tensors: Mapping[str, Tensor]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

@@ -43,7 +43,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     harmless = table.rename(columns=_harmless, index=_harmless)
     for position, kind in enumerate(harmless.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
-            harmless.isetitem(position, harmless.iloc[:, position].astype(object).map(_harmless))
+            harmless.isetitem(position, harmless.iloc[:, position].astype(object).map(_harmless).to_numpy())
     write_text(path, harmless.to_csv(index=False, lineterminator="\n"))
 
 
