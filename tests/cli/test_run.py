@@ -78,8 +78,8 @@ def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
     capsys.readouterr()
     assert call("status", "digits.toml") == 0
     assert re.search(
-        r"\n  In 1 of 1 run of merlin with 64 labels the inner head predicted no better than the mean \(leave-one-out risk "
-        r"up to [01]\.\d\d of the mean's\)",
+        r"\n  In 1 of 1 run of merlin with 64 labels the inner head predicted no better than the mean "
+        r"\(leave-one-out risk up to [01]\.\d\d of the mean's\)",
         capsys.readouterr().out,
     )
 
