@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from transferscope.errors import DataError, SettingsError
+from transferscope.numerics.paired import sd_of_test_set
 
 _N_SPREADS = 40
 
@@ -45,15 +46,13 @@ def chance_of_best(
             "two seeds and two examples"
         )
     rng = np.random.default_rng(seed)
-    k, s, n = scores.shape
+    k, s, _ = scores.shape
     x = scores - scores.mean(axis=0)  # (K, S, N), centred over methods
-    of_seeds, of_examples = x.mean(axis=2), x.mean(axis=1)  # (K, S), (K, N)
+    of_seeds = x.mean(axis=2)  # (K, S)
     m = of_seeds.mean(axis=1)
-    rest = x - of_seeds[:, :, None] - of_examples[:, None, :] + m[:, None, None]
-    interaction = (rest**2).sum(axis=(1, 2)) / ((s - 1) * (n - 1))
     centring = k / (k - 1)  # centred methods vary less, by this factor where all vary alike
     v = centring * of_seeds.var(axis=1, ddof=1) / s
-    e = centring * np.maximum(of_examples.var(axis=1, ddof=1) - interaction / s, 0.0) / n
+    e = centring * np.array([sd_of_test_set(of_method) ** 2 for of_method in x])
     variance = v * (s - 1) / rng.chisquare(s - 1, size=(n_draws, k)) + e + 1e-18  # (draws, K)
     quantiles = (np.arange(_N_SPREADS) + 0.5) / _N_SPREADS
     tau = np.sqrt(np.median(v + e) + 1e-18) * np.tan(np.pi / 2 * quantiles)  # of the half-Cauchy prior
