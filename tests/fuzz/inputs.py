@@ -27,6 +27,7 @@ from transferscope.methods import METHODS
 from transferscope.models import BACKBONES, NetworkSettings
 from transferscope.study.diagnostic_settings import WhenAndWhere
 from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
+from transferscope.study.tables import setting_names
 from transferscope.theory.figures import FIGURES
 from transferscope.training import TrainingSettings
 
@@ -185,13 +186,10 @@ _TABLES: dict[str, list[str]] = {
     "tuning": [field.name for field in dataclasses.fields(TuningSettings)],
     "tuning.grid.fine-tune": ["lr", "lr_scale", "steps", "batch_size", "nothing"],
     "engine": [field.name for field in dataclasses.fields(EngineSettings)],
-    **{
-        f"methods.{name}": [*(f.name for f in dataclasses.fields(kind) if f.init), "method"]
-        for name, kind in METHODS.items()
-    },
+    **{f"methods.{name}": [*setting_names(kind), "method"] for name, kind in METHODS.items()},
     **{
         f"diagnostics.{name}": [
-            *(field.name for field in dataclasses.fields(kind) if field.init),
+            *setting_names(kind),
             *(field.name for field in dataclasses.fields(WhenAndWhere)),
             "diagnostic",
         ]
@@ -361,7 +359,7 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     shutil.copy(material.path("study.sqlite"), folder / "study.sqlite")
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
     shutil.copy(material.path("table.csv"), folder / "table.csv")
-    commands = typer.main.get_command(app).commands
+    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
     arguments = list(draw.one(base[name]))
@@ -904,11 +902,11 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
     else:
         raw = bytearray(path.read_bytes())
         for _ in range(draw.one([1, 3, 40])):
-            place = draw.whole(0, len(raw) - 1) if draw.chance(80) else draw.whole(0, 100)
-            raw[place] ^= draw.whole(1, 255)
+            changed = draw.whole(0, len(raw) - 1) if draw.chance(80) else draw.whole(0, 100)
+            raw[changed] ^= draw.whole(1, 255)
         path.write_bytes(bytes(raw[: draw.one([len(raw)] * 4 + [0, 50, len(raw) // 2])]))
     place = draw.one(["study.sqlite", "study.toml"])
-    commands = [
+    commands: list[Command] = [
         ["status", place],
         ["status", place],
         ["report", place],
