@@ -11,12 +11,16 @@ import torch
 from safetensors.torch import load_file
 
 from study.test_work import tables
+from transferscope.models.weights import read_notes
 from transferscope.records import Estimate
 from transferscope.store import Outcome, PlannedCell
+from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
+from transferscope.study.fitting import task_of
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
+from transferscope.training import PixelScale
 
 LOOKS = {
     "weights": {"every": 4},
@@ -60,6 +64,20 @@ def test_weight_deviation_is_the_distance_between_the_files_that_are_kept(done: 
         distances = [float((end[name] - start[name]).double().norm()) for name in start if name.endswith("weight")]
         measured = value(done[method, "weights"][1], "weight_deviation")
         assert measured == pytest.approx(sum(distances) / np.sqrt(12), rel=1e-5)  # 12 target labels
+
+
+def test_the_files_of_a_study_know_how_their_inputs_are_scaled(done: Done, folder: Path) -> None:
+    for method in METHODS:
+        cell = done[method, ""][0]
+        train = task_of(cell, MethodRecipe.from_payload(cell.payload)).target.train
+        inputs = train.inputs.astype(np.float64) / (255 if train.inputs.dtype == np.uint8 else 1)
+        axes = (0, *range(2, inputs.ndim))
+        for file in (f"{cell.key}.safetensors", f"{cell.key}.step0.safetensors"):
+            noted = PixelScale.from_notes(read_notes(folder / file))
+            assert noted is not None
+            np.testing.assert_allclose(noted.mean, inputs.mean(axis=axes), rtol=1e-5, atol=1e-6)
+            spread = inputs.std(axis=axes)
+            np.testing.assert_allclose(noted.std[spread > 1e-3], spread[spread > 1e-3], rtol=1e-4)
 
 
 def test_steps_are_those_asked_for_and_the_end_has_none(done: Done) -> None:
