@@ -202,7 +202,10 @@ class ReluFigure:
         if len(gains) < len(_SHARES) * len(self._sizes()):
             raise LookupError("not every transferability is simulated")
         line = drawn.line("outside", _SOURCE)
-        law = fit_power_law(np.array(list(scratch)), np.array([mean.value for mean in scratch.values()]))
+        try:
+            law = fit_power_law(np.array(list(scratch)), np.array([mean.value for mean in scratch.values()]))
+        except SettingsError:  # risks that no power law goes through
+            return False
         sides = _sides(gains, law, dict(zip(_SHARES, line.y, strict=True)))
         return sides.right >= 0.8 * sides.clear
 
