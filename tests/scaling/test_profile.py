@@ -85,9 +85,9 @@ def test_the_sets_of_a_surface_end_where_an_independent_search_says(seed: int) -
                 log_a = np.log(held) - alpha * np.log(unit_n)
             if name == "E":
                 floor = held
-            return np.log(
-                np.exp(log_a) * (n / unit_n) ** -alpha + np.exp(log_b) * (s / unit_s) ** -beta + floor
-            ) - np.log(y)
+            value = np.exp(log_a) * (n / unit_n) ** -alpha + np.exp(log_b) * (s / unit_s) ** -beta + floor
+            result: np.ndarray = np.log(value) - np.log(y)
+            return result
 
         alpha, beta, a, b, floor = fit.theta
         u = np.array([alpha, beta, np.log(a * unit_n**-alpha), np.log(b * unit_s**-beta), floor])
