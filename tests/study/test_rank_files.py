@@ -194,7 +194,8 @@ def test_mistakes_are_one_sentence(question: RankQuestion, tmp_path: Path) -> No
         rank_checkpoints(replace(question, checkpoints=(first, tmp_path / "absent.safetensors")))
     write_network(second, diverged)
     with pytest.raises(
-        NetworkError, match=r"informed\.safetensors holds NaN or infinity in features.*; its training diverged, so give"
+        NetworkError,
+        match=r"informed\.safetensors holds NaN or infinity in head\.weight; its training diverged, so give",
     ):
         rank_checkpoints(question)
 
