@@ -85,16 +85,14 @@ def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
-def test_stopped_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
-    runner = start(tmp_path / "s.sqlite", "2", "endless", "1")
-    assert runner.stdout is not None
-    while "running=1" not in runner.stdout.readline():
-        pass
-    children = psutil.Process(runner.pid).children()
-    time.sleep(1.0)  # the cell has begun
-    for child in children:
-        child.suspend()
+def test_a_stopped_worker_ends_when_its_runner_is_killed(tmp_path: Path) -> None:
+    runner = start(tmp_path / "s.sqlite", "2", "stops_once", "1")
+    while not list(tmp_path.glob("s.files/*.stopped")):
+        time.sleep(0.01)
+    (worker,) = [child for child in psutil.Process(runner.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+    while worker.status() != psutil.STATUS_STOPPED:
+        time.sleep(0.01)
     runner.kill()
     runner.communicate(timeout=30)
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs([worker], timeout=10)
     assert alive == []
