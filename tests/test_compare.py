@@ -108,7 +108,7 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
         ({"seeds": 0}, "seeds = 0; expected"),
     ):
         with pytest.raises(SettingsError, match=message):
-            compare("mnist", "usps", folder=tmp_path, **wrong)  # type: ignore[arg-type]
+            compare("mnist", "usps", folder=tmp_path, **wrong)
 
 
 def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from_any(

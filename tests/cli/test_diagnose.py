@@ -14,7 +14,7 @@ from cli.diagnosed_files import ARCHITECTURE, MLP, write_data, write_network
 from transferscope.cli.main import main
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.models import build_network
-from transferscope.models.weights import load_trained, save_weights
+from transferscope.models.weights import open_network, save_weights
 from transferscope.training import PixelScale
 
 NEEDS = {"weights", "interpolation", "feature-similarity", "kernel-distance"}
@@ -330,7 +330,7 @@ def _loss(said: str) -> float:
 
 def _loss_of(net: Path, scaled: np.ndarray, labels: np.ndarray) -> float:
     """Cross-entropy of the network in a file on inputs that were scaled by hand."""
-    network = load_trained(build_network(MLP, (4,), 2, seed=0), net)
+    network = open_network(build_network(MLP, (4,), 2, seed=0), net).network
     with torch.no_grad():
         outputs = network(torch.from_numpy(scaled.astype(np.float32)))
     return float(torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels)))
@@ -366,7 +366,7 @@ def test_a_file_that_knows_its_scale_is_believed_unless_the_user_says_otherwise(
         x, y = arrays["x_train"], arrays["y_train"]
     own = (x - x.mean(axis=0)) / x.std(axis=0)
     net, scale = files.folder / "knows.safetensors", PixelScale.from_text("0.25/4")
-    save_weights(load_trained(build_network(MLP, (4,), 2, seed=0), files.net), net, notes=scale.as_notes)
+    save_weights(open_network(build_network(MLP, (4,), 2, seed=0), files.net).network, net, notes=scale.as_notes)
     cases: list[tuple[list[str], np.ndarray, str]] = [
         ([], (x - 0.25) / 4, "inputs scaled as the file says: mean 0.25"),
         (["--scaling", "none"], x, "inputs scaled as --scaling says: mean 0"),

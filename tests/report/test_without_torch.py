@@ -28,7 +28,7 @@ app([sys.argv[1], "--out", sys.argv[2]])
 
 def test_a_copied_store_is_enough(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "made.sqlite", small) as store:
-        keep(store, "usps", [point(expected=ranged(0.2, 0.1, 0.3), measured=ranged(0.1, 0.0, 0.2))])
+        keep(store, "usps", [point(modelled=ranged(0.2, 0.1, 0.3), measured=ranged(0.1, 0.0, 0.2))])
     copied, out = tmp_path / "elsewhere" / "copy.sqlite", tmp_path / "elsewhere" / "report.html"
     copied.parent.mkdir()
     shutil.copy(tmp_path / "made.sqlite", copied)

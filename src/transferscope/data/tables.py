@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, Literal
+from typing import BinaryIO, Literal
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -128,11 +128,10 @@ def _unpacked_bytes(path: Path, form: Format) -> int:
 
         about = read_metadata(path)
         groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
-        return max(
-            int(groups), int(about.num_rows) * int(about.num_columns) * 8
-        )  # runs of one value take up no room there
+        least = int(about.num_rows) * int(about.num_columns) * 8  # runs of one value take up no room in the file
+        return max(int(groups), least)
     suffix = path.suffix.lower()
-    openers: dict[str, Callable[[Path], BinaryIO | IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    openers: dict[str, Callable[[Path], BinaryIO]] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}  # type: ignore[dict-item]
     if suffix == ".zip":
         with ZipFile(path) as archive:
             return sum(entry.file_size for entry in archive.infolist())

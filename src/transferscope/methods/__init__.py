@@ -29,7 +29,8 @@ def _as_method(found: object) -> Any:
     lacking = [name for name in ("name", "version", "start", "uses_source", "fit") if not hasattr(found, name)]
     if lacking:
         raise TypeError(f"lacks {', '.join(lacking)}")
-    if not isinstance(found.name, str) or isinstance(found.version, bool) or not isinstance(found.version, int):
+    name, version = getattr(found, "name"), getattr(found, "version")  # noqa: B009  # of no type that is known yet
+    if not isinstance(name, str) or isinstance(version, bool) or not isinstance(version, int):
         raise TypeError("has a name that is no text or a version that is no whole number")
     return found
 

@@ -5,6 +5,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from transferscope.data.leakage import check_leakage
 from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
+from transferscope.files import require_regular
 from transferscope.models import LoadReport, build_network, open_network
 from transferscope.study.spec import StudySpec
 
@@ -22,6 +24,10 @@ MAX_LEAKAGE = 0.05
 """Share of target test examples that may also be in a training set: a few exact copies are natural in coarse data."""
 
 _PACKAGES = ("transferscope", "torch", "numpy", "scipy", "scikit-learn")
+
+
+DATA_SETS_KEPT = 32
+"""How many loaded data sets a process keeps between cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +118,15 @@ class StudyData:
         return {"target": describe(self.target), "sources": described}
 
 
+def read_data(data: DataSettings) -> Dataset:
+    """The data set that settings describe."""
+    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+
+
+kept_data = lru_cache(maxsize=DATA_SETS_KEPT)(read_data)
+"""`read_data`, kept in memory for the cells of the study that is being done; planning a study begins anew."""
+
+
 def load_data(spec: StudySpec) -> StudyData:
     """Load the data of a study, and check that the study can be done with them.
 
@@ -139,10 +154,11 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, where):
             check_name(data.data, data.transforms)
     _raise_all(faults)
+    kept_data.cache_clear()  # files may have changed since an earlier study of this process
     loaded: dict[str, Dataset] = {}
     for where, data in wanted.items():
         with _noted(faults, where):
-            loaded[where] = load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+            loaded[where] = kept_data(data)
     _check_amounts(spec, loaded, faults)
     _raise_all(faults)
     target = loaded["[target]"]
@@ -250,6 +266,7 @@ def checksum(path: Path) -> str:
     Raises:
         MissingDataError: There is no such file.
     """
+    require_regular(path, "a file of weights")
     if not path.is_file():
         raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file")
     with path.open("rb") as stream:

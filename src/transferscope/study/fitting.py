@@ -1,10 +1,8 @@
 """What every kind of cell needs to fit a method: its task, the network it starts from, its options."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 
-from transferscope.data.load import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import CorruptDataError, SettingsError
@@ -15,12 +13,9 @@ from transferscope.models.weights import open_network, save_weights
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.facts import checksum
+from transferscope.study.facts import checksum, kept_data
 from transferscope.study.settings import DataSettings
 from transferscope.training import TrainingSettings, pixel_scale, stream_seed
-
-DATA_SETS_KEPT = 4
-"""How many loaded data sets a worker keeps between cells."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ def snapshots(
 def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     """The task of a method cell, with the few-shot subset of its seed."""
     seed = number(cell, "seed")
-    target = load_data(recipe.target)
+    target = kept_data(recipe.target)
     subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"))
     data = None if recipe.source is None else recipe.source.as_data
     source = None if data is None else source_data(data, number(cell, "n_source"), seed)
@@ -89,7 +84,7 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
 
 def source_data(data: DataSettings, n_source: int, seed: int) -> Dataset:
     """A source, cut to the `n_source` first training examples of a seed."""
-    source = load_data(data)
+    source = kept_data(data)
     if n_source >= len(source.train):
         return source
     return replace(source, train=few_shot(source.train, n_source, seed=stream_seed(seed, "source subset")))
@@ -99,11 +94,11 @@ def _start(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Net
     """The network that the method starts from."""
     seed = number(cell, "seed")
     if recipe.method.start == "random" or recipe.source is None:
-        return fresh_network(recipe, load_data(recipe.target), seed)
+        return fresh_network(recipe, kept_data(recipe.target), seed)
     if recipe.source.as_data is not None:
-        frame = fresh_network(recipe, load_data(recipe.source.as_data), seed)
+        frame = fresh_network(recipe, kept_data(recipe.source.as_data), seed)
         return open_network(frame, _pretrained(cell, context)).network
-    target = load_data(recipe.target)
+    target = kept_data(recipe.target)
     read_as = recipe.network.read_as(target.train.input_shape)
     frame = fresh_network(recipe, target, seed)
     return open_network(frame, network_file(recipe), head="frame", read_as=read_as).network
@@ -158,9 +153,3 @@ def number(cell: PlannedCell, label: str) -> int:
     if not isinstance(value, int):
         raise SettingsError(f"a cell's label {label} is {value!r}; expected a whole number")
     return value
-
-
-@lru_cache(maxsize=DATA_SETS_KEPT)
-def load_data(data: DataSettings) -> Dataset:
-    """A data set, kept in memory for the next cell."""
-    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)

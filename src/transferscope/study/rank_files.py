@@ -20,7 +20,7 @@ from transferscope.study.candidate import (
     random_candidate,
 )
 from transferscope.study.context import no_progress
-from transferscope.study.fitting import load_data
+from transferscope.study.facts import read_data
 from transferscope.study.score_candidates import Design, Subset, choose_scores, rank_subsets
 from transferscope.study.settings import DataSettings
 from transferscope.training import choose_device, stream_seed
@@ -88,7 +88,7 @@ def rank_checkpoints(question: RankQuestion, *, on_progress: Callable[[int, int]
         UnknownNameError: There is no such score, data set or transformation.
         SettingsError: The machine has no such device.
     """
-    train = load_data(question.data).train
+    train = read_data(question.data).train
     chosen = choose_scores(question.scores, SCORES, of_classes=train.classes is not None)
     labels, device = _labels(question, train), choose_device(question.device)
     opened = [

@@ -22,8 +22,8 @@ from transferscope.study.candidate import (
     random_candidate,
 )
 from transferscope.study.context import no_progress
+from transferscope.study.facts import read_data
 from transferscope.study.finished_cells import finished_cells
-from transferscope.study.fitting import load_data
 from transferscope.study.hindsight import SizeCases, look_back
 from transferscope.study.pretrained_sources import Origin, Pretrained, Results, pretrained_of, results_of
 from transferscope.study.ranking_words import LIMITS, hindsight_in_words
@@ -70,7 +70,7 @@ def rank_study(
     cells = finished_cells(store, study, before="its sources are ranked")
     pretrained = pretrained_of(study, cells, store.files)
     results = results_of(cells, store.records(study), pretrained, against=against)
-    train = load_data(pretrained.recipe.target).train
+    train = read_data(pretrained.recipe.target).train
     chosen = choose_scores(scores, SCORES, of_classes=train.classes is not None)
     places = _places(study, cells, pretrained, train)
     work = _Work(pretrained, train, _sources_of_classes(store, study, pretrained), choose_device(device))

@@ -15,11 +15,11 @@ from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.diagnose import diagnose
+from transferscope.study.facts import kept_data
 from transferscope.study.fitting import (
     fit_method,
     fit_options,
     fresh_network,
-    load_data,
     number,
     snapshots,
     source_data,
@@ -91,7 +91,7 @@ def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[s
 
 def _held_out(recipe: MethodRecipe) -> dict[str, Dataset]:
     further = {} if recipe.source is None else recipe.source.held_out_data
-    return {name: load_data(data) for name, data in further.items()}
+    return {name: kept_data(data) for name, data in further.items()}
 
 
 def _budget(options: FitOptions, task: TransferTask) -> dict[str, Any]:
