@@ -308,9 +308,9 @@ def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_sh
     ):
         assert call(*words) == 2
         assert lacks in capsys.readouterr().err
-    for words in (
+    for later in (
         ("rank", "study/paths.toml"),
         ("theory", "place", "study/paths.toml"),
     ):  # not the network of the results
-        assert call(*words) == 2
+        assert call(*later) == 2
         assert f"the network file {file} has changed since the study was planned with it" in capsys.readouterr().err

@@ -102,3 +102,20 @@ def test_an_unknown_role_is_refused(tmp_path: Path) -> None:
     cell = PlannedCell("key", "theory", {}, {})
     with pytest.raises(ValueError, match=r"^a cell has the role 'theory'; expected one of pretrain, method, diagnose$"):
         work(cell, WorkContext(tmp_path))
+
+
+def test_a_data_file_that_has_changed_is_read_again_in_the_same_process(tmp_path: Path) -> None:
+    study = tables(tmp_path, methods={"scratch": {}}, pretraining={"steps": 1})
+    before = run(study, tmp_path)["scratch"]
+    path = tmp_path / "target.npz"
+    with np.load(path) as stored:
+        changed = {name: stored[name] for name in stored.files}
+    np.savez(path, **{**changed, "y_test": (changed["y_test"] + 1) % 3})
+    after = run(study, tmp_path)["scratch"]
+    assert after[0].key != before[0].key
+    accuracies = [final(outcome)["accuracy", "target_test"] for _, outcome in (before, after)]
+    right = np.mean(before[1].arrays["predictions"] == changed["y_test"])
+    assert accuracies == [
+        pytest.approx(right),
+        pytest.approx(np.mean(after[1].arrays["predictions"] == (changed["y_test"] + 1) % 3)),
+    ]

@@ -18,6 +18,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.models import LoadReport, build_network, open_network
+from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 
 MAX_LEAKAGE = 0.05
