@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -21,6 +22,8 @@ from typing import Generic, TypeVar
 from transferscope.errors import SettingsError, unknown_name
 
 T = TypeVar("T")
+
+_REFERENCE = re.compile(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:]*\.py):[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -104,7 +107,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def _load(self, name: str) -> T:
         if name in self._offered:
             place, what = f"the entry point {name!r} of {self.group}", self._offered[name].value
-        elif ":" in name:
+        elif _REFERENCE.fullmatch(name):
             place, what = f"the {self.kind} {name!r}", name
         else:
             raise unknown_name(self.kind, name, self)
@@ -117,9 +120,9 @@ class Registry(Mapping[str, T], Generic[T]):
         except TypeError as error:
             raise SettingsError(f"{place} {error}; see examples/ for one that works") from error
         except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+            reason = " ".join(str(error).split()) or f"it raised {type(error).__name__}"
             raise SettingsError(
-                f"{place} cannot be loaded ({type(error).__name__}: {error}); expected package.module:Class or "
-                "path/to/file.py:Class"
+                f"{place} cannot be loaded: {reason}; expected package.module:Class or path/to/file.py:Class"
             ) from error
 
 

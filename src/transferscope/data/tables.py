@@ -109,7 +109,8 @@ def _read_table(path: Path, form: Format) -> pd.DataFrame:
     except (DataError, SettingsError):
         raise
     except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile, RuntimeError) as error:
-        raise CorruptDataError(f"{path} cannot be read as a {form} file ({_first_line(error)})") from error
+        reason = "" if form == "parquet" else f" ({_first_line(error)})"  # of parquet, a reader's inner names
+        raise CorruptDataError(f"{path} cannot be read as a {form} file{reason}; write it again") from error
     if form == "csv":
         _check_csv(table, path)
     if table.empty:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, unknown_name
 from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
 
 Moment = Literal["start", "end"]
@@ -96,7 +96,9 @@ def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSetting
         return None
     kind = table.get("diagnostic", name)
     try:
-        wanted = DIAGNOSTICS[str(kind)]
+        if not isinstance(kind, str):
+            raise unknown_name("diagnostic", str(kind), DIAGNOSTICS)
+        wanted = DIAGNOSTICS[kind]
     except SettingsError as error:
         mistakes.add(f"{where} {error}")
         return None

@@ -290,7 +290,10 @@ def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:
     if not isinstance(table, Mapping):
         return read_table(METHODS["scratch"], table, where, mistakes)
     try:
-        kind = METHODS[str(table.get("method", name))]
+        named = table.get("method", name)
+        if not isinstance(named, str):
+            raise unknown_name("method", str(named), METHODS)
+        kind = METHODS[named]
     except SettingsError as error:
         mistakes.add(f"{where} {error}")
         return None
