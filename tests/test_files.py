@@ -69,3 +69,10 @@ def test_a_file_and_an_absent_one_pass(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
     for name in ("file", "link", "absent"):
         require_regular(tmp_path / name, "a file")
+
+
+@pytest.mark.skipif(not Path("/proc/uptime").exists(), reason="no /proc on this system")
+@pytest.mark.parametrize("path", ["/proc/uptime", "/proc/kmsg", "/proc/self/mem"])
+def test_files_of_the_operating_system_are_refused_before_they_are_opened(path: str) -> None:
+    with pytest.raises(DataError, match=f"^{path} is a file of the operating system"):
+        require_regular(Path(path), "a csv file")

@@ -26,16 +26,19 @@ def require_regular(path: Path, expected: str) -> None:
         expected: What should be there, as in "an .npz file".
 
     Raises:
-        DataError: It is a folder, pipe, socket or device, or cannot be looked at.
+        DataError: It is a folder, pipe, socket or device, lies in /proc or /sys, or cannot be looked at.
     """
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:
         raise DataError(f"{str(path)!r} cannot be opened ({error}); expected {expected}") from error
-    if not stat.S_ISREG(mode):
-        raise DataError(f"{path} is {_KINDS.get(stat.S_IFMT(mode), 'no regular file')}; expected {expected}")
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+        raise DataError(f"{path} is {kind}; expected {expected}")
+    if any(folder.is_mount() and folder.stat().st_dev == found.st_dev for folder in (Path("/proc"), Path("/sys"))):
+        raise DataError(f"{path} is a file of the operating system, which may never end; expected {expected}")
 
 
 @contextmanager

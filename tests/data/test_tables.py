@@ -384,7 +384,9 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
 def test_a_file_that_cannot_be_parsed_is_corrupt(tmp_path: Path, form: Format) -> None:
     file = tmp_path / f"bad.{form}"
     file.write_bytes(b'a,b\n1,"2\n')
-    with pytest.raises(CorruptDataError, match=rf"bad\.{form} cannot be read as a {form} file( \(.+\))?; write it again$"):
+    with pytest.raises(
+        CorruptDataError, match=rf"bad\.{form} cannot be read as a {form} file( \(.+\))?; write it again$"
+    ):
         load(file, TableSettings(("a",)), form)
 
 
