@@ -68,12 +68,20 @@ class Planned:
     plan: StudyPlan
 
 
-TWINS = ("scratch alone, with pre-training", "a network, with pre-training", "two networks")
+OTHERS = (
+    "scratch alone, with pre-training",
+    "data by size",
+    "data with checkpoints",
+    "a network, with pre-training",
+    "a network, no baseline",
+    "two networks",
+)
+"""Kinds that `make test` leaves to `make test-all`."""
 """Kinds that hardly differ from others; `make test-all` has them."""
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(kind, marks=pytest.mark.slow if kind in TWINS else ()) for kind in KINDS]
+    scope="module", params=[pytest.param(kind, marks=pytest.mark.slow if kind in OTHERS else ()) for kind in KINDS]
 )
 def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Planned:
     folder = tmp_path_factory.mktemp("every")

@@ -131,7 +131,7 @@ def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path:
     assert "within n = 128,000" in printed
 
 
-@pytest.mark.parametrize("budget", [3_000, 20_000, 100_000])
+@pytest.mark.parametrize("budget", [3_000, *(pytest.param(more, marks=pytest.mark.slow) for more in (20_000, 100_000))])
 def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path: Path) -> None:
     table, out = tmp_path / "both.csv", tmp_path / "page.html"
     rows = [f"{n},{s},{0.05 + 0.4 * (s + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000) for s in (500, 2000)]

@@ -104,6 +104,7 @@ def test_the_sets_of_a_surface_end_where_an_independent_search_says(seed: int) -
             assert least(name, end) - cost == pytest.approx(allowed - cost, rel=0.1)
 
 
+@pytest.mark.slow
 def test_huber_sets_cover_the_truth_as_often_as_they_say() -> None:
     """Laplace noise, for which the Huber loss is nearly the likelihood."""
     n = np.repeat(1000.0 * 2.0 ** np.arange(8), 3)

@@ -78,6 +78,7 @@ def test_intervals_of_90_percent_hold_85_to_97_percent_of_300_known_gains() -> N
     assert np.mean([signed(truth) == (truth.gain > 0) for truth in sure]) >= 0.9
 
 
+@pytest.mark.slow
 def test_intervals_of_90_percent_hold_most_known_gains() -> None:
     truths = [drawn_truth(seed) for seed in range(40)]
     assert covered_of(truths, 0.9) >= 31  # of 40 at .85 to .97: fewer has a probability below 7 %
