@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from studies.theory import linear, networks
 from studies.theory.profiles import PROFILES, Profile
 
-from transferscope.theory.simulate.agreement import Agreement
+from transferscope_papers.simulate.agreement import Agreement
 
 FINE_TUNING = ((1, 1.0, 0.5), (2, 1.0, 0.5), (2, 2.0, 0.5), (3, 1.0, 1.0), (3, 0.5, 0.5))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from transferscope.records import Estimate
-from transferscope.theory.simulate.digit_pairs import Digits, TableSettings, bound_table
+from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, bound_table
 
 PROFILES = {
     "toy": TableSettings(n_pairs=3, n_samples=2, n_repeats=2, sizes=(10, 30)),

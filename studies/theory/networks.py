@@ -11,9 +11,9 @@ from transferscope.numerics.ntk import kernel_examples, kernel_transfer
 from transferscope.records import Estimate
 from transferscope.theory.quadratic import source_minimum
 from transferscope.theory.rates import fine_tuning_rates
-from transferscope.theory.simulate.averaged_sgd import OnlineSettings, averaged_sgd
-from transferscope.theory.simulate.outcomes import mean_estimate
-from transferscope.theory.simulate.quadratic import (
+from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.quadratic import (
     QuadraticRun,
     QuadraticSettings,
     draw_targets,
@@ -21,7 +21,7 @@ from transferscope.theory.simulate.quadratic import (
     merlin,
     start_at_feature,
 )
-from transferscope.theory.simulate.wide_relu import Labelled, wide_transfer
+from transferscope_papers.simulate.wide_relu import Labelled, wide_transfer
 
 N_TASKS = 3
 RATE_CASES = ((1.0, 0.5, 2.0, 0.0), (0.75, 0.75, 3.0, 0.0), (1.0, 0.5, 2.0, 0.5), (0.75, 0.75, 3.0, 0.45))

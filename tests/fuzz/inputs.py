@@ -28,8 +28,8 @@ from transferscope.models import BACKBONES, NetworkSettings
 from transferscope.study.diagnostic_settings import WhenAndWhere
 from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
 from transferscope.study.tables import setting_names
-from transferscope.theory.figures import FIGURES
 from transferscope.training import TrainingSettings
+from transferscope_papers.catalogue import FIGURES
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from scipy import linalg
 from transferscope.data.problems import power_law_covariance, teachers_at_angle
 from transferscope.errors import SettingsError
 from transferscope.theory.distances import dudley, kl_divergence, teacher_distance, wasserstein_1, wasserstein_2
-from transferscope.theory.sampled_distance import reduced, sampled_distance
+from transferscope_papers.sampled_distance import reduced, sampled_distance
 
 GOLDEN = [
     (1, 1, math.pi / 4, 0.2, 7.32233047, 0.62635439, 0.390944, 0.610674, 0),

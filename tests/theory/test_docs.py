@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from transferscope.theory.figures import FIGURES
+from transferscope_papers.catalogue import FIGURES
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "theory").glob("*.md"))
 

@@ -41,7 +41,7 @@ def scaling(
     """How much pre-training, and more data or different data? Prints the verdict and writes a report."""
     # the command line starts faster without the numerics of a command that is not used
     if figure is not None:
-        from transferscope.report.scaling_paper import write_paper_figure
+        from transferscope_papers.mikami2021.figures import write_paper_figure
 
         for line in write_paper_figure(Path(place), figure, out or Path("figures")):
             typer.echo(line)

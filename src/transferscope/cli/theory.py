@@ -41,7 +41,7 @@ def theory(
         return
     if study is not None:
         raise SettingsError(f"theory {figure} takes no study, and {study} was given; give it to `theory place`")
-    from transferscope.cli import theory_figures  # here, because it takes a second to import
+    from transferscope_papers import make as theory_figures  # here, because it takes a second to import
 
     if figure == "list":
         typer.echo(theory_figures.list_figures())
