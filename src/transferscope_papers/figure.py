@@ -236,8 +236,7 @@ class TheoryFigure(Protocol):
     Implementations are frozen dataclasses; every field is a number that a reader may set.
 
     Class attributes:
-        name: What it is called on the command line.
-        title: What it shows, with paper and number.
+        name: PAPER-FIGURE, the key of `catalogue.FIGURES` and the name of its files.
         version: Part of the key of its points; raise it when results change.
         quick: Settings of the quick profile; the defaults are the full one.
         ranges: The range of each setting for which the simulation ends.
@@ -246,7 +245,6 @@ class TheoryFigure(Protocol):
     """
 
     name: ClassVar[str]
-    title: ClassVar[str]
     version: ClassVar[int]
     quick: ClassVar[Mapping[str, float]]
     ranges: ClassVar[Mapping[str, Range]]

@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 of 000 on wide networks: gradients and distances against the width."""
+"""Theorems 1 and 2 of liu2019 on wide networks: gradients and distances against the width."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _WIDE = 2000
 
 @dataclass(frozen=True)
 class KernelFigure:
-    """000 Theorems 1 and 2: leading terms as lines, trained networks as points that approach them with the width.
+    """liu2019 Theorems 1 and 2: leading terms as lines, trained networks as points that approach them with the width.
 
     Only the points at the largest width are scored: the theorems are about its limit.
 
@@ -45,8 +45,7 @@ class KernelFigure:
     width: int = 20_000
     seeds: int = 6
 
-    name: ClassVar[str] = "000-theorems"
-    title: ClassVar[str] = "Gradients and weight distances of wide networks (000 Theorems 1 and 2)"
+    name: ClassVar[str] = "liu2019-theorems"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"width": 2048, "seeds": 4}
     ranges: ClassVar[Mapping[str, Range]] = {"width": Range(64, 200_000), "seeds": Range(1, 1000)}
@@ -102,13 +101,13 @@ class KernelFigure:
         return (
             Claim(
                 "after pre-training gradients at the activations are smaller on a similar task than on another",
-                "000, Theorem 1",
+                "liu2019, Theorem 1",
                 lambda drawn: self._widest(drawn, "gradient", "similar") < self._widest(drawn, "gradient", "unrelated"),
                 narrow,
             ),
             Claim(
                 "on a similar task weights travel less from the pre-trained start than from scratch",
-                "000, Theorem 2",
+                "liu2019, Theorem 2",
                 lambda drawn: (
                     self._widest(drawn, "distance", "similar, transfer")
                     < self._widest(drawn, "distance", "similar, scratch")
@@ -117,7 +116,7 @@ class KernelFigure:
             ),
             Claim(
                 "the widest networks lie within 5 % of the leading terms",
-                "000, Theorems 1 and 2, for sufficiently many hidden units",
+                "liu2019, Theorems 1 and 2, for sufficiently many hidden units",
                 lambda drawn: all(
                     abs(self._widest(drawn, line.panel, line.series) / line.y[0] - 1) < 0.05
                     for line in drawn.theory.curves

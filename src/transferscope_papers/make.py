@@ -1,4 +1,4 @@
-"""The work behind `transferscope theory`: simulate what is missing, draw, write, and say how it agrees."""
+"""The work behind `transferscope papers draw`: simulate what is missing, draw, write, and say how it agrees."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -6,21 +6,21 @@ from pathlib import Path
 import pandas as pd
 
 from transferscope.cli.progress import study_view
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import SettingsError
 from transferscope.report.export import write_table
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
 from transferscope.store import Store
 from transferscope.study.engine import run_plan
 from transferscope.study.settings import EngineSettings
-from transferscope_papers.catalogue import (
-    FIGURES,
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.draw import draw
+from transferscope_papers.figure import (
     Conclusion,
     Simulated,
     TheoryFigure,
     check_claims,
     conclude,
     configure,
-    draw,
     with_conclusion,
 )
 from transferscope_papers.study import WORK, plan_figure, simulated_points
@@ -29,21 +29,13 @@ from transferscope_papers.table import rows_of
 _PANEL_INCHES = (3.6, 3.2)
 
 
-def list_figures() -> str:
-    """A line for each figure: its name and what it shows."""
-    width = max(len(name) for name in FIGURES)
-    return "\n".join(f"{name:{width}}  {figure.title}" for name, figure in FIGURES.items())
-
-
 def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure:
-    """A figure by name, with settings changed as in "sigma=0.5".
+    """A figure of `FIGURES` by name, with settings changed as in "sigma=0.5".
 
     Raises:
-        UnknownNameError: There is no such figure or setting.
+        UnknownNameError: The figure has no such setting.
         SettingsError: A change cannot be read.
     """
-    if name not in FIGURES:
-        raise unknown_name("figure", name, FIGURES)
     return configure(FIGURES[name], quick=quick, changes=_changes(changes))
 
 
@@ -60,11 +52,14 @@ class FigureMade:
     n_failed: int
 
 
-def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | None, quiet: bool) -> FigureMade:
+def make_figure(
+    figure: TheoryFigure, title: str, out: Path, *, store: str, workers: int | None, quiet: bool
+) -> FigureMade:
     """Simulate, draw and write a figure.
 
     Args:
         figure: The figure with its settings.
+        title: What it shows; the first line of the words.
         out: Folder for SVG, PDF and CSV; made if it does not exist.
         store: Path or URL of the store of simulated points; empty for one in `out`.
         workers: Processes; 0 for this one, None for as many as the machine has room for.
@@ -74,12 +69,12 @@ def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | N
         What came of it.
     """
     out.mkdir(parents=True, exist_ok=True)
-    simulated = _simulated(figure, store or str(out / "theory.sqlite"), workers, quiet)
+    simulated = _simulated(figure, store or str(out / "papers.sqlite"), workers, quiet)
     conclusion = conclude(figure, simulated) if simulated else Conclusion("theory only: nothing is simulated")
     files = _write(figure, simulated, conclusion, out)
     n_points = len(figure.points())
     n_failed = n_points - len(simulated)
-    lines = [figure.title, conclusion.sentence]
+    lines = [title, conclusion.sentence]
     if n_failed:
         lines.append(f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time")
     lines += [f"claim {claim.sentence}" for claim in check_claims(figure, simulated, conclusion)]

@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 of 004 on quadratic networks: which features pre-training, joint training and MeRLin end with."""
+"""Thm. 1 and 2 of merlin2020 on quadratic networks: which features pre-training, joint training and MeRLin end with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ _LEAST_STEPS = 2000
 
 @dataclass(frozen=True)
 class QuadraticFigure:
-    """004 Theorems 1 and 2, started at the shared and at a source-specific feature.
+    """merlin2020 Theorems 1 and 2, started at the shared and at a source-specific feature.
 
     The objective tells which end is the global minimum: MeRLin's is lower at the shared feature, that of joint training
     is lower at a feature that overfits the target when target examples are few. Single random starts end near chance
@@ -68,8 +68,7 @@ class QuadraticFigure:
     steps: int = 6000
     seeds: int = 8
 
-    name: ClassVar[str] = "004-theorems"
-    title: ClassVar[str] = "Features of quadratic networks (004 Theorems 1 and 2)"
+    name: ClassVar[str] = "merlin2020-theorems"
     version: ClassVar[int] = 2
     quick: ClassVar[Mapping[str, float]] = {"steps": 2000, "seeds": 4}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -126,7 +125,7 @@ class QuadraticFigure:
         return (
             Claim(
                 "pre-training that ends at a source-specific feature has a target loss of 10/27 at least",
-                "004, Theorem 1",
+                "merlin2020, Theorem 1",
                 lambda drawn: all(
                     mean.value + 3 * (mean.stderr or 0.0) + self.known_error >= WRONG_FEATURE_LOSS
                     for mean in drawn.points("target", _FROZEN).values()
@@ -136,19 +135,19 @@ class QuadraticFigure:
             Claim(
                 f"joint training with {_FEW} target examples has its lower objective at an overfit feature, with a "
                 "target loss above 0.1",
-                "004, Theorem 1",
+                "merlin2020, Theorem 1",
                 _overfits,
                 short or many,
             ),
             Claim(
                 "MeRLin's objective is lower at the shared feature than at a source-specific one",
-                f"004, Theorem 2, for {_ENOUGH} target examples and more",
+                f"merlin2020, Theorem 2, for {_ENOUGH} target examples and more",
                 _prefers_the_shared_feature,
                 short,
             ),
             Claim(
                 "there it recovers the target, with a loss below 0.01",
-                f"004, Theorem 2, for {_ENOUGH} target examples and more",
+                f"merlin2020, Theorem 2, for {_ENOUGH} target examples and more",
                 lambda drawn: all(
                     mean.value < 0.01 for n, mean in drawn.points("target", _STAYS).items() if n >= _ENOUGH
                 ),

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.data.problems import LinearTeacher, LinearTransfer, isotropic
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, missing_extra
 from transferscope.records import Estimate
 
 
@@ -47,6 +47,7 @@ def sampled_distance(
 
     Raises:
         SettingsError: Fewer than two repeats.
+        MissingExtraError: The package POT is absent.
     """
     if repeats < 2:
         raise SettingsError(f"repeats = {repeats} is out of range; a standard error needs at least 2 draws")
@@ -88,8 +89,10 @@ def _points(task: LinearTeacher, n: int, generator: np.random.Generator) -> Floa
 
 
 def _transport(first: Float64[np.ndarray, "n k"], second: Float64[np.ndarray, "n k"]) -> float:
-    import ot  # here, because it imports every array library that it finds
-
+    try:
+        import ot  # here, because it imports every array library that it finds
+    except ImportError as error:
+        raise missing_extra("pot", "papers", "the sampled Wasserstein distance") from error
     weights = np.full(len(first), 1 / len(first))
     return float(ot.emd2(weights, weights, ot.dist(first, second, metric="euclidean"), numItermax=10_000_000))
 

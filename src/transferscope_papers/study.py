@@ -1,4 +1,4 @@
-"""A theory figure as a study: a cell for each simulated point, so that it stops, resumes and parallelises like any."""
+"""A figure as a study: a cell for each simulated point, so that it stops, resumes and parallelises like any."""
 
 import hashlib
 import json
@@ -13,7 +13,8 @@ from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, Stud
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings
 from transferscope.study.planned import StudyPlan
-from transferscope_papers.catalogue import FIGURES, Point, SharingFigure, Simulated, TheoryFigure, settings_of
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.figure import Point, SharingFigure, Simulated, TheoryFigure, settings_of
 
 WORK = "transferscope_papers.study:work"
 """What does the cells of a figure."""
@@ -26,12 +27,12 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
         figure: The figure with its settings.
 
     Returns:
-        The plan of the study "theory-NAME"; `study.engine.run_plan` with `WORK` does it.
+        The plan of the study "papers-NAME"; `study.engine.run_plan` with `WORK` does it.
     """
     settings = settings_of(figure)
     study = StudyRow(
-        name=f"theory-{figure.name}",
-        spec={"figure": figure.name, "title": figure.title, "settings": settings},
+        name=f"papers-{figure.name}",
+        spec={"figure": figure.name, "settings": settings},
         facts=surroundings(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -67,7 +68,7 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
     Returns:
         Points with their estimates, in the order of the figure's points.
     """
-    columns = store.records(f"theory-{figure.name}")
+    columns = store.records(f"papers-{figure.name}")
     rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
     found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}
     settings = settings_of(figure)

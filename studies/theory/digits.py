@@ -1,4 +1,4 @@
-"""Table 1 of 002 on real MNIST: R^2 of three bounds against the test error of fine-tuned linear models.
+"""Table 1 of shachaf2021 on real MNIST: R^2 of three bounds against the test error of fine-tuned linear models.
 
     TRANSFERSCOPE_DATA=FOLDER python -m studies.theory.digits [--profile toy|quick|full] [--draw 0] [--steps 1000]
 

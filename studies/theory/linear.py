@@ -135,8 +135,8 @@ class Decision:
 
     Attributes:
         simulated: Risk from scratch minus risk after fine-tuning, L = 3, sigma = 1, 54 degrees, gamma = .5, d = 100.
-        corrected: What 002 Theorem 5.2 with noise expects at this d.
-        printed: What 001 Theorem 3.9 prints.
+        corrected: What shachaf2021 Theorem 5.2 with noise expects at this d.
+        printed: What tahir2024 Theorem 3.9 prints.
     """
 
     simulated: Estimate

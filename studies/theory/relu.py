@@ -1,4 +1,4 @@
-"""The diagram of two-layer ReLU networks (001 section 4): linear transfer by ablated share and sample size.
+"""The diagram of two-layer ReLU networks (tahir2024 section 4): linear transfer by ablated share and sample size.
 
     python -m studies.theory.relu --profile quick
 

@@ -10,15 +10,15 @@ from matplotlib.figure import Figure
 from transferscope.errors import SettingsError, UnknownNameError
 from transferscope.records import Estimate
 from transferscope.theory.fine_tuning import printed_transferability
-from transferscope_papers.catalogue import (
-    FIGURES,
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.draw import draw
+from transferscope_papers.figure import (
     Point,
     Simulated,
     TheoryFigure,
     agreement_of,
     conclude,
     configure,
-    draw,
     settings_of,
 )
 from transferscope_papers.table import rows_of
@@ -65,7 +65,7 @@ def test_points_are_expected_on_their_lines(figure: TheoryFigure) -> None:
     lines = {(curve.panel, curve.series): curve for curve in figure.theory().curves if not curve.dashed}
     for point in figure.points():
         curve = lines.get((point.panel, point.series))
-        if curve is None or math.isnan(point.expected) or figure.name == "001-figure-5":
+        if curve is None or math.isnan(point.expected) or figure.name == "tahir2024-fig5":
             continue  # the curve of Figure 5 is a function of the angle, not of its own x
         on_line = float(np.interp(point.x, curve.x, curve.y))
         assert point.expected == pytest.approx(on_line, abs=0.02)
@@ -83,7 +83,7 @@ def test_a_figure_can_be_drawn_with_whatever_its_points_came_to(figure: TheoryFi
 
 
 def test_all_numbers_of_a_figure_are_rows() -> None:
-    figure = configure(FIGURES["001-figure-7"], quick=True, changes={})
+    figure = configure(FIGURES["tahir2024-fig7"], quick=True, changes={})
     simulated = [Simulated(point, Estimate(point.expected, 0.1, 5, "converged")) for point in figure.points()]
     rows = rows_of(figure, figure.theory(), simulated)
     assert sum(row.kind == "theory" for row in rows) == 200 * 200
@@ -95,14 +95,14 @@ def test_all_numbers_of_a_figure_are_rows() -> None:
 @pytest.mark.parametrize(
     ("name", "series"),
     [
-        ("001-figure-1", "θ = π/4"),
-        ("001-figure-2", "n = 30"),
-        ("002-figure-3", "frozen"),
-        ("002-figure-2a", "2 layers"),
+        ("tahir2024-fig1", "θ = π/4"),
+        ("tahir2024-fig2", "n = 30"),
+        ("shachaf2021-fig3", "frozen"),
+        ("shachaf2021-fig2a", "2 layers"),
     ],
 )
 def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: str) -> None:
-    changes = {"seeds": "30"} | ({"d": "40"} if name == "001-figure-1" else {})
+    changes = {"seeds": "30"} | ({"d": "40"} if name == "tahir2024-fig1" else {})
     figure = configure(FIGURES[name], quick=True, changes=changes)
     points = [point for point in figure.points() if point.series == series][1:4]
     found = agreement_of(figure, [Simulated(point, figure.simulate(point)) for point in points])
@@ -122,7 +122,7 @@ def test_gradient_descent_decides_between_the_printed_and_the_corrected_sign() -
 
 
 def test_relu_students_converge_and_heads_on_the_source_reach_the_closed_form() -> None:
-    figure = configure(FIGURES["001-figure-4"], quick=True, changes={"d": "8", "n_teacher": "8", "width": "60"})
+    figure = configure(FIGURES["tahir2024-fig4"], quick=True, changes={"d": "8", "n_teacher": "8", "width": "60"})
     assert isinstance(figure, ReluFigure)
     group = [point for point in figure.points() if point.group == "μ = 0.5"]
     found = dict(zip([(p.panel, p.series, p.x) for p in group], figure.simulate_group(group), strict=True))
@@ -153,19 +153,19 @@ def test_the_relu_figure_counts_signs_on_their_side_of_the_boundary() -> None:
 
 
 def test_settings_are_read_from_text() -> None:
-    figure = configure(FIGURES["001-figure-3"], quick=True, changes={"sigma": "1", "depth": "3"})
+    figure = configure(FIGURES["tahir2024-fig3"], quick=True, changes={"sigma": "1", "depth": "3"})
     assert settings_of(figure) == {"d": 60, "sigma": 1.0, "depth": 3, "source_norm": 1.0, "seeds": 60}
-    assert settings_of(configure(FIGURES["001-figure-3"], quick=False, changes={}))["d"] == 500
+    assert settings_of(configure(FIGURES["tahir2024-fig3"], quick=False, changes={}))["d"] == 500
 
 
 def test_wrong_settings_are_answered_in_a_sentence() -> None:
     with pytest.raises(UnknownNameError) as unknown:
-        configure(FIGURES["001-figure-6"], quick=True, changes={"sigmaa": "1"})
+        configure(FIGURES["tahir2024-fig6"], quick=True, changes={"sigmaa": "1"})
     assert str(unknown.value) == (
-        "unknown setting of 001-figure-6 'sigmaa': did you mean 'sigma'? known are d, seeds, sigma"
+        "unknown setting of tahir2024-fig6 'sigmaa': did you mean 'sigma'? known are d, seeds, sigma"
     )
     with pytest.raises(SettingsError) as wrong:
-        configure(FIGURES["001-figure-1"], quick=True, changes={"d": "many"})
+        configure(FIGURES["tahir2024-fig1"], quick=True, changes={"d": "many"})
     assert str(wrong.value) == "d = 'many' cannot be read; expected a whole number, as in d=2"
 
 
@@ -182,22 +182,22 @@ def test_wrong_settings_are_answered_in_a_sentence() -> None:
 )
 def test_impossible_relu_teachers_are_answered_in_a_sentence(changes: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError) as error:
-        configure(FIGURES["001-figure-4"], quick=True, changes=changes)
+        configure(FIGURES["tahir2024-fig4"], quick=True, changes=changes)
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("001-figure-1", {"seeds": "0"}, "seeds = 0 is out of range; expected a whole number from 1 to 10,000"),
-        ("001-figure-3", {"d": "-3"}, "d = -3 is out of range; expected a whole number from 2 to 5,000"),
-        ("001-figure-1", {"sigma": "nan"}, "sigma = nan is out of range; expected a number from 0 to 1"),
-        ("001-figure-1", {"sigma": "inf"}, "sigma = inf is out of range; expected a number from 0 to 1"),
-        ("001-figure-1", {"sigma": "-1"}, "sigma = -1 is out of range; expected a number from 0 to 1"),
+        ("tahir2024-fig1", {"seeds": "0"}, "seeds = 0 is out of range; expected a whole number from 1 to 10,000"),
+        ("tahir2024-fig3", {"d": "-3"}, "d = -3 is out of range; expected a whole number from 2 to 5,000"),
+        ("tahir2024-fig1", {"sigma": "nan"}, "sigma = nan is out of range; expected a number from 0 to 1"),
+        ("tahir2024-fig1", {"sigma": "inf"}, "sigma = inf is out of range; expected a number from 0 to 1"),
+        ("tahir2024-fig1", {"sigma": "-1"}, "sigma = -1 is out of range; expected a number from 0 to 1"),
         (
-            "001-figure-1",
+            "tahir2024-fig1",
             {"d": "2"},
-            "001-figure-1 makes no sense with these settings: n = 0 is out of range; n must be at least 1",
+            "tahir2024-fig1 makes no sense with these settings: n = 0 is out of range; n must be at least 1",
         ),
     ],
 )

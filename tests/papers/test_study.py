@@ -20,7 +20,7 @@ def test_points_come_back_from_the_store_as_they_were_simulated(tmp_path: Path) 
         simulated = simulated_points(figure, store)
         assert [item.point for item in simulated] == list(figure.points())
         assert simulated[3].estimate == figure.simulate(figure.points()[3])
-        columns = store.records("theory-001-figure-2")
+        columns = store.records("papers-tahir2024-fig2")
         expected = {columns.value[i] for i in range(len(columns)) if columns.name[i] == "expected"}
         assert expected == {point.expected for point in figure.points()}
 
@@ -31,9 +31,9 @@ def test_points_that_are_done_are_not_done_again(tmp_path: Path) -> None:
         run_plan(plan_figure(figure), store, engine=HERE, work=WORK)
         other = RidgeFigure(d=10, n=9, seeds=3)
         store.plan(plan_figure(other).study, plan_figure(other).cells)
-        assert store.counts("theory-001-figure-2").done == 0
+        assert store.counts("papers-tahir2024-fig2").done == 0
         store.plan(plan_figure(figure).study, plan_figure(figure).cells)
-        assert store.counts("theory-001-figure-2").planned == 0
+        assert store.counts("papers-tahir2024-fig2").planned == 0
 
 
 def test_panels_that_look_at_the_same_networks_simulate_them_once(tmp_path: Path) -> None:

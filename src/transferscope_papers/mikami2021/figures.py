@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pandas as pd
 
-from transferscope.errors import SettingsError
 from transferscope.report.blocks import Figure
 from transferscope.report.export import write_table
 from transferscope.report.figures.scaling_landscape import draw_landscapes
 from transferscope.report.figures.scaling_surface import draw_surface
 from transferscope.report.figures.style import save_figure
+from transferscope_papers.catalogue import found_at, listed
 from transferscope_papers.mikami2021.drawings import (
     draw_extrapolation,
     draw_gap_over_models,
@@ -45,7 +46,9 @@ class PaperFigure:
 def figure_1(errors: pd.DataFrame) -> PaperFigure:
     """Cross-task curves with the fitted law."""
     panels = task_panels(errors)
-    return PaperFigure((draw_panels(panels, name="figure-1", series="Pre-trained on"),), {"fits": panel_fits(panels)})
+    return PaperFigure(
+        (draw_panels(panels, name="mikami2021-fig1", series="Pre-trained on"),), {"fits": panel_fits(panels)}
+    )
 
 
 def figure_4(errors: pd.DataFrame) -> PaperFigure:
@@ -53,8 +56,8 @@ def figure_4(errors: pd.DataFrame) -> PaperFigure:
     panels = model_panels(errors)
     sizes = {str(model): float(rows["nparam"].iloc[0]) for model, rows in errors.groupby("model")}
     drawings = (
-        draw_panels(panels, name="figure-4-left", series="Network"),
-        draw_gap_over_models(panels, sizes, name="figure-4-right"),
+        draw_panels(panels, name="mikami2021-fig4-left", series="Network"),
+        draw_gap_over_models(panels, sizes, name="mikami2021-fig4-right"),
     )
     return PaperFigure(drawings, {"fits": panel_fits(panels)})
 
@@ -62,15 +65,15 @@ def figure_4(errors: pd.DataFrame) -> PaperFigure:
 def figure_5(errors: pd.DataFrame) -> PaperFigure:
     """Extrapolation beyond 64,000 images."""
     table = extrapolation_table(errors)
-    return PaperFigure((draw_extrapolation(errors, name="figure-5"),), {"root mean square errors": table})
+    return PaperFigure((draw_extrapolation(errors, name="mikami2021-fig5"),), {"root mean square errors": table})
 
 
 def figure_6(errors: pd.DataFrame) -> PaperFigure:
     """Effect of the complexity of synthetic images."""
     panels = rendering_panels(errors)
     drawings = (
-        draw_panels(panels, name="figure-6-left", series="Rendering"),
-        draw_panel_parameters(panels, name="figure-6-right"),
+        draw_panels(panels, name="mikami2021-fig6-left", series="Rendering"),
+        draw_panel_parameters(panels, name="mikami2021-fig6-right"),
     )
     return PaperFigure(drawings, {"fits": panel_fits(panels)})
 
@@ -78,14 +81,14 @@ def figure_6(errors: pd.DataFrame) -> PaperFigure:
 def figure_8(errors: pd.DataFrame) -> PaperFigure:
     """Rates and transfer gaps of the cross-task setting."""
     panels = task_panels(errors)
-    return PaperFigure((draw_panel_parameters(panels, name="figure-8"),), {"fits": panel_fits(panels)})
+    return PaperFigure((draw_panel_parameters(panels, name="mikami2021-fig8"),), {"fits": panel_fits(panels)})
 
 
 def figure_9(errors: pd.DataFrame) -> PaperFigure:
-    """The full law over both sizes (and Figure 2, its points)."""
+    """The full law over both sizes, with its points, which are Figure 2."""
     surface = paper_surface(errors)
     drawings = tuple(
-        draw_surface(surface, name=f"figure-9-{law}", law=law)
+        draw_surface(surface, name=f"mikami2021-fig9-{law}", law=law)
         for law in ("full", "effective-data")
         if law in surface.fits
     )
@@ -95,23 +98,27 @@ def figure_9(errors: pd.DataFrame) -> PaperFigure:
 
 def figure_10(errors: pd.DataFrame) -> PaperFigure:
     """Figure 1, linearised."""
-    return PaperFigure((draw_panels(task_panels(errors), name="figure-10", series="Pre-trained on", linearised=True),))
+    return PaperFigure(
+        (draw_panels(task_panels(errors), name="mikami2021-fig10", series="Pre-trained on", linearised=True),)
+    )
 
 
 def figure_11(errors: pd.DataFrame) -> PaperFigure:
     """Figure 4, linearised."""
-    return PaperFigure((draw_panels(model_panels(errors), name="figure-11", series="Network", linearised=True),))
+    return PaperFigure((draw_panels(model_panels(errors), name="mikami2021-fig11", series="Network", linearised=True),))
 
 
 def figure_12(errors: pd.DataFrame) -> PaperFigure:
     """Figure 6, linearised."""
-    return PaperFigure((draw_panels(rendering_panels(errors), name="figure-12", series="Rendering", linearised=True),))
+    return PaperFigure(
+        (draw_panels(rendering_panels(errors), name="mikami2021-fig12", series="Rendering", linearised=True),)
+    )
 
 
 def figure_13(errors: pd.DataFrame) -> PaperFigure:
     """The landscape of objdet to objdet, and the common-D procedure of the same appendix."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
-    return PaperFigure((draw_landscapes(curve, name="figure-13"),), {"common D": common_d_table(errors)})
+    return PaperFigure((draw_landscapes(curve, name="mikami2021-fig13"),), {"common D": common_d_table(errors)})
 
 
 def figure_14(errors: pd.DataFrame) -> PaperFigure:
@@ -119,45 +126,26 @@ def figure_14(errors: pd.DataFrame) -> PaperFigure:
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
     }
-    return PaperFigure((draw_landscapes(curves, name="figure-14"),))
+    return PaperFigure((draw_landscapes(curves, name="mikami2021-fig14"),))
 
 
-PAPER_FIGURES: dict[int, Callable[[pd.DataFrame], PaperFigure]] = {
-    1: figure_1,
-    2: figure_9,
-    4: figure_4,
-    5: figure_5,
-    6: figure_6,
-    8: figure_8,
-    9: figure_9,
-    10: figure_10,
-    11: figure_11,
-    12: figure_12,
-    13: figure_13,
-    14: figure_14,
-}
-"""Figures 3 and 7 are sketches and pictures without data."""
-
-
-def write_paper_figure(table: Path, number: int, folder: Path) -> list[str]:
+def write_paper_figure(table: Path, name: str, folder: Path) -> list[str]:
     """Draw a figure of the paper from the authors' table.
 
     Args:
         table: syn2real_finetune.csv.
-        number: The number of the figure.
+        name: Its name in the catalogue, as in "fig5".
         folder: Where SVG, PDF and CSV go; made if it is missing.
 
     Returns:
         Lines to print: the tables with the published numbers, and the files written.
 
     Raises:
-        SettingsError: The paper has no such figure with data.
+        UnknownNameError: The paper has no such figure.
         MissingDataError: There is no such table.
     """
-    if number not in PAPER_FIGURES:
-        known = ", ".join(map(str, PAPER_FIGURES))
-        raise SettingsError(f"figure {number} cannot be regenerated; those with data are {known}")
-    made = PAPER_FIGURES[number](read_errors(table))
+    make = cast(Callable[[pd.DataFrame], PaperFigure], found_at(listed("mikami2021", name).place))
+    made = make(read_errors(table))
     folder.mkdir(parents=True, exist_ok=True)
     lines = [
         f"{title}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}\n"

@@ -1,4 +1,4 @@
-"""Table 1 of 003 by simulation: averaged SGD on functions with a power-law spectrum."""
+"""Table 1 of mikami2021 by simulation: averaged SGD on functions with a power-law spectrum."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class Case:
 
 
 def cases_of(xi: float) -> dict[str, Case]:
-    """The rows of 003 Table 1 by the paper's names, each with values that its conditions allow at this xi.
+    """The rows of mikami2021 Table 1 by the paper's names, each with values that its conditions allow at this xi.
 
     Case I is a small learning rate and case II a large one; A is r0 >= r1 and B is r1 > r0 (section E.5.1). The
     conditions, with r = min(r0, r1):
@@ -66,7 +66,7 @@ def cases_of(xi: float) -> dict[str, Case]:
 
 @dataclass(frozen=True)
 class RatesFigure:
-    """003 Table 1: the risk of fine-tuning against target examples, with slopes -beta, and source examples, -alpha.
+    """mikami2021 Table 1: the risk of fine-tuning against target examples (slopes -beta) and source examples (-alpha).
 
     Theory gives an upper bound with open constants, so lines start at the first point, and points may fall faster. In
     the second panel the target is the source's function (its transfer gap c is 0), so that source examples alone count.
@@ -85,8 +85,7 @@ class RatesFigure:
     n_source: int = 16_384
     seeds: int = 20
 
-    name: ClassVar[str] = "003-table-1"
-    title: ClassVar[str] = "Rates of fine-tuning by averaged SGD (003 Table 1)"
+    name: ClassVar[str] = "mikami2021-table1"
     version: ClassVar[int] = 3
     quick: ClassVar[Mapping[str, float]] = {"d": 200, "longest": 4096, "n_source": 1024, "seeds": 8}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -152,7 +151,7 @@ class RatesFigure:
             Claim(
                 f"{name.split(':')[0]}: the risk decays in {symbols[panel][0]} examples with an exponent of at least "
                 f"{symbols[panel][1]} = {self._bound(panel, name):.2f}",
-                "003, Table 1",
+                "mikami2021, Table 1",
                 partial(self._fast_enough, panel=panel, name=name),
                 self._too_few if panel == "risk" and name.startswith("I-") else "",
             )

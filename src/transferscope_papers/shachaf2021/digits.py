@@ -1,4 +1,4 @@
-"""Do bounds rank real transfer tasks? 002 Table 1 on pairs of MNIST digits."""
+"""Do bounds rank real transfer tasks? shachaf2021 Table 1 on pairs of MNIST digits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ _PUBLISHED = {
 
 @dataclass(frozen=True)
 class DigitTable:
-    """002 Table 1: squared correlation of three bounds with the test error over pairs of tasks.
+    """shachaf2021 Table 1: squared correlation of three bounds with the test error over pairs of tasks.
 
     Published values are dashed and not scored: the paper leaves open how its teachers were trained, and the constants
     of its bounds. It needs the data set "mnist".
@@ -62,8 +62,7 @@ class DigitTable:
     draw: int = 0
     draws: int = 5
 
-    name: ClassVar[str] = "002-table-1"
-    title: ClassVar[str] = "Bounds and test errors on pairs of digits (002 Table 1)"
+    name: ClassVar[str] = "shachaf2021-table1"
     version: ClassVar[int] = 3
     quick: ClassVar[Mapping[str, float]] = {"samples": 10, "repeats": 3, "draws": 1}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -111,25 +110,26 @@ class DigitTable:
             else (
                 f"{self.draws} draw{'s' * (self.draws > 1)} of the pairs with {self.samples} samples and "
                 f"{self.repeats} repeats do not tell the order: that takes the full profile ({full.draws} draws, "
-                f"{full.samples} samples, {full.repeats} repeats), as in `transferscope theory {self.name} --full`."
+                f"{full.samples} samples, {full.repeats} repeats), as in "
+                "`transferscope papers draw shachaf2021 table1 --full`."
             )
         )
         return (
             Claim(
                 "Theorem 4.2 correlates with the test error more strongly than the other bounds (mean over the sizes)",
-                "002, section 4.2 with Table 1",
+                "shachaf2021, section 4.2 with Table 1",
                 lambda drawn: _level(drawn, "theorem 4.2") > max(_level(drawn, "bartlett"), _level(drawn, "distance")),
                 known,
             ),
             Claim(
                 "the bound of Bartlett et al. correlates more strongly than the distance of the teachers",
-                "002, Table 1",
+                "shachaf2021, Table 1",
                 lambda drawn: _level(drawn, "bartlett") > _level(drawn, "distance"),
                 known,
             ),
             Claim(
                 "every correlation is weaker with 30 examples than with 10",
-                "002, Table 1",
+                "shachaf2021, Table 1",
                 lambda drawn: all(
                     drawn.points("r2", name)[_SIZES[0]].value > drawn.points("r2", name)[_SIZES[-1]].value
                     for name in _PUBLISHED

@@ -1,4 +1,4 @@
-"""Fine-tuning with linear teachers: 002 Figures 1, 2a, 2b and 3."""
+"""Fine-tuning with linear teachers: shachaf2021 Figures 1, 2a, 2b and 3."""
 
 import itertools
 import math
@@ -43,7 +43,7 @@ def fine_tuned(pair: LinearTransfer, n: int, point: Point, *, n_seeds: int, dept
 
 @dataclass(frozen=True)
 class AlignmentFigure:
-    """002 Figure 1: source and target that differ in the top or in the bottom eigenvectors of the inputs.
+    """shachaf2021 Figure 1: source and target that differ in the top or in the bottom eigenvectors of the inputs.
 
     The bound is that of Theorem 4.2 at the best m, broken; unbroken is what it says together with the trivial bound
     lambda_1 ||D||^2 = 1.5, which always holds. Theorem 4.2 leaves its constant c open, and which alignment the bound
@@ -62,8 +62,7 @@ class AlignmentFigure:
     seeds: int = 10
     c: float = 1.0
 
-    name: ClassVar[str] = "002-figure-1"
-    title: ClassVar[str] = "Fine-tuned risk and where the teachers differ (002 Figure 1)"
+    name: ClassVar[str] = "shachaf2021-fig1"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 100, "n_top": 5, "seeds": 60}
     ranges: ClassVar[Mapping[str, Range]] = {"d": D, "n_top": Range(1, 2500), "seeds": SEEDS, "c": Range(0.01, 100)}
@@ -134,32 +133,32 @@ class AlignmentFigure:
         return (
             Claim(
                 "for very few examples top aligned has the lower risk",
-                "002, section 4.2 with Figure 1",
+                "shachaf2021, section 4.2 with Figure 1",
                 lambda drawn: _first_above(drawn.points("risk", _TOP), drawn.points("risk", _BOTTOM)) < 0,
                 changed,
             ),
             Claim(
                 "for many examples bottom aligned has the lower risk",
-                "002, section 4.2 with Figure 1",
+                "shachaf2021, section 4.2 with Figure 1",
                 lambda drawn: _last_above(drawn.points("risk", _TOP), drawn.points("risk", _BOTTOM)) > 0,
                 changed,
             ),
             Claim(
                 "the risk of bottom aligned drops significantly with n, and to nearly zero well before n = d (below a "
                 "fortieth of its value at n = d/20 by 0.85 d)",
-                "002, section 4.2 with Figure 1",
+                "shachaf2021, section 4.2 with Figure 1",
                 lambda drawn: _drops(list(drawn.points("risk", _BOTTOM).values()), 40),
                 changed,
             ),
             Claim(
                 "the bound ranks top aligned better for small n and bottom aligned better for large n",
-                "002, section 4.1 of eq. 3",
+                "shachaf2021, section 4.1 of eq. 3",
                 lambda drawn: np.isfinite(_crossing(drawn, "bound", dashed=True)),
                 of_c,
             ),
             Claim(
                 "the bound changes its ranks near where the risks cross (within a tenth of d)",
-                "002, Figure 1 as a check of eq. 3",
+                "shachaf2021, Figure 1 as a check of eq. 3",
                 lambda drawn: abs(_crossing(drawn, "bound", dashed=True) - _crossing(drawn, "risk")) <= 0.1 * self.d,
                 of_c,
             ),
@@ -206,7 +205,7 @@ DEPTHS = (1, 2, 3, 5)
 
 @dataclass(frozen=True)
 class DepthFigure:
-    """002 Figure 2a: a target that is a noisy multiple of the source, fine-tuned at several depths with n = d/10.
+    """shachaf2021 Fig. 2a: a target that is a noisy multiple of the source, fine-tuned at several depths with n = d/10.
 
     Attributes:
         d: Number of inputs.
@@ -218,8 +217,7 @@ class DepthFigure:
     noise: float = 0.5
     seeds: int = 20
 
-    name: ClassVar[str] = "002-figure-2a"
-    title: ClassVar[str] = "Depth and the scale of the target (002 Figure 2a)"
+    name: ClassVar[str] = "shachaf2021-fig2a"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 100, "seeds": 40}
     ranges: ClassVar[Mapping[str, Range]] = {"d": Range(10, 5000), "noise": Range(0, 5), "seeds": SEEDS}
@@ -256,13 +254,13 @@ class DepthFigure:
         return (
             Claim(
                 "at α = 1 there is no difference between depths (within a tenth)",
-                "002, section 5.3 with Figure 2a",
+                "shachaf2021, section 5.3 with Figure 2a",
                 lambda drawn: _spread([drawn.line("risk", _layers(depth)) for depth in DEPTHS], at=1.0) < 0.1,
                 changed,
             ),
             Claim(
                 "at larger α the risk falls with every added depth",
-                "002, section 5.3 with Figure 2a",
+                "shachaf2021, section 5.3 with Figure 2a",
                 lambda drawn: all(
                     shallow[alpha].value > deep[alpha].value
                     for shallow, deep in itertools.pairwise(drawn.points("risk", _layers(depth)) for depth in DEPTHS)
@@ -272,7 +270,7 @@ class DepthFigure:
             ),
             Claim(
                 "the gain of depth grows with α",
-                "002, section 5.3 with Figure 2a",
+                "shachaf2021, section 5.3 with Figure 2a",
                 lambda drawn: _gains_with_scale(drawn.line("risk", _layers(1)), drawn.line("risk", _layers(5))),
                 changed,
             ),
@@ -301,7 +299,7 @@ def _gains_with_scale(shallow: Curve, deep: Curve) -> bool:
 
 @dataclass(frozen=True)
 class ScaleFigure:
-    """002 Figure 2b: seven layers feel the norm of the target more than that of the source, given enough examples.
+    """shachaf2021 Fig. 2b: seven layers feel the target's norm more than the source's, given enough examples.
 
     The paper names n = d/10 for its Figure 2a and no n for 2b. At d/10 the claim is not true of seven layers: either
     scaling hurts alike, the source a little more. Theorem 5.4 is about infinite depth, where the norm of the source
@@ -319,8 +317,7 @@ class ScaleFigure:
     apart: float = 0.1
     seeds: int = 20
 
-    name: ClassVar[str] = "002-figure-2b"
-    title: ClassVar[str] = "Scaling the source or the target (002 Figure 2b)"
+    name: ClassVar[str] = "shachaf2021-fig2b"
     version: ClassVar[int] = 2
     quick: ClassVar[Mapping[str, float]] = {"d": 100, "seeds": 40}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -365,7 +362,7 @@ class ScaleFigure:
             Claim(
                 f"with n = {name} increasing the norm of the target harms much more than that of the source (risks "
                 "above twice as large at factors of 2 and 3.5)",
-                "002, section 5.3 with Figure 2b",
+                "shachaf2021, section 5.3 with Figure 2b",
                 partial(_harms_more, panel=panel),
                 reason or changed,
             )
@@ -407,7 +404,7 @@ _SCALED = {"target scaled": "target_norm", "source scaled": "source_norm"}
 
 @dataclass(frozen=True)
 class FrozenFigure:
-    """002 Figure 3: a frozen first layer never learns, however many target examples there are.
+    """shachaf2021 Figure 3: a frozen first layer never learns, however many target examples there are.
 
     Attributes:
         d: Number of inputs.
@@ -419,8 +416,7 @@ class FrozenFigure:
     theta: float = math.pi / 4
     seeds: int = 20
 
-    name: ClassVar[str] = "002-figure-3"
-    title: ClassVar[str] = "Frozen, fine-tuned and from scratch (002 Figure 3)"
+    name: ClassVar[str] = "shachaf2021-fig3"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 100, "seeds": 40}
     ranges: ClassVar[Mapping[str, Range]] = {"d": Range(20, 5000), "theta": Range(0.05, 1.5), "seeds": SEEDS}
@@ -453,17 +449,19 @@ class FrozenFigure:
 
     def claims(self) -> tuple[Claim, ...]:
         """The frozen model fails, and fine-tuning needs fewer examples."""
-        near = "" if self.theta < math.pi / 3 else "Beyond π/3 fine-tuning transfers negatively (001, Theorem 3.9)."
+        near = (
+            "" if self.theta < math.pi / 3 else "Beyond π/3 fine-tuning transfers negatively (tahir2024, Theorem 3.9)."
+        )
         return (
             Claim(
                 "the risk of the frozen model is constant: between 0.2 d and 0.8 d examples it falls by less than a "
                 "tenth",
-                "002, Figure 3 and Theorem 5.5",
+                "shachaf2021, Figure 3 and Theorem 5.5",
                 lambda drawn: _nearly_constant(drawn.line("risk", "frozen"), self.d),
             ),
             Claim(
                 "with 0.8 d examples the frozen model is the worst",
-                "002, section 5.3 with Figure 3",
+                "shachaf2021, section 5.3 with Figure 3",
                 lambda drawn: all(
                     _last_above(drawn.points("risk", "frozen"), drawn.points("risk", other)) > 0 for other in _WAYS[1:]
                 ),
@@ -471,7 +469,7 @@ class FrozenFigure:
             ),
             Claim(
                 "fine-tuning has a lower risk than training from scratch at every number of examples",
-                "002, section 5.3 with Figure 3: better sample complexity",
+                "shachaf2021, section 5.3 with Figure 3: better sample complexity",
                 lambda drawn: all(
                     tuned.value < drawn.points("risk", "from scratch")[n].value
                     for n, tuned in drawn.points("risk", "fine-tuned").items()

@@ -1,7 +1,7 @@
-"""Averaged SGD with regularisation towards the start, on functions with a power-law spectrum (003 Appendix E).
+"""Averaged SGD with regularisation towards the start, on functions with a power-law spectrum (mikami2021 Appendix E).
 
 The theorem follows wide networks through their kernel, so the simulator runs the recursion in the kernel's own
-eigenfunctions (003 E.6.1, the reference ASGD on the RKHS): one fresh example z_t with y_t = phi(z_t) per step,
+eigenfunctions (mikami2021 E.6.1, the reference ASGD on the RKHS): one fresh example z_t with y_t = phi(z_t) per step,
 
     w_(t+1) = w_t - eta [ (z_t'w_t - y_t) z_t + lambda (w_t - w_0) ],      result: the mean of w_0 .. w_T.
 """
@@ -42,7 +42,7 @@ class OnlineSettings:
     Attributes:
         n_examples: T, examples and steps of each run, at least 1, shape (B,).
         ridge: lambda, pull towards the start, at least 0, shape (B,).
-        rate: eta, step size, above 0, shape (B,); at most 1/(4 (6 + lambda)) in 003's Theorem 2.
+        rate: eta, step size, above 0, shape (B,); at most 1/(4 (6 + lambda)) in mikami2021's Theorem 2.
         seeds: One per run.
         stream: Random stream of the examples: give pretraining and fine-tuning different ones.
 

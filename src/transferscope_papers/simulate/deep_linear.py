@@ -6,7 +6,8 @@ L = 1 it is the vector W_1 of shape (d,). Two exact savings, both tested against
 - The inputs are rotated into the eigenbasis of the data (`least_squares`), to which gradient descent is indifferent.
 - Gradient descent is also indifferent to rotations of hidden units. A network whose layers start with rank r (and
   matching row and column spaces) keeps it, and is trained in width h = r instead of any larger one. The balanced start
-  of 001 and 002 after perfect pretraining has rank one, so `balanced_start(..., width=1)` stands for every width.
+  of tahir2024 and shachaf2021 after perfect pretraining has rank one, so `balanced_start(..., width=1)` stands for
+  every width.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ INITIAL_WEIGHTS = 100
 
 
 def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) -> Weights:
-    """Exactly 0-balanced rank-one layers whose product is `beta` (002 Definition 5.1).
+    """Exactly 0-balanced rank-one layers whose product is `beta` (shachaf2021 Definition 5.1).
 
     Args:
         beta: End-to-end vectors, not zero: the pretrained solution, or a tiny vector for training from scratch.
@@ -52,7 +53,7 @@ def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) ->
 
 
 def random_start(seeds: Sequence[int], n_inputs: int, *, depth: int, width: int, scale: float) -> Weights:
-    """Independent normal layers, nearly balanced when `scale` is small (001 Appendix D).
+    """Independent normal layers, nearly balanced when `scale` is small (tahir2024 Appendix D).
 
     Args:
         seeds: One seed per network.

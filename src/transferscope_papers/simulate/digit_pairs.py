@@ -1,4 +1,4 @@
-"""Do bounds rank real transfer tasks? Table 1 of 002: pairs of digits, linear regression to -1 and +1.
+"""Do bounds rank real transfer tasks? Table 1 of shachaf2021: pairs of digits, linear regression to -1 and +1.
 
 Each task is "digit a (+1) against digit b (-1)". A linear model learns the source task by gradient descent on all its
 training images, then fits a few target images exactly, moving as little as it can (Theorem 4.1). For K pairs of tasks
@@ -98,7 +98,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """The experiment of 002 Table 1.
+    """The experiment of shachaf2021 Table 1.
 
     Attributes:
         n_pairs: Source-target pairs K.
@@ -229,7 +229,7 @@ def _measure(pair: _Pair, settings: TableSettings) -> _Measured:
 def _fine_tuned(
     target: Task, start: Float[np.ndarray, "d"], shape: tuple[int, int], stream: np.random.Generator
 ) -> Float[np.ndarray, "k d"]:
-    """theta_S + X^+ (y - X theta_S) on each of k samples of n random images, `shape` = (k, n) (002 Theorem 4.1)."""
+    """theta_S + X^+ (y - X theta_S) on each of k samples of n random images, `shape` = (k, n) (shachaf2021, eq. 1)."""
     n_samples, n = shape
     rows = np.stack([stream.choice(len(target.signs), size=n, replace=False) for _ in range(n_samples)])
     x, y = target.images[rows], target.signs[rows]

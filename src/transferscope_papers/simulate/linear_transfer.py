@@ -1,4 +1,4 @@
-"""Transfer between linear teachers, simulated: from scratch, fine-tuning, frozen layers and ridge heads (001, 002)."""
+"""Transfer between linear teachers, simulated: from scratch, fine-tuning, frozen layers, ridge heads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def slices(n_elements: int, n_inputs: int, *, memory: int = 2**28) -> Iterator[s
 
 
 def perfectly_pretrained(batch: TransferBatch, *, depth: int, width: int = 1) -> Weights:
-    """Networks that have learnt the source exactly from a vanishing start (001 Theorem 3.4, 002 Assumption 3.2)."""
+    """Networks that have learnt the source exactly from a vanishing start (tahir2024, Thm. 3.4)."""
     return balanced_start(batch.source, depth=depth, width=width)
 
 
@@ -107,8 +107,8 @@ def from_scratch(
         batch: The samples.
         depth: Number of layers L.
         settings: Step sizes and stopping; None for the defaults.
-        scale: Norm of every layer at the start; the risk moves by O(scale^2) for n < d, as in A.5 of 002's Theorem 5.2
-            with theta_S the start.
+        scale: Norm of every layer at the start; the risk moves by O(scale^2) for n < d, as in A.5 of shachaf2021's
+            Thm. 5.2 with theta_S the start.
 
     Returns:
         Risks and statuses.
@@ -127,8 +127,8 @@ def fine_tuning(
         batch: The samples.
         start: Layers to start from, as `perfectly_pretrained` or a pretraining run gives them.
         settings: Step sizes and stopping; None for the defaults.
-        n_frozen: Number of first layers that keep their weights: 0 for fine-tuning (001 Theorem 3.9), L-1 for linear
-            transfer (001 Theorem 3.7), in between for 002 Theorem 5.5.
+        n_frozen: Number of first layers that keep their weights: 0 for fine-tuning (tahir2024 Thm. 3.9), L-1 for linear
+            transfer (tahir2024 Theorem 3.7), in between for shachaf2021 Theorem 5.5.
 
     Returns:
         Risks and statuses.
@@ -138,7 +138,7 @@ def fine_tuning(
 
 
 def ridge_transfer(batch: TransferBatch, start: Weights, *, ridge: float) -> Outcomes:
-    """Refit the last layer by ridge regression on frozen features (001 Theorem 3.8).
+    """Refit the last layer by ridge regression on frozen features (tahir2024 Theorem 3.8).
 
     Minimises (1/2n) norm(X Phi w - y)^2 + (ridge/2) norm(w)^2 with Phi = W_1 ... W_(L-1), by Cholesky.
 

@@ -1,4 +1,4 @@
-"""Two-layer quadratic networks: pretraining, joint training and MeRLin on the distributions of 004 section 5.
+"""Two-layer quadratic networks: pretraining, joint training and MeRLin on the distributions of merlin2020 section 5.
 
 f(x) = sum_r theta_r (phi_r'x)^2 = x'Ax, A = phi diag(theta) phi'. The source loss is exact (no samples); the target is
 a small sample. Objectives, with penalty lambda on the squares of all weights that they train:
@@ -78,7 +78,7 @@ class QuadraticSettings:
 
 @dataclass(frozen=True)
 class TargetSamples:
-    """B target samples of 004's problem.
+    """B target samples of merlin2020's problem.
 
     Attributes:
         source: The source distribution (2 <= k).
@@ -213,7 +213,7 @@ def joint_training(data: TargetSamples, start: Weights, settings: QuadraticSetti
 
 
 def merlin(data: TargetSamples, start: Weights, settings: QuadraticSettings) -> QuadraticRun:
-    """Learn features whose ridge head on one half of the target predicts the other half (004 eq. 5 and 6)."""
+    """Learn features whose ridge head on one half of the target predicts the other half (merlin2020 eq. 5 and 6)."""
     streams = [generator(seed, HALVES) for seed in data.seeds]
     fixed = _halves([generator(seed, HALVES + 1) for seed in data.seeds], data.labels.shape[1], EVALUATION_SPLITS)
 
@@ -228,7 +228,7 @@ def merlin(data: TargetSamples, start: Weights, settings: QuadraticSettings) -> 
 
 
 def ridge_head(hidden: Float[Tensor, "*B n m"], labels: Float[Tensor, "*B n"], ridge: float) -> Float[Tensor, "*B m"]:
-    """theta = H'(HH' + ridge I)^-1 y by Cholesky (004 eq. 7 with its shape corrected: H' in front)."""
+    """theta = H'(HH' + ridge I)^-1 y by Cholesky (merlin2020 eq. 7 with its shape corrected: H' in front)."""
     eye = torch.eye(hidden.shape[-2], dtype=hidden.dtype)
     factor = torch.linalg.cholesky(hidden @ hidden.mT + ridge * eye)
     return (hidden.mT @ torch.cholesky_solve(labels.unsqueeze(-1), factor)).squeeze(-1)

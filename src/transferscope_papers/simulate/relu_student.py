@@ -1,4 +1,4 @@
-"""Two-layer ReLU students of ablated teachers, in the mean-field regime (001 section 4).
+"""Two-layer ReLU students of ablated teachers, in the mean-field regime (tahir2024 section 4).
 
 f(x) = (1/m) sum_i c_i relu(w_i'x) on x ~ N(0, I). The student learns the source on the exact population loss (closed
 forms of overlaps and of their gradients), then the target from a finite sample: with frozen features, or from scratch.
@@ -25,17 +25,17 @@ STUDENT_NEURONS, STUDENT_HEADS = 300, 301
 """Random streams of a student's initial neurons and heads."""
 
 INITIAL_HEAD = 1e-7
-"""Scale of the output weights at the start (001 Appendix D.2)."""
+"""Scale of the output weights at the start (tahir2024 Appendix D.2)."""
 
 RULE = 3.5e-3
-"""Relative error of the function at which a student is done. 001 stops at a loss of 1e-6 (Appendix D.2), which is this
-much for its teacher: E f*^2 = 0.164 with heads of 1 and d = 100."""
+"""Relative error of the function at which a student is done. tahir2024 stops at a loss of 1e-6 (App. D.2), which is
+this much for its teacher: E f*^2 = 0.164 with heads of 1 and d = 100."""
 
 FLOW = DescentSettings(tolerance=RULE, max_steps=20_000, stability=0.5, movement=0.02)
 """Gradient flow, for training from scratch, where the way decides what is learnt: steps of about m/2, 3 % from m/10."""
 
 PRETRAINING = DescentSettings(tolerance=RULE, max_steps=5000, stability=1.0, movement=0.02, accelerated=True)
-"""Down to the source's function: plain descent is ten times as far from it after the 1000 m of time that 001 allows."""
+"""Down to the source's function: plain descent is ten times as far after the 1000 m of time that tahir2024 allows."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Two-layer ReLU networks wide enough for the kernel regime: source, then target, and the target from scratch (000).
+"""Two-layer ReLU networks wide enough for the kernel regime: source, then target; and target from scratch (liu2019).
 
 f(x) = (1/sqrt(m)) sum_r a_r relu(w_r'x) with fixed signs a and W trained on L = (1/2) norm(u - y)^2. The start is
 antisymmetric: neurons come in pairs with equal weights and opposite signs, so that the initial output is exactly 0. An
@@ -32,8 +32,8 @@ class WideTransfer:
 
     Attributes:
         activation_gradient: Squared norm of the loss gradient with respect to the first layer's output on the target,
-            before training on it: norm(u(W_P) - y_Q)^2 (000 Theorem 1), shape (B,).
-        travel: norm(W(Q) - W(P))_F, from pretrained to fine-tuned weights (000 Theorem 2), shape (B,).
+            before training on it: norm(u(W_P) - y_Q)^2 (liu2019 Theorem 1), shape (B,).
+        travel: norm(W(Q) - W(P))_F, from pretrained to fine-tuned weights (liu2019 Theorem 2), shape (B,).
         scratch_travel: norm(W(Q) - W(0))_F when the target is learnt from scratch, shape (B,).
         status: "converged" when all three runs converged, else the status of the first that did not, shape (B,).
         steps: Steps of the three runs together, shape (B,).

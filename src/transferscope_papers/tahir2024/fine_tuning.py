@@ -1,4 +1,4 @@
-"""Fine-tuning against training from scratch: 001 Figure 3 printed and corrected, and a simulation that decides."""
+"""Fine-tuning against training from scratch: tahir2024 Fig. 3 printed and corrected, and a simulation that decides."""
 
 import math
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def simulated_gain(pair: LinearTransfer, n: int, point: Point, n_seeds: int, dep
 
 @dataclass(frozen=True)
 class FineTuningDiagram:
-    """001 Figure 3: the sign of fine-tuning's transferability, as printed and as corrected.
+    """tahir2024 Figure 3: the sign of fine-tuning's transferability, as printed and as corrected.
 
     Attributes:
         d: Number of inputs.
@@ -59,8 +59,7 @@ class FineTuningDiagram:
     source_norm: float = 1.0
     seeds: int = 20
 
-    name: ClassVar[str] = "001-figure-3"
-    title: ClassVar[str] = "Transferability of fine-tuning, printed and corrected (001 Figure 3)"
+    name: ClassVar[str] = "tahir2024-fig3"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -85,7 +84,7 @@ class FineTuningDiagram:
         setting = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
         axes = ("θ (radians)", "γ = n/d")
         panels = (
-            Panel("printed", "As printed (001 eq. 17)", *axes),
+            Panel("printed", "As printed (tahir2024 eq. 17)", *axes),
             Panel("corrected", f"Corrected, {setting}", *axes),
             Panel("differ", "Where the signs differ (corrected sign)", *axes),
             Panel("slices", f"Slices; dashed: as printed; d = {self.d}", "γ = n/d", "transferability"),
@@ -113,26 +112,26 @@ class FineTuningDiagram:
         return (
             Claim(
                 "with fewer examples than inputs transfer is positive for θ < π/3 and negative for θ > π/3",
-                "001, section 3.4, of its eq. 17 as printed",
+                "tahir2024, section 3.4, of its eq. 17 as printed",
                 lambda drawn: _positive_below_60_degrees(drawn, "printed"),
             ),
             Claim(
                 "the same of the corrected formula, for every γ and σ",
-                "001, section 3.4",
+                "tahir2024, section 3.4",
                 lambda drawn: _positive_below_60_degrees(drawn, "corrected"),
-                "Noise amplifies what is left of the source, and the critical angle shrinks (errata, 001 Figure 3)."
+                "Noise amplifies what is left of the source, and the critical angle shrinks (errata, tahir2024 Fig. 3)."
                 if self.sigma > 0
                 else changed,
             ),
             Claim(
                 "trained networks transfer positively at π/8 and π/4 and negatively at 3π/8",
-                "001, Figure 3c",
+                "tahir2024, Figure 3c",
                 _trained_at_slices,
                 changed,
             ),
             Claim(
                 "with more examples than inputs there is no transfer benefit, of formula and of trained networks",
-                "001, Figure 3b, white region",
+                "tahir2024, Figure 3b, white region",
                 lambda drawn: self._nothing_beyond(drawn),
             ),
         )
@@ -197,8 +196,7 @@ class DecidingFigure:
     depth: int = 3
     seeds: int = 200
 
-    name: ClassVar[str] = "fine-tuning-sign"
-    title: ClassVar[str] = "Fine-tuning of a noisy target: printed, corrected and trained"
+    name: ClassVar[str] = "tahir2024-fine-tuning-sign"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 100}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -220,7 +218,7 @@ class DecidingFigure:
         panel = Panel("gain", title, "angle between the teachers (degrees)", "transferability")
         curves = (
             Curve("gain", "corrected", degrees, finite),
-            Curve("gain", "as printed (001 eq. 17)", degrees, printed, dashed=True),
+            Curve("gain", "as printed (tahir2024 eq. 17)", degrees, printed, dashed=True),
         )
         return Theory((panel,), curves)
 
@@ -242,13 +240,13 @@ class DecidingFigure:
         return (
             Claim(
                 "at 54 degrees the printed formula has a gain, and trained networks lose",
-                "corrects 001, Theorem 3.9 and eq. 17",
+                "corrects tahir2024, Theorem 3.9 and eq. 17",
                 _loses_against_print,
                 changed.replace("The paper has", "It was found at"),
             ),
             Claim(
                 "every trained mean with a clear sign has that of the corrected formula",
-                "002, Theorem 5.2 with label noise",
+                "shachaf2021, Theorem 5.2 with label noise",
                 _corrected_signs,
             ),
         )
@@ -262,7 +260,7 @@ class DecidingFigure:
 
 
 def _loses_against_print(drawn: Drawn) -> bool:
-    printed = drawn.line("gain", "as printed (001 eq. 17)", dashed=True)
+    printed = drawn.line("gain", "as printed (tahir2024 eq. 17)", dashed=True)
     trained = drawn.points("gain", "corrected")[54.0]
     return float(np.interp(54.0, printed.x, printed.y)) > 0 > trained.value + 2 * (trained.stderr or math.inf)
 

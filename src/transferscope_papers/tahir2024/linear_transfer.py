@@ -1,4 +1,4 @@
-"""Linear transfer against training from scratch: 001 Figures 1, 2, 5, 6 and 7."""
+"""Linear transfer against training from scratch: tahir2024 Figures 1, 2, 5, 6 and 7."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ from transferscope_papers.simulate.linear_transfer import (
 from transferscope_papers.simulate.outcomes import mean_estimate
 
 ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
-"""The slices of 001's diagrams."""
+"""The slices of tahir2024's diagrams."""
 
 GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 """Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
@@ -64,7 +64,7 @@ def simulated_transferability(pair: LinearTransfer, n: int, point: Point, n_seed
 
 @dataclass(frozen=True)
 class LinearTransferDiagram:
-    """001 Figure 1: where linear transfer beats training from scratch.
+    """tahir2024 Figure 1: where linear transfer beats training from scratch.
 
     Attributes:
         d: Number of inputs.
@@ -76,8 +76,7 @@ class LinearTransferDiagram:
     sigma: float = 0.2
     seeds: int = 20
 
-    name: ClassVar[str] = "001-figure-1"
-    title: ClassVar[str] = "Transferability of linear transfer with label noise (001 Figure 1)"
+    name: ClassVar[str] = "tahir2024-fig1"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
     ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": SIGMA, "seeds": SEEDS}
@@ -114,23 +113,23 @@ class LinearTransferDiagram:
         return (
             Claim(
                 "with more examples than inputs transfer is negative exactly where γ − 1 > σ²/sin²θ",
-                "001, section 3.3, with Figure 1b",
+                "tahir2024, section 3.3, with Figure 1b",
                 lambda drawn: _negative_where(drawn, self._negative_above, low=1.0),
             ),
             Claim(
                 "with fewer, it is negative only for σ < 1, θ > arccos(1 − σ) and γ between γ₋ and γ₊",
-                "001, section 3.3, with Figure 1b",
+                "tahir2024, section 3.3, with Figure 1b",
                 lambda drawn: _negative_where(drawn, self._negative_below, high=1.0),
             ),
             Claim(
                 "both regions are separated by positive transfer that persists at θ = π/2",
-                "001, section 3.3: anomalous positive transfer",
+                "tahir2024, section 3.3: anomalous positive transfer",
                 _separated_at_right_angles,
                 noisy,
             ),
             Claim(
                 "trained networks transfer negatively where the diagram says so, and positively elsewhere",
-                "001, Figure 1c",
+                "tahir2024, Figure 1c",
                 lambda drawn: _trained_signs(drawn, "slices"),
             ),
         )
@@ -184,12 +183,11 @@ def _trained_signs(drawn: Drawn, panel: str) -> bool:
 
 @dataclass(frozen=True)
 class NoiselessDiagram(LinearTransferDiagram):
-    """001 Figure 6: the same without label noise, where transfer is always negative for n > d."""
+    """tahir2024 Figure 6: the same without label noise, where transfer is always negative for n > d."""
 
     sigma: float = 0.0
 
-    name: ClassVar[str] = "001-figure-6"
-    title: ClassVar[str] = "Transferability of linear transfer without label noise (001 Figure 6)"
+    name: ClassVar[str] = "tahir2024-fig6"
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative without noise."""
@@ -197,19 +195,19 @@ class NoiselessDiagram(LinearTransferDiagram):
         return (
             Claim(
                 "transfer is always negative with more examples than inputs",
-                "001, Figure 6",
+                "tahir2024, Figure 6",
                 lambda drawn: _negative_where(drawn, lambda theta, gamma: theta > 0, low=1.0),
                 changed,
             ),
             Claim(
                 "with fewer, it is negative exactly where cos²θ < γ",
-                "001, section 3.3",
+                "tahir2024, section 3.3",
                 lambda drawn: _negative_where(drawn, lambda theta, gamma: np.cos(theta) ** 2 < gamma, high=1.0),
                 changed,
             ),
             Claim(
                 "trained networks have the signs of the diagram",
-                "001, Figure 6c",
+                "tahir2024, Figure 6c",
                 lambda drawn: _trained_signs(drawn, "slices"),
             ),
         )
@@ -217,7 +215,7 @@ class NoiselessDiagram(LinearTransferDiagram):
 
 @dataclass(frozen=True)
 class SimulatedDiagram:
-    """001 Figure 7: the noiseless diagram, computed and simulated.
+    """tahir2024 Figure 7: the noiseless diagram, computed and simulated.
 
     Attributes:
         d: Number of inputs.
@@ -230,8 +228,7 @@ class SimulatedDiagram:
     grid: int = 12
     seeds: int = 20
 
-    name: ClassVar[str] = "001-figure-7"
-    title: ClassVar[str] = "The noiseless diagram, computed and simulated (001 Figure 7)"
+    name: ClassVar[str] = "tahir2024-fig7"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 50, "grid": 6, "seeds": 100}
     ranges: ClassVar[Mapping[str, Range]] = {"d": D, "grid": Range(2, 100), "seeds": SEEDS}
@@ -274,12 +271,12 @@ class SimulatedDiagram:
         return (
             Claim(
                 "simulated transferabilities have the signs of the diagram",
-                "001, Figure 7",
+                "tahir2024, Figure 7",
                 lambda drawn: _trained_signs(drawn, "simulation"),
             ),
             Claim(
                 "the simulated diagram is shaded as the computed one (correlation of the values above 0.95)",
-                "001, Figure 7",
+                "tahir2024, Figure 7",
                 _alike,
             ),
         )
@@ -294,7 +291,7 @@ def _alike(drawn: Drawn) -> bool:
 
 @dataclass(frozen=True)
 class RidgeFigure:
-    """001 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few.
+    """tahir2024 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few.
 
     Attributes:
         d: Number of inputs.
@@ -310,8 +307,7 @@ class RidgeFigure:
     sigma: float = 0.2
     seeds: int = 400
 
-    name: ClassVar[str] = "001-figure-2"
-    title: ClassVar[str] = "Linear transfer with a ridge (001 Figure 2)"
+    name: ClassVar[str] = "tahir2024-fig2"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "n": 30}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -356,28 +352,28 @@ class RidgeFigure:
     def claims(self) -> tuple[Claim, ...]:
         """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
         series, best = f"n = {self.n}", float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
-        known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, 001 Theorem 3.8)."
+        known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, tahir2024 Theorem 3.8)."
         return (
             Claim(
                 "the risk increases strictly with the ridge when data are endless",
-                "001, Theorem 3.8",
+                "tahir2024, Theorem 3.8",
                 lambda drawn: _increases(drawn.line("risk", "limit n → ∞", dashed=True).y),
             ),
             Claim(
                 "the risk increases strictly with the ridge, so that the best ridge is 0",
-                "001, Figure 2",
+                "tahir2024, Figure 2",
                 lambda drawn: _increases(drawn.line("risk", series).y),
                 known if best > _RIDGES[1] / 2 else "",
             ),
             Claim(
                 "the risk of trained networks increases with the ridge from 0.1 on",
-                "001, Figure 2",
+                "tahir2024, Figure 2",
                 lambda drawn: _increases([m.value for x, m in drawn.points("risk", series).items() if x >= 0.1]),
                 "" if best < 0.1 else known,
             ),
             Claim(
                 f"with {_FEW} examples the risk falls first, so that the best ridge is above 0",
-                "corrects 001, Theorem 3.8",
+                "corrects tahir2024, Theorem 3.8",
                 lambda drawn: int(np.argmin(drawn.line("few", f"n = {_FEW}").y)) > 0,
                 "" if self.theta > 0 or self.sigma > 0 else "Nothing is noise here.",
             ),
@@ -390,7 +386,7 @@ def _increases(values: Sequence[float] | np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class DistanceFigure:
-    """001 Figure 5: distances between the data of two tasks do not tell whether transfer helps.
+    """tahir2024 Figure 5: distances between the data of two tasks do not tell whether transfer helps.
 
     Every curve is one sample size, traced by the angle between the teachers: the transferability at a given distance
     takes any value. W1 is shown by the certified upper bound; the paper's axis (526 to 529) is the bias of a sample
@@ -406,8 +402,7 @@ class DistanceFigure:
     sigma: float = 0.2
     seeds: int = 20
 
-    name: ClassVar[str] = "001-figure-5"
-    title: ClassVar[str] = "Transferability against distances between the tasks (001 Figure 5)"
+    name: ClassVar[str] = "tahir2024-fig5"
     version: ClassVar[int] = 1
     quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
     ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": Range(0.01, 10), "seeds": SEEDS}
@@ -453,7 +448,7 @@ class DistanceFigure:
         farthest = tuple(
             Claim(
                 f"the tasks that are farthest apart by {name} transfer as well as equal ones",
-                "001, section 3.3 with Figure 5",
+                "tahir2024, section 3.3 with Figure 5",
                 partial(self._ends_alike, panel=panel),
             )
             for panel, name in names.items()
@@ -461,7 +456,7 @@ class DistanceFigure:
         both_signs = tuple(
             Claim(
                 f"one distance by {name} goes with positive and with negative transfer",
-                "001, Figure 5",
+                "tahir2024, Figure 5",
                 partial(self._both_signs, panel=panel),
                 noisy,
             )

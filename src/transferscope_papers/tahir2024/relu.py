@@ -1,4 +1,4 @@
-"""Linear transfer of two-layer ReLU students: 001 Figure 4."""
+"""Linear transfer of two-layer ReLU students: tahir2024 Figure 4."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ _EXACT = 1e-8
 
 @dataclass(frozen=True)
 class ReluFigure:
-    """001 Figure 4: what the ablated source cannot express, the risk from scratch, and where transfer turns negative.
+    """tahir2024 Fig. 4: what the ablated source cannot express, the risk from scratch, where transfer turns negative.
 
     Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper's are not given, and
     heads of 1 give its numbers (see `data.problems.relu_teacher`).
@@ -72,8 +72,7 @@ class ReluFigure:
     head_mean: float = 1.0
     head_std: float = 0.0
 
-    name: ClassVar[str] = "001-figure-4"
-    title: ClassVar[str] = "Linear transfer of two-layer ReLU networks (001 Figure 4)"
+    name: ClassVar[str] = "tahir2024-fig4"
     version: ClassVar[int] = 2
     quick: ClassVar[Mapping[str, float]] = {"d": 20, "n_teacher": 20, "width": 200, "largest": 200, "seeds": 6}
     ranges: ClassVar[Mapping[str, Range]] = {
@@ -150,7 +149,7 @@ class ReluFigure:
             Curve("scratch", _SCRATCH, n, law.amplitude * n**-law.exponent, dashed=True),
             Curve("map", "predicted boundary", outside.x[inside], edge[inside], dashed=True),
         )
-        known = "" if self.d != 100 or self.head_std else " (001 finds 1.18)"
+        known = "" if self.d != 100 or self.head_std else " (tahir2024 finds 1.18)"
         sentence = f"risk from scratch falls as n^-{law.exponent:.2f}{known}"
         gains = _gains(own, simulated)
         if len(gains) == len(_SHARES) * len(self._sizes()):
@@ -166,31 +165,31 @@ class ReluFigure:
             Claim(
                 "the kernels of pre-trained students and of the source are nearly indistinguishable (alignment of 0.97 "
                 "or more, and higher than before)",
-                "001, Figure 4a and b",
+                "tahir2024, Figure 4a and b",
                 _kernels_agree,
                 heads,
             ),
             Claim(
                 "the risk from scratch obeys a power law (R² of its logarithms of 0.95 or more)",
-                "001, Figure 4c",
+                "tahir2024, Figure 4c",
                 lambda drawn: _power_law_fit(drawn).r_squared >= 0.95,
                 heads,
             ),
             Claim(
                 "its exponent is 1.18 (within 0.1)",
-                "001, Figure 4c",
+                "tahir2024, Figure 4c",
                 lambda drawn: abs(_power_law_fit(drawn).exponent - 1.18) <= 0.1,
                 sizes,
             ),
             Claim(
                 "the share of the target outside the source's features rises with the ablated share",
-                "001, Figure 4d",
+                "tahir2024, Figure 4d",
                 lambda drawn: bool((np.diff(drawn.line("outside", _SOURCE).y) > 0).all()),
             ),
             Claim(
                 "the boundary between positive and negative transfer is predicted (80 % of the clear signs lie on "
                 "their side)",
-                "001, Figure 4e and section 4",
+                "tahir2024, Figure 4e and section 4",
                 self._boundary_is_predicted,
                 heads,
             ),

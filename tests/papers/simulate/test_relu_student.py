@@ -82,7 +82,9 @@ def test_pretraining_ends_with_the_kernel_of_the_source() -> None:
         assert teacher.risk(student) <= RULE**2 * teacher.squared_norm() * (1 + 1e-9)
         np.testing.assert_allclose(np.linalg.norm(student.neurons, axis=1), 1)
         assert kernel_alignment(before, teacher.neurons) < 0.85
-        assert kernel_alignment(student.neurons, teacher.neurons) > 0.97  # "nearly indistinguishable", 001 Figure 4a-b
+        assert (
+            kernel_alignment(student.neurons, teacher.neurons) > 0.97
+        )  # "nearly indistinguishable", tahir2024 Figure 4a-b
 
 
 def test_the_risk_of_linear_transfer_tends_to_the_part_outside_the_features() -> None:
