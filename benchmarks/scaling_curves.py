@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.scaling.syn2real import GROUP, read_errors
+from transferscope_papers.mikami2021.rows import GROUP, read_errors
 
 
 @dataclass(frozen=True)

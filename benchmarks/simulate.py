@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from transferscope.data.problems import LinearTransfer, teachers_at_angle
-from transferscope.theory.simulate.descent import DescentSettings
-from transferscope.theory.simulate.linear_transfer import draw, fine_tuning, perfectly_pretrained, slices
-from transferscope.theory.simulate.seeds import generator
+from transferscope_papers.simulate.descent import DescentSettings
+from transferscope_papers.simulate.linear_transfer import draw, fine_tuning, perfectly_pretrained, slices
+from transferscope_papers.simulate.seeds import generator
 
 SETTINGS = DescentSettings(tolerance=1e-5, movement=0.02)
 

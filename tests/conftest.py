@@ -2,7 +2,7 @@
 
 from jaxtyping import install_import_hook
 
-install_import_hook("transferscope", "runtime_types.checked")
+install_import_hook(["transferscope", "transferscope_papers"], "runtime_types.checked")
 
 import os  # noqa: E402
 from pathlib import Path  # noqa: E402

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from studies.theory import linear, networks
 from studies.theory.profiles import PROFILES, Profile
 
-from transferscope.theory.simulate.agreement import Agreement
+from transferscope_papers.simulate.agreement import Agreement
 
 FINE_TUNING = ((1, 1.0, 0.5), (2, 1.0, 0.5), (2, 2.0, 0.5), (3, 1.0, 1.0), (3, 0.5, 0.5))
 
@@ -62,7 +62,7 @@ def _decision(profile: Profile) -> Iterator[str]:
 
 
 def _networks(profile: Profile) -> Iterator[str]:
-    yield "\nWide ReLU networks, mean relative distance from 000 Theorems 1 and 2:\n"
+    yield "\nWide ReLU networks, mean relative distance from liu2019 Theorems 1 and 2:\n"
     yield "| m | Theorem 1 | Theorem 2, fine-tuning | Theorem 2, scratch | converged |"
     yield "|---|---|---|---|---|"
     for width in (profile.width // 10, profile.width):
@@ -71,14 +71,14 @@ def _networks(profile: Profile) -> Iterator[str]:
             f"| {width} | {gap.activation_gradient:.4f} | {gap.travel:.4f} | {gap.scratch_travel:.4f} "
             f"| {'yes' if gap.converged else 'no'} |"
         )
-    yield "\nQuadratic networks (004), lambda = .01, two data sets:\n"
+    yield "\nQuadratic networks (merlin2020), lambda = .01, two data sets:\n"
     yield "| method | start | shape | objective | source minimum | target loss | status |"
     yield "|---|---|---|---|---|---|---|"
     for row in networks.quadratic_outcomes(profile):
         objective, target = (", ".join(f"{v:.4f}" for v in a) for a in (row.run.objective, row.run.target_loss))
         status = ", ".join(row.run.status)
         yield f"| {row.method} | {row.start} | {row.shape} | {objective} | {row.bound:.4f} | {target} | {status} |"
-    yield "\nExponent of the number of target examples (003 Table 1):\n"
+    yield "\nExponent of the number of target examples (mikami2021 Table 1):\n"
     yield "| r0, r1, xi, zeta | simulated | rule |"
     yield "|---|---|---|"
     for case in networks.RATE_CASES:

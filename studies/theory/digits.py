@@ -1,4 +1,4 @@
-"""Table 1 of 002 on real MNIST: R^2 of three bounds against the test error of fine-tuned linear models.
+"""Table 1 of shachaf2021 on real MNIST: R^2 of three bounds against the test error of fine-tuned linear models.
 
     TRANSFERSCOPE_DATA=FOLDER python -m studies.theory.digits [--profile toy|quick|full] [--draw 0] [--steps 1000]
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from transferscope.records import Estimate
-from transferscope.theory.simulate.digit_pairs import Digits, TableSettings, bound_table
+from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, bound_table
 
 PROFILES = {
     "toy": TableSettings(n_pairs=3, n_samples=2, n_repeats=2, sizes=(10, 30)),

@@ -14,11 +14,11 @@ from studies.theory.networks import kernel_gap
 from transferscope.data.problems import QuadraticProblem, teachers_at_angle
 from transferscope.theory.fine_tuning import fine_tuned_weights
 from transferscope.theory.quadratic import source_minimum
-from transferscope.theory.simulate.deep_linear import end_to_end, train
-from transferscope.theory.simulate.descent import DescentSettings
-from transferscope.theory.simulate.linear_transfer import draw, perfectly_pretrained
-from transferscope.theory.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start
-from transferscope.theory.simulate.seeds import generator
+from transferscope_papers.simulate.deep_linear import end_to_end, train
+from transferscope_papers.simulate.descent import DescentSettings
+from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained
+from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start
+from transferscope_papers.simulate.seeds import generator
 
 PENALTY = 0.03
 """At .01 random starts seldom become sparse."""
@@ -44,7 +44,7 @@ PROFILES = {
 
 
 def width_rows(profile: Profile) -> Iterator[str]:
-    """000 Theorems 1 and 2 at a large width."""
+    """liu2019 Theorems 1 and 2 at a large width."""
     yield "| m | Theorem 1 | Theorem 2, fine-tuning | Theorem 2, scratch | converged |"
     yield "|---|---|---|---|---|"
     gap = kernel_gap(profile.width)
@@ -55,7 +55,7 @@ def width_rows(profile: Profile) -> Iterator[str]:
 
 
 def depth_rows(profile: Profile) -> Iterator[str]:
-    """002 Theorem 5.2 in very deep networks: s = tau = sigma = 1, d = 40, n = 20, 45 degrees, sample by sample."""
+    """shachaf2021 Thm. 5.2 in very deep networks: s = tau = sigma = 1, d = 40, n = 20, 45 degrees, sample by sample."""
     yield "| L | kappa trained | kappa of the theorem | largest relative distance | status |"
     yield "|---|---|---|---|---|"
     d, n = 40, 20
@@ -77,7 +77,7 @@ def depth_rows(profile: Profile) -> Iterator[str]:
 
 
 def restart_rows(profile: Profile) -> Iterator[str]:
-    """004 Theorem 2 by the best of several random starts, chosen by training objective (d = 50, 20 target examples)."""
+    """merlin2020 Thm. 2 by the best of several random starts by training objective (d = 50, 20 target examples)."""
     bound = float(source_minimum(PENALTY).value)
     yield f"lambda = {PENALTY:g}, source minimum {bound:.5f}, {profile.steps} steps:\n"
     yield "| data set | best objective | its target loss | restarts with target loss below .01 | median target loss |"

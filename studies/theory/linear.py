@@ -15,10 +15,10 @@ from transferscope.theory.fine_tuning_average import fine_tuning_average
 from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.linear_transfer import linear_transfer_risk
 from transferscope.theory.ridge import ridge_risk
-from transferscope.theory.simulate.agreement import Agreement, agreement, z_score
-from transferscope.theory.simulate.deep_linear import end_to_end, train
-from transferscope.theory.simulate.descent import DescentSettings
-from transferscope.theory.simulate.linear_transfer import (
+from transferscope_papers.simulate.agreement import Agreement, agreement, z_score
+from transferscope_papers.simulate.deep_linear import end_to_end, train
+from transferscope_papers.simulate.descent import DescentSettings
+from transferscope_papers.simulate.linear_transfer import (
     TransferBatch,
     draw,
     fine_tuning,
@@ -27,8 +27,8 @@ from transferscope.theory.simulate.linear_transfer import (
     ridge_transfer,
     slices,
 )
-from transferscope.theory.simulate.outcomes import Outcomes
-from transferscope.theory.simulate.seeds import generator
+from transferscope_papers.simulate.outcomes import Outcomes
+from transferscope_papers.simulate.seeds import generator
 
 SETTINGS = DescentSettings(tolerance=1e-5)
 SCRATCH = DescentSettings(tolerance=1e-5, movement=0.05)
@@ -135,8 +135,8 @@ class Decision:
 
     Attributes:
         simulated: Risk from scratch minus risk after fine-tuning, L = 3, sigma = 1, 54 degrees, gamma = .5, d = 100.
-        corrected: What 002 Theorem 5.2 with noise expects at this d.
-        printed: What 001 Theorem 3.9 prints.
+        corrected: What shachaf2021 Theorem 5.2 with noise expects at this d.
+        printed: What tahir2024 Theorem 3.9 prints.
     """
 
     simulated: Estimate

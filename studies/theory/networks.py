@@ -11,9 +11,9 @@ from transferscope.numerics.ntk import kernel_examples, kernel_transfer
 from transferscope.records import Estimate
 from transferscope.theory.quadratic import source_minimum
 from transferscope.theory.rates import fine_tuning_rates
-from transferscope.theory.simulate.averaged_sgd import OnlineSettings, averaged_sgd
-from transferscope.theory.simulate.outcomes import mean_estimate
-from transferscope.theory.simulate.quadratic import (
+from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.quadratic import (
     QuadraticRun,
     QuadraticSettings,
     draw_targets,
@@ -21,7 +21,7 @@ from transferscope.theory.simulate.quadratic import (
     merlin,
     start_at_feature,
 )
-from transferscope.theory.simulate.wide_relu import Labelled, wide_transfer
+from transferscope_papers.simulate.wide_relu import Labelled, wide_transfer
 
 N_TASKS = 3
 RATE_CASES = ((1.0, 0.5, 2.0, 0.0), (0.75, 0.75, 3.0, 0.0), (1.0, 0.5, 2.0, 0.5), (0.75, 0.75, 3.0, 0.45))
@@ -29,7 +29,7 @@ RATE_CASES = ((1.0, 0.5, 2.0, 0.0), (0.75, 0.75, 3.0, 0.0), (1.0, 0.5, 2.0, 0.5)
 
 @dataclass(frozen=True)
 class KernelGap:
-    """Relative distance of networks of one width from the infinite-width theorems of 000, mean over tasks.
+    """Relative distance of networks of one width from the infinite-width theorems of liu2019, mean over tasks.
 
     Attributes:
         width: Neurons m.
@@ -74,7 +74,7 @@ def kernel_gap(width: int) -> KernelGap:
 
 @dataclass(frozen=True)
 class QuadraticOutcome:
-    """A method of 004 from one kind of start.
+    """A method of merlin2020 from one kind of start.
 
     Attributes:
         method: "MeRLin" or "joint training".
@@ -106,7 +106,7 @@ def quadratic_outcomes(profile: Profile) -> list[QuadraticOutcome]:
 
 @dataclass(frozen=True)
 class RateCheck:
-    """The exponent of the number of target examples in one case of 003 Table 1.
+    """The exponent of the number of target examples in one case of mikami2021 Table 1.
 
     Attributes:
         case: r0, r1, xi, zeta.

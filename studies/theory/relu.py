@@ -1,4 +1,4 @@
-"""The diagram of two-layer ReLU networks (001 section 4): linear transfer by ablated share and sample size.
+"""The diagram of two-layer ReLU networks (tahir2024 section 4): linear transfer by ablated share and sample size.
 
     python -m studies.theory.relu --profile quick
 
@@ -18,10 +18,10 @@ import numpy as np
 from transferscope.data.problems import AblatedTeachers, ReluNetwork, ablate, relu_teacher
 from transferscope.records import Estimate
 from transferscope.theory.relu import feature_split, kernel_alignment
-from transferscope.theory.simulate.agreement import agreement, z_score
-from transferscope.theory.simulate.outcomes import mean_estimate
-from transferscope.theory.simulate.relu_student import Students, pretrain, random_students, refit_heads, risks
-from transferscope.theory.simulate.seeds import generator
+from transferscope_papers.simulate.agreement import agreement, z_score
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.relu_student import Students, pretrain, random_students, refit_heads, risks
+from transferscope_papers.simulate.seeds import generator
 
 HEADS = {"N(0, 1)": (0.0, 1.0), "1": (1.0, 0.0)}
 """Mean and standard deviation of the teachers' heads."""

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from transferscope.cli.theory import theory
+from transferscope.cli.main import app
 from transferscope.errors import SettingsError, StoreError
 from transferscope.report import build_report
 from transferscope.report.html import typeset
@@ -16,12 +15,9 @@ from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import read_spec
 
-app = typer.Typer()
-app.command()(theory)
-
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    result = CliRunner().invoke(app, ["theory", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
@@ -106,14 +102,11 @@ def test_a_store_that_cannot_be_written_is_placed_all_the_same(tmp_path: Path, m
     assert (tmp_path / "out" / "small-placement.csv").is_file()
 
 
-def test_place_needs_a_study_and_figures_take_none() -> None:
-    with pytest.raises(SettingsError) as missing:
-        run("place")
-    assert str(missing.value) == (
-        "theory place needs a study; give its file, as in `transferscope theory place usps.toml`"
-    )
-    with pytest.raises(SettingsError) as needless:
-        run("001-figure-1", "usps.toml")
-    assert str(needless.value) == (
-        "theory 001-figure-1 takes no study, and usps.toml was given; give it to `theory place`"
+@pytest.mark.parametrize("words", [("list",), ("tahir2024-fig1",), ("figure-1", "--full", "--set", "d=3"), ("plaec",)])
+def test_what_was_a_figure_is_answered_with_the_command_that_draws_it(words: tuple[str, ...]) -> None:
+    with pytest.raises(SettingsError) as moved:
+        run(*words)
+    assert str(moved.value) == (
+        f"theory has no command {words[0]!r}: `transferscope theory place STUDY.toml` places a study, and the figures "
+        "of the papers are drawn by `transferscope papers draw PAPER FIGURE` (`transferscope papers list` names them)"
     )

@@ -28,8 +28,9 @@ from transferscope.models import BACKBONES, NetworkSettings
 from transferscope.study.diagnostic_settings import WhenAndWhere
 from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
 from transferscope.study.tables import setting_names
-from transferscope.theory.figures import FIGURES
 from transferscope.training import TrainingSettings
+from transferscope_papers.catalogue import PAPERS
+from transferscope_papers.command import app as papers
 
 T = TypeVar("T")
 
@@ -359,7 +360,9 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     shutil.copy(material.path("study.sqlite"), folder / "study.sqlite")
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
     shutil.copy(material.path("table.csv"), folder / "table.csv")
-    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
+    commands["theory"] = vars(commands["theory"])["commands"]["place"]
+    commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
     arguments = list(draw.one(base[name]))
@@ -381,9 +384,14 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
         arguments += ["--out", "/dev/null/x"]  # the last one counts: a whole demo takes minutes
     if name == "compare" and "--steps" not in arguments:
         arguments += ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1"]  # nobody waits for the usual budget
-    if name == "theory" and arguments and arguments[0] in FIGURES:
+    if name == "papers":
         arguments += ["--workers", "0", "--set", draw.one(_WORDS)]
     return [[name, *arguments]]
+
+
+def _paper_figure(draw: Draw) -> list[str]:
+    paper = draw.one(sorted(PAPERS))
+    return [paper, draw.one(sorted(PAPERS[paper].figures))]
 
 
 def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]:
@@ -410,7 +418,8 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "report": [["study.toml"], ["study.sqlite"], []],
         "data": [[]],
         "demo": [[]],
-        "theory": [["list"], ["place", "study.toml"], [draw.one(sorted(FIGURES))], []],
+        "theory": [["list"], ["place", "study.toml"], ["place"], []],
+        "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
         "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["--map", "study.toml"], []],
         "rank": [["study.toml"], [*looked, "--labels", "9"], []],
@@ -1050,7 +1059,7 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["rank", plain],
         ["scaling", plain],
         ["theory", "place", plain],
-        ["theory", draw.one(sorted(FIGURES)), "--store", plain, "--set", "nothing=1"],
+        ["papers", "draw", *_paper_figure(draw), "--store", plain, "--set", "nothing=1"],
     ]
     return [draw.one(commands)]
 

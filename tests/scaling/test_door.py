@@ -1,7 +1,6 @@
 """The command: on a table, on the authors' table, and on the store of a study."""
 
 import itertools
-import os
 import re
 from pathlib import Path
 
@@ -163,20 +162,12 @@ def test_a_limit_below_what_was_measured_is_a_sentence(
         run(str(table), *columns, *options, "--out", str(tmp_path / "page.html"))
 
 
-def test_a_wrong_figure_is_a_sentence(table: Path) -> None:
+def test_the_figures_of_the_paper_have_a_command_of_their_own(table: Path) -> None:
     with pytest.raises(SettingsError) as caught:
-        run(str(table), "--figure", "3")
+        run(str(table), "--figure", "5")
     assert str(caught.value) == (
-        "figure 3 cannot be regenerated; those with data are 1, 2, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14"
+        f"scaling draws no figures of papers; `transferscope papers draw mikami2021 fig5 --table {table}` does"
     )
-
-
-@pytest.mark.real_data
-def test_figure_5_prints_published_numbers_beside_ours(tmp_path: Path) -> None:
-    rows = Path(os.environ["TRANSFERSCOPE_DATA"]) / "scaling" / "syn2real_finetune.csv"
-    printed = run(str(rows), "--figure", "5", "--out", str(tmp_path))
-    assert "0.00218     0.0024" in printed
-    assert {path.name for path in tmp_path.iterdir()} == {"figure-5.svg", "figure-5.pdf", "figure-5.csv"}
 
 
 def stored_study(path: Path, sizes: list[int]) -> None:

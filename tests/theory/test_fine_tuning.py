@@ -130,7 +130,7 @@ def test_gradient_descent_from_a_balanced_start_ends_there(depth: int) -> None:
     reached = end_to_end(tuple(layers))
     size = np.linalg.norm(truth.weights)
     assert np.linalg.norm(reached - truth.weights) / size < 5e-3  # the step size is not 0
-    assert np.linalg.norm(reached - plain.weights) / size > 5e-2  # what 001 prints
+    assert np.linalg.norm(reached - plain.weights) / size > 5e-2  # what tahir2024 prints
 
 
 @pytest.mark.parametrize(("depth", "source_norm"), [(1, 1.3), (2, 1.0), (3, 0.6), (math.inf, 2.0)])

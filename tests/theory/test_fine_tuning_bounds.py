@@ -1,4 +1,4 @@
-"""The bounds of 002 section 4: golden values, validity on drawn data, and the crossing that Figure 1 shows."""
+"""The bounds of shachaf2021 section 4: golden values, validity on drawn data, and the crossing that Figure 1 shows."""
 
 import math
 

@@ -32,9 +32,9 @@ from transferscope.theory.placement_words import _number, _percent, _signed, in_
 def test_without_noise_the_risk_from_scratch_is_the_published_one() -> None:
     n = np.array([20, 100, 180, 260])
     pair = Pair(0.3, 0.0, 200.0, 1.0)
-    np.testing.assert_allclose(scratch_risk(pair, n), np.maximum(1 - n / 200, 0), atol=1e-12)  # 001 Theorem 3.6
+    np.testing.assert_allclose(scratch_risk(pair, n), np.maximum(1 - n / 200, 0), atol=1e-12)  # tahir2024 Theorem 3.6
     few = linear_head_risk(Pair(0.3, 0.1, 200.0, 1.0), np.array([50, 500, 5000]))
-    np.testing.assert_allclose(few, 0.3 + 0.4 / np.array([50, 500, 5000]), atol=2e-3)  # 001 Theorem 3.7
+    np.testing.assert_allclose(few, 0.3 + 0.4 / np.array([50, 500, 5000]), atol=2e-3)  # tahir2024 Theorem 3.7
 
 
 @pytest.mark.parametrize(("n", "d"), [(10, 40), (40, 40), (39, 40), (120, 40)])

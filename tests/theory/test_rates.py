@@ -1,4 +1,4 @@
-"""Table 1 of 003: golden exponents, and the rule against a numerical minimisation of the dominant terms."""
+"""Table 1 of mikami2021: golden exponents, and the rule against a numerical minimisation of the dominant terms."""
 
 import numpy as np
 import pytest

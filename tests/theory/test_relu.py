@@ -74,7 +74,7 @@ def test_the_alignment_of_kernels_is_the_cosine_of_sampled_gram_matrices() -> No
 
 
 def test_the_published_shares_outside_come_out_with_heads_of_one() -> None:
-    """001 Figure 4d: from near 0 to 0.04 over shares up to 0.7, of teachers with 100 neurons in 100 dimensions."""
+    """tahir2024 Fig. 4d: from near 0 to 0.04 over shares up to 0.7, of teachers with 100 neurons in 100 dimensions."""
     outside = {}
     for head_mean, head_std in ((1.0, 0.0), (0.0, 1.0)):
         generator = np.random.default_rng(5)

@@ -18,6 +18,7 @@ from platformdirs import user_log_path
 
 from transferscope.cli import compare, data, demo, diagnose, rank, report, run, scaling, status, theory
 from transferscope.cli.lists import one_option_per_value
+from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
 LIST_OPTIONS = (
@@ -40,6 +41,7 @@ _LONGEST_WORD = 400
 
 app = typer.Typer(
     name="transferscope",
+    cls=CommandsWithPlugins,
     help="Whether transfer learning helps your task, which way, how much pre-training it takes, and why.",
     no_args_is_help=True,
     add_completion=False,
@@ -51,7 +53,7 @@ app.command()(status.status)
 app.command()(report.report)
 app.command()(data.data)
 app.command()(demo.demo)
-app.command()(theory.theory)
+app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)

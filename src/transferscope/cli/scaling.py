@@ -5,6 +5,8 @@ from typing import Annotated, cast
 
 import typer
 
+from transferscope.errors import SettingsError
+
 
 def scaling(
     place: Annotated[
@@ -33,19 +35,16 @@ def scaling(
     cost_run: Annotated[float, typer.Option(help="Cost of a run.")] = 0.0,
     budget: Annotated[float | None, typer.Option(help="What may be spent.")] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    figure: Annotated[
-        int | None, typer.Option(help="Regenerate this figure of the Syn2Real paper from the authors' table.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="The HTML file to write, or the folder for --figure.")] = None,
+    figure: Annotated[str | None, typer.Option(hidden=True)] = None,
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
 ) -> None:
     """How much pre-training, and more data or different data? Prints the verdict and writes a report."""
-    # the command line starts faster without the numerics of a command that is not used
     if figure is not None:
-        from transferscope.report.scaling_paper import write_paper_figure
-
-        for line in write_paper_figure(Path(place), figure, out or Path("figures")):
-            typer.echo(line)
-        return
+        raise SettingsError(
+            "scaling draws no figures of papers; "
+            f"`transferscope papers draw mikami2021 fig{figure} --table {place}` does"
+        )
+    # the command line starts faster without the numerics of a command that is not used
     from transferscope.cli.scaling_answer import answer
     from transferscope.scaling.advice import Costs
     from transferscope.scaling.question import Question

@@ -18,7 +18,7 @@ from transferscope.store import without_password
 from transferscope.study.keep_placements import keep_placements
 from transferscope.study.place import place_study
 from transferscope.study.placed_source import PlacedSource
-from transferscope.theory.figures.placement import PlacedPanel, draw_placements, panel_of, placement_rows
+from transferscope.theory.placement_diagram import PlacedPanel, draw_placements, panel_of, placement_rows
 from transferscope.theory.placement_words import in_words, limits
 
 _PANEL_INCHES = (3.8, 3.4)

@@ -3,6 +3,8 @@
 from transferscope.errors import StoreError, unknown_name
 from transferscope.store import Store, StoredCell
 
+_LABELS = ("source", "method", "n_target", "n_source", "seed")
+
 
 def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]:
     """The cells that are done, once none is left to do.
@@ -27,4 +29,12 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
             f"{counts.done} of the {counts.total} cells of {study} are done; finish it with `transferscope run` before "
             f"{before}"
         )
-    return [stored for stored in store.cells(study) if stored.state == "done"]
+    done = [stored for stored in store.cells(study) if stored.state == "done"]
+    for stored in done:
+        lacking = [label for label in _LABELS if label not in stored.cell.labels and stored.cell.role != "theory"]
+        if lacking:
+            raise StoreError(
+                f"a cell of {study} in {store.place} does not say its {lacking[0]}, so the store is damaged; restore it "
+                "from a copy, or run the study again in a new one"
+            )
+    return done

@@ -1,12 +1,12 @@
-"""Distances between tasks, which mislead about transfer (001, section 2.1 and Appendix B.1).
+"""Distances between tasks, which mislead about transfer (tahir2024, section 2.1 and Appendix B.1).
 
 Two linear teachers over x ~ N(0, I_d) with label noise sigma. The d - 2 directions of x outside their plane couple
 trivially, so every distance below equals that of the three-dimensional Gaussians of (x in the plane, y), whose
 covariance is S_b = [[I, b], [b', b'b + sigma^2]].
 
-Corrections. 001 Theorem 2.2 claims a Dudley distance above any bound; it is at most 2 (eq. 28 turns an inequality
+Corrections. tahir2024 Theorem 2.2 claims a Dudley distance above any bound; it is at most 2 (eq. 28 turns an inequality
 round). Its Figure 5b has an axis of W1 from 526 to 529, where W1 is at most sqrt(2/pi) ||beta_s - beta_t|| < 1.6: what
-is drawn is the bias of a sample estimate in high dimension, see `sampled_distance`.
+is drawn is the bias of a sample estimate in high dimension, see `transferscope_papers.sampled_distance`.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def teacher_distance(theta: Numbers, *, source_norm: Numbers = 1.0, target_norm:
 
 
 def kl_divergence(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Array:
-    """KL(p_s || p_t) = ||beta_s - beta_t||^2 / (2 sigma^2) (001, eq. 34).
+    """KL(p_s || p_t) = ||beta_s - beta_t||^2 / (2 sigma^2) (tahir2024, eq. 34).
 
     Without noise it is infinite, unless the teachers are equal.
 
@@ -117,7 +117,7 @@ def wasserstein_1(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
 
 
 def dudley(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Bracket:
-    """A certified bracket of the Dudley metric (001, eq. 27, before the error in eq. 28).
+    """A certified bracket of the Dudley metric (tahir2024, eq. 27, before the error in eq. 28).
 
         (e^(-sigma^2/2)/2) |e^(-s^2/2) - e^(-tau^2/2)|  <=  Dudley  <=  min( 2, W1 )
 

@@ -1,4 +1,4 @@
-"""Fine-tuning of a deep linear network: every layer is trained from the pre-trained start (002, Theorem 5.2).
+"""Fine-tuning of a deep linear network: every layer is trained from the pre-trained start (shachaf2021, Theorem 5.2).
 
 Assumptions: the start is balanced (a small initialisation and a source learnt on the population), gradient flow reaches
 an interpolator, n < d. With kappa = (r/s)^((L-1)/L), r the norm of the result and s that of the source,
@@ -10,7 +10,7 @@ knows about P_perp theta_S stays; the layers above rescale it from s to r. In t 
 
     t^(L-1) (t - B) = A,    A = ||X^+ y||^2,    B = s^(2/L) ||P_perp theta_S||^2 / s^2.
 
-Correction. 001 (Theorem 3.9, eq. 16 and 17) has kappa = 1 at every depth. That is right for L = 1, and nearly so
+Correction. tahir2024 (Theorem 3.9, eq. 16 and 17) has kappa = 1 at every depth. That is right for L = 1, and nearly so
 without noise and with s = tau; elsewhere it can have the wrong sign (see `printed_transferability` and
 docs/theory/errata.md).
 
@@ -65,7 +65,7 @@ def fine_tuning(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> FineTuning:
-    """Fine-tuning for n, d -> infinity at n/d = gamma (002, Theorem 5.2 with label noise; corrects 001, Theorem 3.9).
+    """Fine-tuning for n, d -> infinity at n/d = gamma (shachaf2021, Thm. 5.2 with noise; corrects tahir2024, Thm. 3.9).
 
         t^(L-1) (t - (1-gamma) s^(2/L)) = gamma tau^2 + sigma^2 gamma/(1-gamma),    kappa = (t^(L/2)/s)^((L-1)/L)
         risk = scratch risk + (1-gamma) (kappa^2 s^2 - 2 kappa s tau c)
@@ -131,7 +131,7 @@ def critical_angle(
 ) -> Array:
     """The angle beyond which fine-tuning is worse than training from scratch: arccos(kappa s / (2 tau)).
 
-    001 has pi/3 for every gamma and sigma, which is the case L = 1 and s = tau. 0 means that no angle helps.
+    tahir2024 has pi/3 for every gamma and sigma, which is the case L = 1 and s = tau. 0 means that no angle helps.
 
     Args:
         gamma: n/d, at least 0 and below 1 for a meaningful answer (beyond, transfer changes nothing).
@@ -155,13 +155,13 @@ def fine_tuned_weights(
     *,
     depth: float = 2,
 ) -> FineTunedWeights:
-    """The end-to-end weights that fine-tuning reaches on given examples (002, Theorem 5.2, eq. 5 and 6).
+    """The end-to-end weights that fine-tuning reaches on given examples (shachaf2021, Theorem 5.2, eq. 5 and 6).
 
     Args:
         inputs: X, shape (n, d).
         targets: y, shape (n,); noisy ones are fine.
         source: theta_S, shape (d,), not zero.
-        depth: L, at least 1; may be infinite. L = 1 is 002 Theorem 4.1, eq. 1.
+        depth: L, at least 1; may be infinite. L = 1 is shachaf2021 Theorem 4.1, eq. 1.
 
     Returns:
         The weights and kappa.
@@ -179,7 +179,7 @@ def fine_tuned_weights(
 
 
 def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
-    """The transferability as 001 prints it (eq. 17), for comparison only: (gamma - 1)(1 - 2 cos theta), 0 beyond 1.
+    """Transferability as tahir2024 prints it (eq. 17), for comparison only: (gamma - 1)(1 - 2 cos theta), 0 beyond 1.
 
     Right for L = 1 and equal norms; see the correction at the top of this file.
 

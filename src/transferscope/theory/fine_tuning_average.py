@@ -1,7 +1,7 @@
 """Fine-tuning averaged over target examples, exact at every n, d, depth and noise.
 
-`fine_tuning.fine_tuning_finite` puts the mean of the data into the root of 002 Theorem 5.2, which is off by a few per
-cent at small n and large L. Here the root is taken for each draw of the examples, and draws are cheap: for Gaussian
+`fine_tuning.fine_tuning_finite` puts the mean of the data into the root of shachaf2021 Thm. 5.2, which is off by a few
+per cent at small n and large L. Here the root is taken for each draw of the examples, and draws are cheap: for Gaussian
 inputs the theorem needs the data only through
 
     M = U'P U (2 x 2), P the projection on the rows of X, U a basis of the teachers' plane: a matrix beta(n, d - n)
@@ -49,7 +49,7 @@ def fine_tuning_average(
     draws: int = 20_000,
     seed: int = 0,
 ) -> AveragedFineTuning:
-    """The mean over examples of 002 Theorem 5.2 (with label noise; eq. 5 and 6).
+    """The mean over examples of shachaf2021 Theorem 5.2 (with label noise; eq. 5 and 6).
 
         risk = ||X^+ eps||^2 + ||P_perp (kappa theta_S - theta_T)||^2
         transferability = 2 kappa theta_S'P_perp theta_T - kappa^2 ||P_perp theta_S||^2

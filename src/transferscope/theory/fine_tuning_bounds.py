@@ -1,4 +1,4 @@
-"""Bounds on the risk of fine-tuned linear regression that need no look at the data matrix (002, section 4).
+"""Bounds on the risk of fine-tuned linear regression that need no look at the data matrix (shachaf2021, section 4).
 
 D = theta_T - theta_S; lambda_1 >= ... >= lambda_d are the eigenvalues of the covariance Sigma, and P_<=m projects on
 its first m eigenvectors. All are loose by orders of magnitude as numbers: their use is to rank.
@@ -78,7 +78,7 @@ def observed_deviation(inputs: Float64[np.ndarray, "n d"], covariance: Covarianc
 
 
 def fine_tuning_bound(difference: Float64[np.ndarray, "d"], covariance: Covariance, *, deviation: float) -> BoundOverM:
-    """Theorem 4.2 of 002 for every m.
+    """Theorem 4.2 of shachaf2021 for every m.
 
         R <= 2 g^3 ||P_<=m D||^2 / lambda_m^2 + 2 g ||P_>m D||^2    for any g >= ||Sigma~ - Sigma||
 
@@ -133,11 +133,11 @@ def benign_overfitting_bound(
     b: float = 1.0,
     constant: float = 1.0,
 ) -> BenignOverfittingBound:
-    """Theorem 4 of Bartlett et al. 2020 with theta* replaced by D = theta_T - theta_S (002, section 4.2, footnote 1).
+    """Thm. 4 of Bartlett et al. 2020 with theta* replaced by D = theta_T - theta_S (shachaf2021, sec. 4.2, footnote 1).
 
         r_k = sum_{i>k} lambda_i / lambda_{k+1},    R_k = (sum_{i>k} lambda_i)^2 / sum_{i>k} lambda_i^2
 
-    Its constants b and c are open in the source. In 002 labels have no noise, so that only the first term is left:
+    Its constants b and c are open in the source. In shachaf2021 labels have no noise, so only the first term is left:
     ||D||^2 times a factor of the spectrum.
 
     Args:
@@ -167,5 +167,5 @@ def benign_overfitting_bound(
 
 
 def distance_bound(difference: Float64[np.ndarray, "d"]) -> float:
-    """||theta_T - theta_S||^2: the plainest predictor of the fine-tuned risk (002, Table 1)."""
+    """||theta_T - theta_S||^2: the plainest predictor of the fine-tuned risk (shachaf2021, Table 1)."""
     return float(difference @ difference)

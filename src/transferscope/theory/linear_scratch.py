@@ -1,4 +1,4 @@
-"""Training a linear network from scratch: minimum-norm least squares (001, Theorem 3.6).
+"""Training a linear network from scratch: minimum-norm least squares (tahir2024, Theorem 3.6).
 
 x ~ N(0, I_d), y = x'theta_T + eps with eps ~ N(0, sigma^2), n examples. The risk is ||beta - theta_T||^2 on average
 over the examples, without the floor sigma^2. A deep linear network that starts near zero reaches the same solution,
@@ -11,7 +11,7 @@ from transferscope.theory.parameters import Array, Numbers, above, at_least
 
 
 def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch in the limit n, d -> infinity at n/d = gamma (001, Theorem 3.6, eq. 10).
+    """Risk from scratch in the limit n, d -> infinity at n/d = gamma (tahir2024, Theorem 3.6, eq. 10).
 
         gamma < 1:  tau^2 (1 - gamma) + sigma^2 gamma / (1 - gamma)
         gamma > 1:  sigma^2 / (gamma - 1)

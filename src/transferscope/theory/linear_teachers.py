@@ -1,4 +1,4 @@
-"""Fine-tuning with linear teachers on given inputs, noiseless (002, Theorems 4.1 and 5.3 to 5.5).
+"""Fine-tuning with linear teachers on given inputs, noiseless (shachaf2021, Theorems 4.1 and 5.3 to 5.5).
 
 Targets are y = X theta_T without noise, n < d, and P_perp projects on the complement of the rows of X. The weights that
 fine-tuning reaches are `fine_tuning.fine_tuned_weights`.
@@ -31,7 +31,7 @@ def outside_rows(inputs: Float64[np.ndarray, "n d"], vector: Float64[np.ndarray,
 def fine_tuned_risk(
     inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, "d"], covariance: Covariance
 ) -> float:
-    """Risk of fine-tuned linear regression (002, Theorem 4.1, eq. 2): ||Sigma^(1/2) P_perp (theta_T - theta_S)||^2.
+    """Risk of fine-tuned linear regression (shachaf2021, eq. 2): ||Sigma^(1/2) P_perp (theta_T - theta_S)||^2.
 
     Args:
         inputs: X, shape (n, d).
@@ -47,7 +47,7 @@ def fine_tuned_risk(
 def rescaled_risk(
     inputs: Float64[np.ndarray, "n d"], target: Float64[np.ndarray, "d"], scale: float, covariance: Covariance
 ) -> float:
-    """Risk of one layer when the target is a multiple of the source, theta_T = alpha theta_S (002, Theorem 5.3, eq. 8).
+    """Risk of one layer when the target is a multiple of the source, theta_T = alpha theta_S (shachaf2021, eq. 8).
 
         ((alpha - 1)/alpha)^2 ||Sigma^(1/2) P_perp theta_T||^2
 
@@ -77,7 +77,7 @@ def risk_leading_term(
     target_norm: Numbers = 1.0,
     layers: Literal["one", "infinite"],
 ) -> Array:
-    """Leading terms of the bounds for Gaussian inputs, exact as n, d -> infinity (002, Theorem 5.4, eq. 9 and 10).
+    """Leading terms of the bounds for Gaussian inputs, exact as n, d -> infinity (shachaf2021, Thm. 5.4, eq. 9 and 10).
 
         L = 1:         (1 - gamma) ||theta_T - theta_S||^2
         L = infinity:  (1 - gamma) tau^2 ||theta_T/tau - theta_S/s||^2 = 2 (1 - gamma) tau^2 (1 - cos theta)
@@ -103,7 +103,7 @@ def risk_leading_term(
 def frozen_weights(
     inputs: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, "n"], source: Float64[np.ndarray, "d"]
 ) -> Float64[np.ndarray, "d"]:
-    """End-to-end weights when the first layer stays frozen (002, Theorem 5.5): the best multiple of the source.
+    """End-to-end weights when the first layer stays frozen (shachaf2021, Theorem 5.5): the best multiple of the source.
 
     The frozen layers of a balanced network pass on the direction of theta_S only; more target data cannot mend that.
     On the features of a trained network take `linear_transfer.head_on_features`, which says why.
@@ -122,7 +122,7 @@ def frozen_weights(
 
 
 def mean_fine_tuned_risk(difference: Float64[np.ndarray, "d"], covariance: Covariance, n: int) -> float:
-    """Mean over Gaussian inputs of 002's eq. 2, in the limit of many inputs.
+    """Mean over Gaussian inputs of shachaf2021's eq. 2, in the limit of many inputs.
 
         E ||Sigma^(1/2) P_perp D||^2  ->  kappa^2 sum_i lambda_i D_i^2 / (lambda_i + kappa)^2 / (1 - df2/n)
 

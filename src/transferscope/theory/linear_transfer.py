@@ -1,4 +1,4 @@
-"""Linear transfer: the features of the source are frozen and only the head is trained (001, Theorem 3.7 and eq. 13).
+"""Linear transfer: the features of the source are frozen and only the head is trained (tahir2024, Thm. 3.7 and eq. 13).
 
 A deep linear network that starts small and has learnt the source on the population keeps one feature, the direction of
 theta_S (Theorem 3.4), so the head has one number to learn. `sin` is that of the angle theta between the teachers.
@@ -17,7 +17,7 @@ from transferscope.theory.parameters import Array, Numbers, angle, at_least
 
 
 def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk of linear transfer, exact for every number of inputs (001, Theorem 3.7).
+    """Risk of linear transfer, exact for every number of inputs (tahir2024, Theorem 3.7).
 
         tau^2 sin^2 + (tau^2 sin^2 + sigma^2) / (n - 2)
 
@@ -41,7 +41,7 @@ def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_n
 
 
 def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch minus risk of linear transfer for n, d -> infinity at n/d = gamma (001, eq. 13).
+    """Risk from scratch minus risk of linear transfer for n, d -> infinity at n/d = gamma (tahir2024, eq. 13).
 
     Positive is good. It is plus infinity at gamma = 1 with noise, where training from scratch fails.
 
@@ -98,7 +98,7 @@ class NegativeTransfer:
 
 
 def negative_transfer(theta: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> NegativeTransfer:
-    """The boundaries of eq. 13 in gamma (001, section 3.3).
+    """The boundaries of eq. 13 in gamma (tahir2024, section 3.3).
 
     With c = cos(theta), sigma in units of tau and b = 1 + c^2 - sigma^2, transfer is negative for
 
@@ -143,7 +143,7 @@ def head_on_features(
 
     "Initialisation to zero" and "minimum-norm head" do not commute: after pre-training at scale alpha the features of a
     deep linear network have singular values of relative size O(alpha^(L-1)) besides the one that the theory knows, and
-    an exact pseudo-inverse fits the target with those. 001 Theorem 3.7 and 002 Theorem 5.5 need them cut off.
+    an exact pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 need them cut off.
 
     Args:
         features: Shape (n, k).

@@ -1,12 +1,12 @@
-"""Transfer of two-layer ReLU networks in the kernel regime (000, Theorems 1 and 2; 002, Theorem 6.1 and Corollary 6.2).
+"""Transfer of two-layer ReLU networks in the kernel regime (liu2019, Thm. 1 and 2; shachaf2021, Thm. 6.1 and Cor. 6.2).
 
-The kernel itself, y_{P->Q} and the leading terms of 000's theorems are `transferscope.numerics.ntk`, shared with the
-diagnostics. Here are the bounds that follow for the risk. Inputs have unit norm, labels lie in [-1, 1], only the first
-layer is trained and its width tends to infinity.
+The kernel itself, y_{P->Q} and the leading terms of liu2019's theorems are `transferscope.numerics.ntk`, shared with
+the diagnostics. Here are the bounds that follow for the risk. Inputs have unit norm, labels lie in [-1, 1], only the
+first layer is trained and its width tends to infinity.
 
-Corrections. 000's remark on training from scratch prints y'H^-1 y for the distance that weights travel: it is the
-square root of that. 002's Corollary 6.2 prints 3 ||theta_T - theta_S||: it is at most 2 ||P_par (theta_T - theta_S)||,
-because H >= X X'/4; so 6 in Corollary 6.3 can be 4.
+Corrections. liu2019's remark on training from scratch prints y'H^-1 y for the distance that weights travel: it is the
+square root of that. shachaf2021's Cor. 6.2 prints 3 ||theta_T - theta_S||: it is at most 2 ||P_par (theta_T -
+theta_S)||, because H >= X X'/4; so 6 in Corollary 6.3 can be 4.
 """
 
 import math
@@ -66,7 +66,7 @@ def kernel_norm(
 def fine_tuning_risk_bound(
     inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, "n"], *, ridge: float = RIDGE
 ) -> Estimate:
-    """Leading term of 002's bound on the risk after fine-tuning (Theorem 6.1, eq. 11): 2 sqrt(r'H^-1 r / n).
+    """Leading term of shachaf2021's bound on the risk after fine-tuning (Theorem 6.1, eq. 11): 2 sqrt(r'H^-1 r / n).
 
     The loss is 1-Lipschitz with values in [0, 1]. A further O(sqrt(log(n)/n)) has constants that the paper leaves open.
 
@@ -84,7 +84,7 @@ def fine_tuning_risk_bound(
 
 @dataclass(frozen=True)
 class LinearKernelBound:
-    """Corollary 6.2 of 002 for linear teachers, D = theta_T - theta_S.
+    """Corollary 6.2 of shachaf2021 for linear teachers, D = theta_T - theta_S.
 
     Attributes:
         norm: sqrt(r'H^-1 r) with r = X D, what is bounded.
@@ -100,7 +100,7 @@ class LinearKernelBound:
 def linear_kernel_bound(
     inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, "d"], *, ridge: float = RIDGE
 ) -> LinearKernelBound:
-    """How far a wide network travels from one linear teacher to another (002, Corollary 6.2, sharpened).
+    """How far a wide network travels from one linear teacher to another (shachaf2021, Corollary 6.2, sharpened).
 
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.

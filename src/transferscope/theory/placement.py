@@ -1,6 +1,6 @@
 """Where a pair of tasks lies on the diagram of linear transfer, and what the model says there.
 
-The model is that of 001, section 3, with learners that are ridged as well as can be: a target y = f(x) + noise of
+The model is that of tahir2024, section 3, with learners that are ridged as well as can be: a target y = f(x) + noise of
 which a linear head on the frozen features of the source can express all but a part `outside`. Theorem 3.7 has one
 feature; here there are k of them, isotropic and Gaussian, and the part outside acts on their head as noise independent
 of them:
@@ -8,7 +8,7 @@ of them:
     scratch   R(n, d; sigma^2, tau^2)                                       (`linear_scratch.scratch_risk_ridged`)
     transfer  outside + R(n, k; sigma^2 + outside, tau^2 - outside)
 
-All variances are in units of the variance of the labels, tau^2 + sigma^2 = 1. Least squares without a ridge (001
+All variances are in units of the variance of the labels, tau^2 + sigma^2 = 1. Least squares without a ridge (tahir2024
 Theorem 3.6) has an infinite risk at n = d and n = k, which no learner in use has: a pair near these would be judged by
 the peak alone.
 

@@ -1,4 +1,4 @@
-"""Two-layer quadratic networks: what pre-training, joint training and MeRLin can find (004, section 5 and Appendix B).
+"""Two-layer quadratic networks: what pre-training, joint training and MeRLin can find (merlin2020, sec. 5 and App. B).
 
 f(x) = sum_i theta_i (phi_i'x)^2 = x'Ax on `data.problems.QuadraticProblem`, which has the population loss in closed
 form. With the penalty lambda (||theta||^2 + ||phi||_F^2) a source solution is one neuron on one entry, A = mu e_j e_j',
@@ -49,7 +49,7 @@ class SourceMinimum:
 
 
 def source_minimum(penalty: Numbers) -> SourceMinimum:
-    """Minimum of (2/3)(1-mu)^2 + lambda (theta^2 + ||phi||^2) over one neuron (004, Lemma 4).
+    """Minimum of (2/3)(1-mu)^2 + lambda (theta^2 + ||phi||^2) over one neuron (merlin2020, Lemma 4).
 
     With v = mu^(1/3) it is the larger root of v - v^4 = 3 2^(-2/3) lambda / 2, found by Newton's method from v = 1,
     which comes down to it without overshooting.
@@ -88,7 +88,7 @@ class JointTraining:
 
 
 def joint_training(inputs: Float64[np.ndarray, "n d"]) -> JointTraining:
-    """Compare the two kinds of joint solution for small penalties (004, Theorem 1, made sharp).
+    """Compare the two kinds of joint solution for small penalties (merlin2020, Theorem 1, made sharp).
 
     The comparison is between single neurons. Fits without fixed signs, or of higher rank, can be cheaper still, so that
     "overfits" is sure and its absence is not.

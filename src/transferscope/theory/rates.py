@@ -1,4 +1,4 @@
-"""How fast fine-tuning learns, and how much pre-training helps it (003, Appendix E.5 and Table 1, as one rule).
+"""How fast fine-tuning learns, and how much pre-training helps it (mikami2021, Appendix E.5 and Table 1, as one rule).
 
 Fine-tuning by averaged SGD with regularisation towards the pre-trained start, in the kernel regime, has for T_0 source
 and T_1 target examples the bound

@@ -1,9 +1,9 @@
-"""Linear transfer of two-layer ReLU networks: how much of the target the pre-trained features can express (001, section
-4).
+"""Linear transfer of two-layer ReLU networks: what of the target the pre-trained features can express (tahir2024,
+section 4).
 
 Pre-training on the population leaves the source's own neurons as features. The risk of a new head on them then tends to
 the squared norm of the target's part outside their span, and negative transfer sets in where the risk from scratch
-falls below that. All norms are closed forms in the overlaps of neurons (001, Appendix C).
+falls below that. All norms are closed forms in the overlaps of neurons (tahir2024, Appendix C).
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class FeatureSplit:
 
 
 def feature_split(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork, *, rtol: float = RTOL) -> FeatureSplit:
-    """Split the target between the span of ReLU features and its complement (001, Appendix C, eq. 155).
+    """Split the target between the span of ReLU features and its complement (tahir2024, Appendix C, eq. 155).
 
         ||P f*||^2 = c' Gt' G^+ Gt c / m*^2
 
@@ -80,7 +80,7 @@ def feature_split(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork, *, r
 
 
 def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.ndarray, "k d"]) -> float:
-    """Cosine between the kernels of two sets of ReLU features, in L2 over pairs of inputs (what 001 Figure 4a-b shows).
+    """Cosine between the kernels of two sets of ReLU features, in L2 over pairs of inputs (tahir2024, Fig. 4a-b).
 
     For k(x, x') = (1/m) sum_i relu(w_i'x) relu(w_i'x') and x, x' ~ N(0, I), the mean product of the kernels of w and v
     is the mean over i and j of <w_i, v_j>^2, with the overlap <w, v> = E relu(w'x) relu(v'x).
@@ -113,7 +113,7 @@ class PowerLaw:
 
 
 def fit_power_law(n: Float64[np.ndarray, "k"], risk: Float64[np.ndarray, "k"]) -> PowerLaw:
-    """Least squares of log risk on log n (001, Figure 4c; the paper finds nu = 1.18 from scratch).
+    """Least squares of log risk on log n (tahir2024, Figure 4c; the paper finds nu = 1.18 from scratch).
 
     Args:
         n: Sample sizes, shape (k,), at least two different ones.
@@ -132,7 +132,7 @@ def fit_power_law(n: Float64[np.ndarray, "k"], risk: Float64[np.ndarray, "k"]) -
 
 
 def negative_transfer_size(outside: Numbers, scratch: PowerLaw) -> Array:
-    """The sample size beyond which training from scratch wins: A n^-nu = ||P_perp f*||^2 (001, section 4, Figure 4e).
+    """The sample size beyond which training from scratch wins: A n^-nu = ||P_perp f*||^2 (tahir2024, sec. 4, Fig. 4e).
 
     Args:
         outside: The target's squared norm outside the features, at least 0; 0 gives infinity.

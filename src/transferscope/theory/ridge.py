@@ -1,4 +1,4 @@
-"""Linear transfer with a ridge penalty on the head (001, Theorem 3.8, with two corrections).
+"""Linear transfer with a ridge penalty on the head (tahir2024, Theorem 3.8, with two corrections).
 
 The head minimises (1/2n) ||Phi w - y||^2 + (lambda/2) ||w||^2 on the one feature that pre-training leaves.
 
@@ -60,7 +60,7 @@ def ridge_risk(
 def ridge_risk_limit(
     ridge: Numbers, theta: Numbers, *, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0, depth: Numbers = 2
 ) -> Array:
-    """The limit n -> infinity: tau^2 (1 - c^2 (1 + 2 lambda)/(1 + lambda)^2) (001, Theorem 3.8, eq. 15).
+    """The limit n -> infinity: tau^2 (1 - c^2 (1 + 2 lambda)/(1 + lambda)^2) (tahir2024, Theorem 3.8, eq. 15).
 
     It is increasing in lambda, and below the risk at finite n (by 7 % at n = 20, lambda = 0.3, theta = pi/6,
     sigma = 0.5).

@@ -193,11 +193,11 @@ def test_impossible_settings_are_answered_in_a_sentence() -> None:
         "mu = 1.0 is out of range; the share of ablated neurons lies in [0, 1)": lambda: ablate(
             relu_teacher(2, 3, generator), 1.0, generator
         ),
-        "r0 = 0.2 is out of range; 003 (Assumption A3) has 1/2 <= r0 <= 1": lambda: power_law_transfer(
+        "r0 = 0.2 is out of range; mikami2021 (Assumption A3) has 1/2 <= r0 <= 1": lambda: power_law_transfer(
             4, r0=0.2, r1=0.5, xi=2.0
         ),
-        "xi = 1.0 is out of range; the eigenvalues s^-xi need xi > 1 (003, Assumption A4)": lambda: power_law_transfer(
-            4, r0=0.5, r1=0.5, xi=1.0
+        "xi = 1.0 is out of range; the eigenvalues s^-xi need xi > 1 (mikami2021, Assumption A4)": lambda: (
+            power_law_transfer(4, r0=0.5, r1=0.5, xi=1.0)
         ),
         "the eigenvalues of a covariance must be finite, decreasing and not negative": lambda: Covariance(
             np.array([1.0, 2.0])

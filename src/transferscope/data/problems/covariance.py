@@ -62,7 +62,7 @@ def isotropic(d: int) -> Covariance:
 
 
 def two_level(d: int, *, n_top: int, top: float = 1.5, bottom: float = 0.3) -> Covariance:
-    """n_top eigenvalues of size `top` above d - n_top of size `bottom` (002 Figure 1: 50 of 1000 at 1.5, the rest 0.3).
+    """n_top eigenvalues of size `top` above d - n_top of size `bottom` (shachaf2021: 50 of 1000 at 1.5, the rest 0.3).
 
     Args:
         d: Number of dimensions.

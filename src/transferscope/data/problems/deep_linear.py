@@ -11,12 +11,12 @@ from transferscope.data.problems.sample import check_at_least
 def small_layers(
     d: int, *, depth: int, scale: float, generator: np.random.Generator
 ) -> tuple[Float64[np.ndarray, "d _"], ...]:
-    """Layers W_1..W_L of independent N(0, scale^2/d) entries: the near-zero start of 001 (Appendix A) and 002.
+    """Layers W_1..W_L of independent N(0, scale^2/d) entries: the near-zero start of tahir2024 and shachaf2021.
 
     Args:
         d: Number of inputs and width of every hidden layer, at least 1.
         depth: Number of layers L, at least 1.
-        scale: The alpha of 001; the theorems are about scale -> 0.
+        scale: The alpha of tahir2024; the theorems are about scale -> 0.
         generator: Source of randomness.
 
     Returns:
@@ -30,7 +30,7 @@ def small_layers(
 def balanced_layers(
     weights: Float64[np.ndarray, "d"], *, depth: int, generator: np.random.Generator
 ) -> tuple[Float64[np.ndarray, "d _"], ...]:
-    """The 0-balanced rank-one layers whose product is `weights` (002, Definition 5.1; limit of 001, Theorem 3.4).
+    """The 0-balanced rank-one layers whose product is `weights` (shachaf2021, Def. 5.1; limit of tahir2024, Thm. 3.4).
 
     W_l = ||w||^(1/L) u_l u_{l+1}' with unit vectors u_1 = w/||w||, u_2..u_L random and u_{L+1} = 1.
 

@@ -1,4 +1,4 @@
-"""Linear teachers, as in 001 (Tahir et al. 2024, section 3) and 002 (Shachaf et al. 2021, sections 4 and 5)."""
+"""Linear teachers, as in tahir2024 (section 3) and shachaf2021 (sections 4 and 5)."""
 
 import math
 from dataclasses import dataclass
@@ -117,7 +117,7 @@ def teachers_at_angle(
     covariance: Covariance | None = None,
     generator: np.random.Generator | None = None,
 ) -> LinearTransfer:
-    """Two linear teachers at a given angle (001, Assumptions 3.1 and 3.2).
+    """Two linear teachers at a given angle (tahir2024, Assumptions 3.1 and 3.2).
 
     Args:
         d: Number of inputs, at least 2.
@@ -153,7 +153,7 @@ def teachers_apart(
     covariance: Covariance,
     sigma: float = 0.0,
 ) -> LinearTransfer:
-    """A target that differs from a source by a given vector (002, section 4.2).
+    """A target that differs from a source by a given vector (shachaf2021, section 4.2).
 
     Args:
         difference: theta_T - theta_S, shape (d,).

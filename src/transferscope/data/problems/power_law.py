@@ -1,4 +1,4 @@
-"""Functions with a given power-law spectrum, learnt one example at a time (003, Mikami et al. 2021, Appendix E)."""
+"""Functions with a given power-law spectrum, learnt one example at a time (mikami2021, App. E)."""
 
 from dataclasses import dataclass
 
@@ -33,7 +33,7 @@ class PowerLawTarget:
         check_at_least("d", len(self.coefficients), 1)
         if not self.xi > 1:
             raise SettingsError(
-                f"xi = {self.xi} is out of range; the eigenvalues s^-xi need xi > 1 (003, Assumption A4)"
+                f"xi = {self.xi} is out of range; the eigenvalues s^-xi need xi > 1 (mikami2021, Assumption A4)"
             )
 
     @property
@@ -69,7 +69,7 @@ class PowerLawTarget:
 
 @dataclass(frozen=True)
 class PowerLawTransfer:
-    """A source phi_0 and a target phi_0 + phi_1 in the same eigenfunctions (003, eq. 4).
+    """A source phi_0 and a target phi_0 + phi_1 in the same eigenfunctions (mikami2021, eq. 4).
 
     Attributes:
         source: phi_0.
@@ -89,7 +89,7 @@ def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Fl
 
     Args:
         d: Number of eigenfunctions, at least 1.
-        r: Smoothness; 003 has 1/2 <= r <= 1.
+        r: Smoothness; mikami2021 has 1/2 <= r <= 1.
         xi: Decay of the eigenvalues, above 1.
         size: Norm of the function in L2, at least 0.
 
@@ -104,7 +104,7 @@ def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Fl
 def power_law_transfer(
     d: int, *, r0: float, r1: float, xi: float, source_size: float = 1.0, added_size: float = 1.0
 ) -> PowerLawTransfer:
-    """The problem of 003 with smoothness r0 of the source and r1 of what the target adds.
+    """The problem of mikami2021 with smoothness r0 of the source and r1 of what the target adds.
 
     Args:
         d: Number of eigenfunctions kept, at least 1.
@@ -122,7 +122,7 @@ def power_law_transfer(
     """
     for name, r in {"r0": r0, "r1": r1}.items():
         if not 0.5 <= r <= 1:
-            raise SettingsError(f"{name} = {r} is out of range; 003 (Assumption A3) has 1/2 <= {name} <= 1")
+            raise SettingsError(f"{name} = {r} is out of range; mikami2021 (Assumption A3) has 1/2 <= {name} <= 1")
     source = smooth_coefficients(d, r=r0, xi=xi, size=source_size)
     added = smooth_coefficients(d, r=r1, xi=xi, size=added_size)
     return PowerLawTransfer(PowerLawTarget(source, xi), PowerLawTarget(source + added, xi))

@@ -1,4 +1,4 @@
-"""The source and target distributions of two-layer quadratic networks (004, Liu et al. 2020, section 5)."""
+"""The source and target distributions of two-layer quadratic networks (merlin2020, section 5)."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class QuadraticProblem:
     """y is 1 with probability 2/3 and 0 otherwise; the first k entries of x tell y, the others say nothing.
 
     Given y = 1 the first k entries are independent signs, given y = 0 they are 0; the others are uniform on {-1, 0, 1}.
-    So y = x_i^2 for every i <= k. The target of 004 is k = 1, its source has 2 <= k <= d.
+    So y = x_i^2 for every i <= k. The target of merlin2020 is k = 1, its source has 2 <= k <= d.
 
     Attributes:
         d: Number of inputs, at least 1.

@@ -1,4 +1,4 @@
-"""Two-layer ReLU teachers over Gaussian inputs, and what is left of them after ablation (001, section 4)."""
+"""Two-layer ReLU teachers over Gaussian inputs, and what is left of them after ablation (tahir2024, section 4)."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class ReluNetwork:
     """f(x) = (1/m) sum_i c_i relu(w_i'x) for x ~ N(0, I_d): a teacher, or a trained student.
 
     Attributes:
-        neurons: w, shape (m, d); unit rows in 001, any rows here.
+        neurons: w, shape (m, d); unit rows in tahir2024, any rows here.
         heads: c, shape (m,).
         sigma: Standard deviation of the label noise, at least 0.
 
@@ -56,7 +56,7 @@ class ReluNetwork:
         return Sample(inputs, self.predict(inputs) + self.sigma * generator.standard_normal(n))
 
     def squared_norm(self) -> float:
-        """E f(x)^2 in closed form (001, Appendix C)."""
+        """E f(x)^2 in closed form (tahir2024, Appendix C)."""
         gram = relu_overlap(self.neurons, self.neurons)
         return float(self.heads @ gram @ self.heads) / len(self.heads) ** 2
 
@@ -67,7 +67,7 @@ class ReluNetwork:
         return max(student.squared_norm() - 2 * inner + self.squared_norm(), 0.0)
 
     def keep(self, index: Int[np.ndarray, "k"]) -> "ReluNetwork":
-        """The network of the neurons at `index` alone: f = (1/k) sum over those kept (001, eq. 20)."""
+        """The network of the neurons at `index` alone: f = (1/k) sum over those kept (tahir2024, eq. 20)."""
         return ReluNetwork(self.neurons[index], self.heads[index], self.sigma)
 
 
@@ -99,7 +99,7 @@ def relu_teacher(
     head_std: float = 1.0,
     sigma: float = 0.0,
 ) -> ReluNetwork:
-    """A random teacher: neurons uniform on the unit sphere, heads N(head_mean, head_std^2) (001, section 4).
+    """A random teacher: neurons uniform on the unit sphere, heads N(head_mean, head_std^2) (tahir2024, section 4).
 
     The paper does not say how its heads are drawn. Its Figure 4 (risks from scratch of 1e-2 to 1e-3 that fall as
     n^-1.18, shares outside the features up to 0.04) comes out with heads of 1, and does not with heads of mean 0.

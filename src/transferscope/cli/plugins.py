@@ -1,0 +1,61 @@
+"""Commands that other packages add to `transferscope`, by entry points of the group "transferscope.commands".
+
+Such an entry point leads to a `typer.Typer`. It is loaded when its command is called, or when all commands are listed.
+"""
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from transferscope.errors import SettingsError
+
+GROUP = "transferscope.commands"
+
+
+class CommandsWithPlugins(TyperGroup):
+    """The commands of transferscope, followed by those of other packages; a name of its own always means its own."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, in the order of the help."""
+        own = super().list_commands(ctx)
+        return [*own, *(name for name in sorted(_offered()) if name not in own)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name; None if there is none. One that cannot be loaded says so when it is called."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in (offered := _offered()):
+            return own
+        try:
+            found = offered[cmd_name]
+        except SettingsError as error:
+            return refusing(cmd_name, str(error))
+        command = get_command(found)
+        command.name = cmd_name
+        return command
+
+
+def refusing(name: str, sentence: str) -> Any:
+    """A command that takes whatever it is given and answers with a sentence and exit code 2."""
+
+    def refuse() -> None:
+        raise SettingsError(sentence)
+
+    app = typer.Typer(add_completion=False)
+    app.command(name, help=sentence, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
+        refuse
+    )
+    return get_command(app)
+
+
+def _offered() -> Any:
+    from transferscope.registry import Registry  # here, because transferscope's own commands need none
+
+    return Registry("command", GROUP, {}, _checked)
+
+
+def _checked(found: object) -> typer.Typer:
+    if not isinstance(found, typer.Typer):
+        raise ValueError(f"it is a {type(found).__name__}, and no typer.Typer")
+    return found

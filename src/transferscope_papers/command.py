@@ -1,0 +1,68 @@
+"""`transferscope papers`: the figures of the papers by author and year, as the field cites them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transferscope.errors import SettingsError
+from transferscope_papers.catalogue import PAPERS, listed
+
+app = typer.Typer(help="Draw the figures of five papers on transfer learning again.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_figures() -> None:
+    """The papers, and what can be drawn of each."""
+    width = max(len(name) for paper in PAPERS.values() for name in paper.figures)
+    for name, paper in PAPERS.items():
+        typer.echo(f"{name}: {paper.title}")
+        for figure, known in paper.figures.items():
+            typer.echo(f"  {figure:{width}}  {known.title}{' [--table]' if known.from_rows else ''}")
+    typer.echo("[--table]: from the authors' rows, given with --table; everything else is computed and simulated")
+
+
+@app.command()
+def draw(
+    paper: Annotated[str, typer.Argument(help="First author and year, as in tahir2024; see `papers list`.")],
+    figure: Annotated[str, typer.Argument(help="A figure, table or theorem of it, as in fig4.")],
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Small sizes, or the paper's.")] = True,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, as in --set sigma=0.5.")
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="The authors' rows, for the figures marked [--table] in `papers list`.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for SVG, PDF and CSV.")] = Path("papers"),
+    store: Annotated[
+        str, typer.Option(help="Where simulated points are kept; in the folder of --out by default.")
+    ] = "",
+    workers: Annotated[int | None, typer.Option(help="Processes; as many as the machine has room for.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show failures only.")] = False,
+) -> None:
+    """Draw a figure, say how theory and simulation agree, and which claims of the paper hold on what is drawn."""
+    known, name = listed(paper, figure), f"{paper} {figure}"
+    # the command line starts faster without the numerics of a command that is not used
+    if known.from_rows:
+        if table is None:
+            raise SettingsError(f"{name} is drawn from the authors' rows; give them with --table syn2real_finetune.csv")
+        if change:
+            raise SettingsError(f"{name} is drawn from the authors' rows and has no settings; leave --set out")
+        from transferscope_papers.mikami2021.figures import write_paper_figure
+
+        for line in write_paper_figure(table, figure, out):
+            typer.echo(line)
+        return
+    if table is not None:
+        raise SettingsError(f"{name} is computed and simulated, and reads no table; leave --table {table} out")
+    from transferscope_papers.make import chosen_figure, make_figure
+
+    chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
+    try:
+        made = make_figure(chosen, f"{known.title} ({name})", out, store=store, workers=workers, quiet=quiet)
+    except KeyboardInterrupt as error:
+        typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
+        raise typer.Exit(130) from None
+    typer.echo(made.words)
+    if made.n_failed:
+        raise typer.Exit(1)

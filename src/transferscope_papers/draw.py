@@ -1,0 +1,154 @@
+"""Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
+
+import textwrap
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+
+from transferscope_papers.figure import Curve, Diagram, Panel, Simulated, Theory
+
+_COLOURS = (
+    "#0072b2",
+    "#d55e00",
+    "#009e73",
+    "#cc79a7",
+    "#e69f00",
+    "#56b4e9",
+    "#555555",
+    "#999933",
+    "#000000",
+    "#882255",
+)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
+_MAP = "RdBu"
+_TITLE_LETTERS = 38
+_NAMES_INSIDE = 5
+_FEW_POWERS = 100
+
+
+def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
+    """Draw on an empty figure, one panel beside the other.
+
+    Args:
+        canvas: The figure; its style is whatever is in force.
+        theory: Panels, lines and maps.
+        simulated: Points with their estimates; error bars are one standard error.
+    """
+    grid = canvas.subplots(1, len(theory.panels), squeeze=False)[0]
+    colours = _colours(theory, simulated)
+    image = None
+    for axes, panel in zip(grid, theory.panels, strict=True):
+        _label(axes, panel)
+        for diagram in theory.diagrams:
+            if diagram.panel == panel.name:
+                image = _draw_map(axes, diagram)
+        for curve in theory.curves:
+            if curve.panel == panel.name:
+                _draw_curve(axes, curve, colours[curve.series])
+        own = [item for item in simulated if item.point.panel == panel.name]
+        _draw_points(axes, own, colours)
+    _add_legends(canvas, list(grid))
+    if image is not None:
+        canvas.colorbar(image, ax=list(grid), label="transferability", shrink=0.8)
+
+
+def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
+    """In each panel while names are few, else one legend below all of them."""
+    named = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if len(named) > _NAMES_INSIDE:
+        canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=2, fontsize="small")
+        return
+    for axes in grid:
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(fontsize="small")
+
+
+def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
+    series = dict.fromkeys([curve.series for curve in theory.curves] + [item.point.series for item in simulated])
+    return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(series)}
+
+
+def _label(axes: Axes, panel: Panel) -> None:
+    axes.set_title(textwrap.fill(panel.title, _TITLE_LETTERS))
+    axes.set_xlabel(panel.x_label)
+    axes.set_ylabel(panel.y_label)
+    if panel.x_log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_plain)
+        axes.xaxis.set_minor_formatter(_between_powers(axes.get_xlim))
+    if panel.y_log:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_plain)
+        axes.yaxis.set_minor_formatter(_between_powers(axes.get_ylim))
+    if panel.y_limits is not None:
+        axes.set_ylim(*panel.y_limits)
+
+
+def _plain(value: float, position: float) -> str:
+    """Tick labels without mathematical markup: a style may switch that off."""
+    return f"{value:g}"
+
+
+def _between_powers(limits: Callable[[], tuple[float, float]]) -> Callable[[float, float], str]:
+    """Labels between the powers of ten: at 2 and 5, where the axis spans less than two of them."""
+
+    def label(value: float, position: float) -> str:
+        low, high = limits()
+        return _plain(value, position) if f"{value:.0e}"[0] in "25" and high < _FEW_POWERS * low else ""
+
+    return label
+
+
+def _draw_map(axes: Axes, diagram: Diagram) -> QuadMesh:
+    shown = np.clip(diagram.values, -diagram.limit, diagram.limit)
+    image = axes.pcolormesh(
+        diagram.x,
+        diagram.y,
+        shown,
+        shading="nearest",
+        cmap=_MAP,
+        vmin=-diagram.limit,
+        vmax=diagram.limit,
+        rasterized=True,
+    )
+    axes.grid(visible=False)
+    if shown.min() < 0 < shown.max():
+        axes.contour(diagram.x, diagram.y, shown, levels=[0.0], colors="#222222", linewidths=0.8)
+    return image
+
+
+def _draw_curve(axes: Axes, curve: Curve, colour: str) -> None:
+    y = np.where(np.isfinite(curve.y), curve.y, np.nan)
+    label = "_" if curve.dashed and _has_label(axes, curve.series) else curve.series
+    axes.plot(curve.x, y, "--" if curve.dashed else "-", color=colour, linewidth=1.4, label=label)
+
+
+def _has_label(axes: Axes, series: str) -> bool:
+    return series in axes.get_legend_handles_labels()[1]
+
+
+def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, str]) -> None:
+    in_maps = [(item.point.x, item.point.y, item.estimate.value) for item in simulated if item.point.y is not None]
+    markers = {series: _MARKERS[i % len(_MARKERS)] for i, series in enumerate(colours)}
+    for item in simulated:
+        if item.point.y is None and np.isfinite(item.estimate.value):
+            filled = colours[item.point.series] if item.estimate.usable else "none"
+            named = _has_label(axes, item.point.series)
+            axes.errorbar(
+                item.point.x,
+                item.estimate.value,
+                yerr=item.estimate.stderr,
+                fmt=markers[item.point.series],
+                markersize=4,
+                capsize=2,
+                color=colours[item.point.series],
+                markerfacecolor=filled,
+                label="_" if named else item.point.series,
+            )
+    if in_maps:
+        axes.grid(visible=False)
+        x, y, values = zip(*in_maps, strict=True)
+        axes.scatter(x, y, c=values, cmap=_MAP, vmin=-1, vmax=1, marker="s", s=60, edgecolors="#8a9099", linewidths=0.5)

@@ -1,0 +1,441 @@
+"""What a figure of theory against simulation consists of: lines and maps that are computed, points that are simulated.
+
+A figure is a frozen dataclass whose fields are its settings. Its points are simulated one at a time, so that a study of
+them can stop and resume anywhere; everything about the theory is instant.
+"""
+
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.errors import SettingsError, unknown_name
+from transferscope.records import Estimate
+from transferscope_papers.simulate.agreement import Agreement, agreement
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One coordinate system of a figure.
+
+    Attributes:
+        name: What points and lines call it.
+        title: Above it.
+        x_label: Below it, with the unit.
+        y_label: Beside it, with the unit.
+        x_log: Whether x is drawn logarithmically.
+        y_log: Whether y is drawn logarithmically.
+        y_limits: Range of y that is shown; None for all.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    x_log: bool = False
+    y_log: bool = False
+    y_limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A theoretical line.
+
+    Attributes:
+        panel: Where it is drawn.
+        series: What it is; points of the same series have its colour.
+        x: Shape (k,).
+        y: Shape (k,); infinite values leave a gap.
+        dashed: Whether it is drawn dashed: a printed formula beside the corrected one, a bound, a limit.
+    """
+
+    panel: str
+    series: str
+    x: Float64[np.ndarray, "k"]
+    y: Float64[np.ndarray, "k"]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A theoretical map of two parameters, blue where positive and red where negative, with the boundary drawn.
+
+    Attributes:
+        panel: Where it is drawn.
+        x: Shape (p,), increasing.
+        y: Shape (q,), increasing.
+        values: Shape (q, p).
+        limit: Values beyond plus or minus this have the full colour.
+    """
+
+    panel: str
+    x: Float64[np.ndarray, "p"]
+    y: Float64[np.ndarray, "q"]
+    values: Float64[np.ndarray, "q p"]
+    limit: float = 1.0
+
+
+@dataclass(frozen=True)
+class Point:
+    """One simulated point, before it is simulated.
+
+    Attributes:
+        panel: Where it is drawn.
+        series: What it is.
+        x: Where it lies.
+        expected: What theory says, NaN if it is not to be compared.
+        parameters: What the simulation needs to know, numbers by name.
+        y: Its height in a diagram, where colour shows the value; None in a coordinate system of values.
+        group: Points of one group come out of one simulation (see `SharingFigure`); None for a simulation of its own.
+    """
+
+    panel: str
+    series: str
+    x: float
+    expected: float
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    y: float | None = None
+    group: str | None = None
+
+    @property
+    def seed(self) -> int:
+        """First random seed of the point: a function of what and where it is, so that points are independent."""
+        place = f"{self.panel}/{self.series}/{self.x!r}/{self.y!r}"
+        return zlib.crc32(place.encode()) % 1_000_000 * 1000
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A point and what its simulation came to."""
+
+    point: Point
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What a figure shows before anything is simulated."""
+
+    panels: tuple[Panel, ...]
+    curves: tuple[Curve, ...] = ()
+    diagrams: tuple[Diagram, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Everything that a figure shows: what its claims are checked on.
+
+    Attributes:
+        theory: Its lines and maps, those of its conclusion included.
+        simulated: Its points.
+        planned: The points that it has when all are simulated.
+    """
+
+    theory: Theory
+    simulated: tuple[Simulated, ...]
+    planned: tuple[Point, ...]
+
+    def line(self, panel: str, series: str, *, dashed: bool = False) -> Curve:
+        """The line of a series.
+
+        Raises:
+            LookupError: There is none.
+        """
+        for curve in self.theory.curves:
+            if (curve.panel, curve.series, curve.dashed) == (panel, series, dashed):
+                return curve
+        raise LookupError(f"{panel} has no line {series}")
+
+    def map(self, panel: str) -> Diagram:
+        """The map of a panel.
+
+        Raises:
+            LookupError: There is none.
+        """
+        for diagram in self.theory.diagrams:
+            if diagram.panel == panel:
+                return diagram
+        raise LookupError(f"{panel} has no map")
+
+    def points(self, panel: str, series: str) -> dict[float, Estimate]:
+        """The simulated points of a series by x, in ascending order.
+
+        Raises:
+            LookupError: A point that the figure has is missing, or has no value.
+        """
+        found = {
+            item.point.x: item.estimate
+            for item in self.simulated
+            if (item.point.panel, item.point.series) == (panel, series)
+        }
+        n_planned = sum((point.panel, point.series) == (panel, series) for point in self.planned)
+        if len(found) < max(n_planned, 1) or any(not math.isfinite(estimate.value) for estimate in found.values()):
+            raise LookupError(f"points of {series} in {panel} are missing")
+        return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says that a figure shows, as a check on what is drawn.
+
+    Attributes:
+        sentence: The claim.
+        source: Where it is made: paper, and section or figure.
+        check: Whether it holds; raises LookupError where what it takes is not drawn.
+        exception: Why it need not hold with these settings, in a sentence; "" where it has to.
+    """
+
+    sentence: str
+    source: str
+    check: Callable[[Drawn], bool]
+    exception: str = ""
+
+
+@dataclass(frozen=True)
+class CheckedClaim:
+    """A claim with what came of it: `holds` is None where what it takes is not drawn."""
+
+    claim: Claim
+    holds: bool | None
+
+    @property
+    def sentence(self) -> str:
+        """Whether it holds, what it says and where it stands, and why not where that is known."""
+        claim = self.claim
+        verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be checked, because points are missing"}
+        reason = f". {claim.exception}" if claim.exception and self.holds is not True else ""
+        return f"{verdict[self.holds]}: {claim.sentence} ({claim.source}){reason}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values of a setting for which a figure can be computed and its simulation ends, ends included."""
+
+    low: float
+    high: float
+
+
+D = Range(2, 5000)
+"""Number of inputs: matrices of d x d for each seed."""
+SEEDS = Range(1, 10_000)
+SIGMA = Range(0, 1)
+"""Label noise, in units of the target's norm: above 1 gradient descent on deep networks takes forever."""
+DEPTH = Range(1, 8)
+NORM = Range(0.1, 10)
+"""Norm of a teacher in units of the other's."""
+
+
+@runtime_checkable
+class TheoryFigure(Protocol):
+    """A published figure, regenerated.
+
+    Implementations are frozen dataclasses; every field is a number that a reader may set.
+
+    Class attributes:
+        name: PAPER-FIGURE, the key of `catalogue.FIGURES` and the name of its files.
+        version: Part of the key of its points; raise it when results change.
+        quick: Settings of the quick profile; the defaults are the full one.
+        ranges: The range of each setting for which the simulation ends.
+        known_error: Largest systematic difference of theory and simulation (finite size, step size), in the unit of the
+            values; distances are shortened by it before they are scored. 0 where the comparison is exact.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    quick: ClassVar[Mapping[str, float]]
+    ranges: ClassVar[Mapping[str, Range]]
+    known_error: ClassVar[float]
+
+    def theory(self) -> Theory:
+        """Lines and maps; takes seconds at most."""
+        ...
+
+    def points(self) -> tuple[Point, ...]:
+        """The points to simulate."""
+        ...
+
+    def simulate(self, point: Point) -> Estimate:
+        """Simulate one point: the mean over seeds."""
+        ...
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What the paper says that the figure shows, at least one claim."""
+        ...
+
+
+@runtime_checkable
+class SharingFigure(TheoryFigure, Protocol):
+    """A figure of which one simulation gives several points, those of a group; its seed is that of the first."""
+
+    def simulate_group(self, points: Sequence[Point]) -> Sequence[Estimate]:
+        """Simulate once: an estimate for each point of a group, in their order among the figure's points."""
+        ...
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What can be said of a figure only after its points are there.
+
+    Attributes:
+        sentence: For the reader.
+        curves: Lines that rest on simulated points, such as a fitted boundary.
+        diagrams: Maps that do.
+    """
+
+    sentence: str
+    curves: tuple[Curve, ...] = ()
+    diagrams: tuple[Diagram, ...] = ()
+
+
+@runtime_checkable
+class ConcludingFigure(TheoryFigure, Protocol):
+    """A figure that draws a conclusion of its own."""
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """The conclusion, from the points that are there."""
+        ...
+
+
+def configure(figure: TheoryFigure, *, quick: bool, changes: Mapping[str, str]) -> TheoryFigure:
+    """A figure in one of its profiles, with settings changed.
+
+    Args:
+        figure: Which, with the settings of the full profile.
+        quick: Whether to take the quick profile.
+        changes: New values by name, as text.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UnknownNameError: The figure has no such setting.
+        SettingsError: A value is no number, or out of range.
+    """
+    known = {item.name: item.type for item in fields(figure)}  # type: ignore[arg-type]
+    values: dict[str, Any] = dict(figure.quick) if quick else {}
+    for name, text in changes.items():
+        if name not in known:
+            raise unknown_name(f"setting of {figure.name}", name, known)
+        values[name] = _number(name, text, known[name], figure.ranges[name])
+    changed = replace(figure, **values)  # type: ignore[type-var]
+    if changes:
+        _check_memory(changed)
+        _check_points(changed)
+    return changed
+
+
+def settings_of(figure: TheoryFigure) -> dict[str, float]:
+    """The settings of a figure by name."""
+    return {item.name: getattr(figure, item.name) for item in fields(figure)}  # type: ignore[arg-type]
+
+
+def conclude(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Conclusion:
+    """How theory and simulation agree, in a sentence or two, and the lines that rest on the simulation.
+
+    Args:
+        figure: The figure.
+        simulated: Its points.
+
+    Returns:
+        Z-scores in words, followed by the figure's own conclusion if it has one.
+    """
+    scored = any(not np.isnan(item.point.expected) for item in simulated)
+    sentences = [agreement_of(figure, simulated).sentence] if scored else []
+    if not isinstance(figure, ConcludingFigure):
+        return Conclusion("\n".join(sentences))
+    own = figure.conclude(simulated)
+    return replace(own, sentence="\n".join([*sentences, own.sentence]))
+
+
+def unlike_the_paper(figure: TheoryFigure, *names: str) -> str:
+    """Why a claim about the paper's own settings need not hold: those of `names` that are not the paper's; "" if none.
+
+    The defaults of a figure are the paper's settings.
+    """
+    changed = [
+        f"{item.name} = {item.default:.4g} where it is {getattr(figure, item.name):.4g} here"
+        for item in fields(figure)  # type: ignore[arg-type]
+        if item.name in names and getattr(figure, item.name) != item.default
+    ]
+    return f"The paper has {' and '.join(changed)}." if changed else ""
+
+
+def check_claims(
+    figure: TheoryFigure, simulated: Sequence[Simulated], conclusion: Conclusion | None = None
+) -> tuple[CheckedClaim, ...]:
+    """Whether the claims of a figure hold on what is drawn.
+
+    Args:
+        figure: The figure.
+        simulated: Its points.
+        conclusion: From `conclude`; None to draw it here.
+
+    Returns:
+        Every claim with what came of it, in the order of the figure.
+    """
+    if conclusion is None:
+        conclusion = conclude(figure, simulated)
+    drawn = Drawn(with_conclusion(figure.theory(), conclusion), tuple(simulated), figure.points())
+    found = []
+    for claim in figure.claims():
+        try:
+            holds: bool | None = bool(claim.check(drawn))
+        except LookupError:
+            holds = None
+        found.append(CheckedClaim(claim, holds))
+    return tuple(found)
+
+
+def with_conclusion(theory: Theory, conclusion: Conclusion) -> Theory:
+    """A figure's theory together with the lines and maps that rest on its points."""
+    return replace(
+        theory, curves=(*theory.curves, *conclusion.curves), diagrams=(*theory.diagrams, *conclusion.diagrams)
+    )
+
+
+def agreement_of(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Agreement:
+    """How far the simulated points scatter around theory, in standard errors."""
+    compared = [item for item in simulated if not np.isnan(item.point.expected)]
+    estimates = [item.estimate for item in compared]
+    expected = [item.point.expected for item in compared]
+    return agreement(estimates, expected, known_error=figure.known_error)
+
+
+_LARGEST_BATCH = 500_000_000
+"""Numbers in the matrices of one point, seeds x d x d: 4 GB."""
+_SHOWN_LETTERS = 30
+
+
+def _number(name: str, text: str, kind: object, range_: Range) -> float:
+    whole, shown = kind is int, text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}..."
+    expected = "a whole number" if whole else "a number"
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        raise SettingsError(f"{name} = {shown!r} cannot be read; expected {expected}, as in {name}=2") from None
+    if not range_.low <= value <= range_.high:
+        ends = f"{range_.low:,.6g} to {range_.high:,.6g}"
+        raise SettingsError(f"{name} = {shown} is out of range; expected {expected} from {ends}")
+    return value
+
+
+def _check_memory(figure: TheoryFigure) -> None:
+    values = settings_of(figure)
+    size = values.get("seeds", 1) * values.get("d", 1) ** 2
+    if size > _LARGEST_BATCH:
+        raise SettingsError(
+            f"{figure.name} with d = {values['d']:,} and seeds = {values['seeds']:,} needs {8 * size / 1e9:.0f} GB for "
+            "each point; expected at most 4 GB: make d or seeds smaller"
+        )
+
+
+def _check_points(figure: TheoryFigure) -> None:
+    """Let settings that leave a figure without sense be refused before anything is simulated."""
+    try:
+        figure.points()
+    except SettingsError as error:
+        raise SettingsError(f"{figure.name} makes no sense with these settings: {error}") from error

@@ -1,0 +1,173 @@
+"""Theorems 1 and 2 of liu2019 on wide networks: gradients and distances against the width."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+
+from transferscope.records import Estimate
+from transferscope.theory.ntk import KernelTransfer, kernel_examples, kernel_transfer
+from transferscope_papers.figure import (
+    Claim,
+    Conclusion,
+    Curve,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Simulated,
+    Theory,
+)
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.wide_relu import Labelled, wide_transfer
+
+_N_SOURCE, _N_TARGET, _D = 12, 8, 10
+_TASKS = ("similar", "unrelated")
+_DATA_SEED = 5
+_WIDE = 2000
+"""From here on networks are expected near the limit."""
+
+
+@dataclass(frozen=True)
+class KernelFigure:
+    """liu2019 Theorems 1 and 2: leading terms as lines, trained networks as points that approach them with the width.
+
+    Only the points at the largest width are scored: the theorems are about its limit.
+
+    Attributes:
+        width: Largest width; a quarter and a sixteenth of it are shown too. Even, at least 64.
+        seeds: Networks per point.
+    """
+
+    width: int = 20_000
+    seeds: int = 6
+
+    name: ClassVar[str] = "liu2019-theorems"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"width": 2048, "seeds": 4}
+    ranges: ClassVar[Mapping[str, Range]] = {"width": Range(64, 200_000), "seeds": Range(1, 1000)}
+    known_error: ClassVar[float] = 0.03
+
+    def theory(self) -> Theory:
+        """Constant lines."""
+        ends = np.array([self.width / 20, self.width * 1.2])
+        curves = []
+        for task in _TASKS:
+            terms = _terms(task)
+            curves.append(Curve("gradient", task, ends, np.full(2, terms.task_distance.value**2)))
+            curves.append(Curve("distance", f"{task}, transfer", ends, np.full(2, terms.deviation_transfer.value)))
+            curves.append(Curve("distance", f"{task}, scratch", ends, np.full(2, terms.deviation_scratch.value)))
+        panels = (
+            Panel("gradient", "Theorem 1: after pre-training", "width", "squared gradient norm", x_log=True),
+            Panel("distance", "Theorem 2", "width", "distance that weights travel", x_log=True),
+        )
+        return Theory(panels, tuple(curves))
+
+    def points(self) -> tuple[Point, ...]:
+        """Three widths for each line."""
+        return tuple(
+            Point(curve.panel, curve.series, float(width), self._expected(curve, width), {"width": width})
+            for curve in self.theory().curves
+            for width in (self.width // 32 * 2, self.width // 8 * 2, self.width)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train on the source, then on the target, and on the target from scratch."""
+        task = point.series.split(",")[0]
+        source, target = (_labelled(data, self.seeds) for data in (_source(), _target(task)))
+        seeds = range(point.seed, point.seed + self.seeds)
+        run = wide_transfer(source, target, width=int(point.parameters["width"]), seeds=seeds)
+        if point.panel == "gradient":
+            return mean_estimate(run.activation_gradient, run.status)
+        return mean_estimate(run.scratch_travel if point.series.endswith("scratch") else run.travel, run.status)
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """How far the widest networks are from the limit; `known_error` hides most of that from the scores."""
+        scored = [item for item in simulated if not np.isnan(item.point.expected)]
+        if not scored:
+            return Conclusion("nothing is simulated at the largest width yet")
+        gaps = [abs(item.estimate.value / item.point.expected - 1) for item in scored]
+        return Conclusion(
+            f"networks of width {self.width} lie within {100 * max(gaps):.2g} % of the leading terms, "
+            f"{100 * np.mean(gaps):.2g} % on average; scores are beyond a known error of {self.known_error:g}"
+        )
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What the theorems say of a similar and of an unrelated task, and of wide networks."""
+        narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
+        return (
+            Claim(
+                "after pre-training gradients at the activations are smaller on a similar task than on another",
+                "liu2019, Theorem 1",
+                lambda drawn: self._widest(drawn, "gradient", "similar") < self._widest(drawn, "gradient", "unrelated"),
+                narrow,
+            ),
+            Claim(
+                "on a similar task weights travel less from the pre-trained start than from scratch",
+                "liu2019, Theorem 2",
+                lambda drawn: (
+                    self._widest(drawn, "distance", "similar, transfer")
+                    < self._widest(drawn, "distance", "similar, scratch")
+                ),
+                narrow,
+            ),
+            Claim(
+                "the widest networks lie within 5 % of the leading terms",
+                "liu2019, Theorems 1 and 2, for sufficiently many hidden units",
+                lambda drawn: all(
+                    abs(self._widest(drawn, line.panel, line.series) / line.y[0] - 1) < 0.05
+                    for line in drawn.theory.curves
+                ),
+                narrow,
+            ),
+        )
+
+    def _widest(self, drawn: Drawn, panel: str, series: str) -> float:
+        return drawn.points(panel, series)[float(self.width)].value
+
+    def _expected(self, curve: Curve, width: int) -> float:
+        return float(curve.y[0]) if width == self.width else float("nan")
+
+
+@dataclass(frozen=True)
+class _Data:
+    inputs: Float64[np.ndarray, "n d"]
+    labels: Float64[np.ndarray, "n"]
+
+
+def _source() -> _Data:
+    generator = np.random.default_rng(_DATA_SEED)
+    inputs = _unit_rows(generator, _N_SOURCE)
+    return _Data(inputs, inputs @ _teacher())
+
+
+def _target(task: str) -> _Data:
+    """The source's teacher on new inputs, or labels that have nothing to do with it."""
+    generator = np.random.default_rng(_DATA_SEED + 1)
+    inputs = _unit_rows(generator, _N_TARGET)
+    labels = inputs @ _teacher() if task == "similar" else generator.choice([-1.0, 1.0], _N_TARGET)
+    return _Data(inputs, labels)
+
+
+def _teacher() -> Float64[np.ndarray, "d"]:
+    return np.full(_D, 1 / np.sqrt(_D))
+
+
+def _unit_rows(generator: np.random.Generator, n: int) -> Float64[np.ndarray, "n d"]:
+    rows = generator.standard_normal((n, _D))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def _terms(task: str) -> KernelTransfer:
+    source, target = _source(), _target(task)
+    return kernel_transfer(
+        kernel_examples(source.inputs, source.labels[:, None]), kernel_examples(target.inputs, target.labels[:, None])
+    )
+
+
+def _labelled(data: _Data, n: int) -> Labelled:
+    inputs, labels = torch.from_numpy(data.inputs), torch.from_numpy(data.labels)
+    return Labelled(inputs.expand(n, -1, -1), labels.expand(n, -1))

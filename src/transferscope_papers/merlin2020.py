@@ -1,0 +1,166 @@
+"""Thm. 1 and 2 of merlin2020 on quadratic networks: which features pre-training, joint training and MeRLin end with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import QuadraticProblem
+from transferscope.records import Estimate
+from transferscope.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
+from transferscope_papers.figure import Claim, Curve, Drawn, Panel, Point, Range, Theory
+from transferscope_papers.simulate.descent import Weights
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.quadratic import (
+    QuadraticRun,
+    QuadraticSettings,
+    TargetSamples,
+    draw_targets,
+    joint_training,
+    merlin,
+    pretrain,
+    start_at_feature,
+)
+
+_N_SIGNAL = 4
+_WIDTH = 8
+_PENALTY = 0.01
+
+
+@dataclass(frozen=True)
+class _Way:
+    train: Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun]
+    feature: int
+
+
+_WAYS = {
+    "pre-training, at a source-specific feature": _Way(pretrain, 1),
+    "joint training, from the shared feature": _Way(joint_training, 0),
+    "joint training, from a source-specific feature": _Way(joint_training, 1),
+    "MeRLin, from the shared feature": _Way(merlin, 0),
+    "MeRLin, from a source-specific feature": _Way(merlin, 1),
+}
+_STAYS = "MeRLin, from the shared feature"
+_LEAVES = "MeRLin, from a source-specific feature"
+_FROZEN = "pre-training, at a source-specific feature"
+_OVERFITS = "joint training, from a source-specific feature"
+_SHARES = "joint training, from the shared feature"
+_FEW, _ENOUGH = 6, 20
+_LEAST_STEPS = 2000
+
+
+@dataclass(frozen=True)
+class QuadraticFigure:
+    """merlin2020 Theorems 1 and 2, started at the shared and at a source-specific feature.
+
+    The objective tells which end is the global minimum: MeRLin's is lower at the shared feature, that of joint training
+    is lower at a feature that overfits the target when target examples are few. Single random starts end near chance
+    (see docs/theory/quadratic.md), so they are not shown.
+
+    Attributes:
+        d: Number of inputs.
+        steps: Steps of Adam.
+        seeds: Target samples per point.
+    """
+
+    d: int = 50
+    steps: int = 6000
+    seeds: int = 8
+
+    name: ClassVar[str] = "merlin2020-theorems"
+    version: ClassVar[int] = 2
+    quick: ClassVar[Mapping[str, float]] = {"steps": 2000, "seeds": 4}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": Range(5, 500),
+        "steps": Range(1, 100_000),
+        "seeds": Range(1, 1000),
+    }
+    known_error: ClassVar[float] = 0.003
+
+    def theory(self) -> Theory:
+        """Loss of the best wrong feature, and the value of the source minimum."""
+        ends = np.array([4.0, 44.0])
+        best = float(source_minimum(_PENALTY).value)
+        curves = (
+            Curve("target", "best wrong feature, 10/27", ends, np.full(2, WRONG_FEATURE_LOSS), dashed=True),
+            Curve("objective", "source minimum", ends, np.full(2, best), dashed=True),
+        )
+        panels = (
+            Panel("target", f"d = {self.d}, λ = {_PENALTY:g}", "target examples", "loss on the target"),
+            Panel("objective", "What is minimised", "target examples", "training objective"),
+        )
+        return Theory(panels, curves)
+
+    def points(self) -> tuple[Point, ...]:
+        """Three sizes for each way; who stays at the shared feature has target loss 0 and the source minimum."""
+        best = float(source_minimum(_PENALTY).value)
+        expected = {("target", _STAYS): 0.0, ("objective", _STAYS): best}
+        return tuple(
+            Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=f"{way}, n = {n}")
+            for panel in ("target", "objective")
+            for way in _WAYS
+            for n in (_FEW, _ENOUGH, 40)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train, and look at what the point's panel shows."""
+        return self.simulate_group([point])[0]
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Train with Adam from a slightly perturbed source minimum; both panels look at the same networks."""
+        first = points[0]
+        way = _WAYS[first.series]
+        seeds = range(first.seed, first.seed + self.seeds)
+        data = draw_targets(QuadraticProblem(self.d, 1), int(first.x), seeds, n_signal=_N_SIGNAL)
+        start = start_at_feature(seeds, self.d, feature=way.feature, width=_WIDTH, penalty=_PENALTY)
+        run = way.train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
+        shown = {"target": run.target_loss, "objective": run.objective}
+        return tuple(mean_estimate(shown[point.panel], run.status) for point in points)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What Theorems 1 and 2 say of the global minima, read off the two starts."""
+        short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
+        many = "" if 0.13 * self.d > _FEW else f"{_FEW} examples are not few for {self.d} inputs (n < 0.13 d)."
+        return (
+            Claim(
+                "pre-training that ends at a source-specific feature has a target loss of 10/27 at least",
+                "merlin2020, Theorem 1",
+                lambda drawn: all(
+                    mean.value + 3 * (mean.stderr or 0.0) + self.known_error >= WRONG_FEATURE_LOSS
+                    for mean in drawn.points("target", _FROZEN).values()
+                ),
+                short,
+            ),
+            Claim(
+                f"joint training with {_FEW} target examples has its lower objective at an overfit feature, with a "
+                "target loss above 0.1",
+                "merlin2020, Theorem 1",
+                _overfits,
+                short or many,
+            ),
+            Claim(
+                "MeRLin's objective is lower at the shared feature than at a source-specific one",
+                f"merlin2020, Theorem 2, for {_ENOUGH} target examples and more",
+                _prefers_the_shared_feature,
+                short,
+            ),
+            Claim(
+                "there it recovers the target, with a loss below 0.01",
+                f"merlin2020, Theorem 2, for {_ENOUGH} target examples and more",
+                lambda drawn: all(
+                    mean.value < 0.01 for n, mean in drawn.points("target", _STAYS).items() if n >= _ENOUGH
+                ),
+                short,
+            ),
+        )
+
+
+def _overfits(drawn: Drawn) -> bool:
+    apart, shared = (drawn.points("objective", way)[_FEW].value for way in (_OVERFITS, _SHARES))
+    return apart < shared and drawn.points("target", _OVERFITS)[_FEW].value > 0.1
+
+
+def _prefers_the_shared_feature(drawn: Drawn) -> bool:
+    shared, apart = (drawn.points("objective", way) for way in (_STAYS, _LEAVES))
+    return all(shared[n].value < apart[n].value for n in shared if n >= _ENOUGH)

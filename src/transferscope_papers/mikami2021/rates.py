@@ -1,0 +1,228 @@
+"""Table 1 of mikami2021 by simulation: averaged SGD on functions with a power-law spectrum."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import PowerLawTransfer, power_law_transfer
+from transferscope.records import Estimate
+from transferscope.theory.rates import Rates, fine_tuning_rates
+from transferscope_papers.figure import (
+    Claim,
+    Conclusion,
+    Curve,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Simulated,
+    Theory,
+)
+from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
+
+_PRETRAINING, _FINE_TUNING = 500, 501
+_STEP = 0.04
+"""Step size at T = 1: at most 1/(4 (6 + lambda)), as Theorem 2 asks."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of Table 1 as it is drawn.
+
+    Attributes:
+        r0: Smoothness of the source function.
+        r1: Smoothness of what the target adds.
+        zeta: Exponent of the step size, eta_1 = T_1^-zeta.
+    """
+
+    r0: float
+    r1: float
+    zeta: float
+
+
+def cases_of(xi: float) -> dict[str, Case]:
+    """The rows of mikami2021 Table 1 by the paper's names, each with values that its conditions allow at this xi.
+
+    Case I is a small learning rate and case II a large one; A is r0 >= r1 and B is r1 > r0 (section E.5.1). The
+    conditions, with r = min(r0, r1):
+
+        I-A   r/(2r+1) <= zeta < 1                                                      (eq. 22)
+        I-B   max{ r/(2r+1), ((2 r1 - r0) xi + 1 - xi)/(2 r1 xi + 1) } <= zeta < 1      (eq. 26)
+        II-A  zeta <= r/(2r+1)                                                          (eq. 29)
+        II-B  zeta <= r/(2r+1) and r1 <= r0 + (xi - 1)/(2 xi)                           (eq. 32)
+    """
+    smoother = 0.5 + min(0.25, (xi - 1) / (2 * xi))
+    return {
+        "I-A: r0 ≥ r1, small steps": Case(1.0, 0.5, 0.4),
+        "I-B: r1 > r0, small steps": Case(0.5, smoother, 0.4),
+        "II-A: r0 ≥ r1, large steps": Case(1.0, 0.5, 0.0),
+        "II-B: r1 > r0, large steps": Case(0.5, smoother, 0.0),
+    }
+
+
+@dataclass(frozen=True)
+class RatesFigure:
+    """mikami2021 Table 1: the risk of fine-tuning against target examples (slopes -beta) and source examples (-alpha).
+
+    Theory gives an upper bound with open constants, so lines start at the first point, and points may fall faster. In
+    the second panel the target is the source's function (its transfer gap c is 0), so that source examples alone count.
+
+    Attributes:
+        d: Eigenfunctions kept.
+        xi: Decay of the eigenvalues, above 1.
+        longest: Largest number of target examples.
+        n_source: Source examples of pre-training; the largest number of them in the second panel.
+        seeds: Runs per point.
+    """
+
+    d: int = 1000
+    xi: float = 2.0
+    longest: int = 65_536
+    n_source: int = 16_384
+    seeds: int = 20
+
+    name: ClassVar[str] = "mikami2021-table1"
+    version: ClassVar[int] = 3
+    quick: ClassVar[Mapping[str, float]] = {"d": 200, "longest": 4096, "n_source": 1024, "seeds": 8}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": Range(10, 5000),
+        "xi": Range(1.05, 5),
+        "longest": Range(1024, 1_000_000),
+        "n_source": Range(256, 1_000_000),
+        "seeds": Range(1, 1000),
+    }
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """Axes alone: the bound's slopes are drawn through simulated points, since its constants are open."""
+        title = f"Target = source, {self._few} target examples; dashed: −α"
+        panels = (
+            Panel("risk", f"ξ = {self.xi:g}; dashed: slope −β of the bound", "target examples", "risk", True, True),
+            Panel("source", title, "source examples", "risk", True, True),
+        )
+        return Theory(panels)
+
+    def points(self) -> tuple[Point, ...]:
+        """Five sizes of each kind for each row of the table."""
+        longest = {"risk": self.longest, "source": self.n_source}
+        return tuple(
+            Point(panel, name, float(longest[panel] // 4**i), float("nan"))
+            for panel in longest
+            for name in self._cases
+            for i in reversed(range(5))
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Pre-train, then fine-tune with the step size and the regularisation of the table."""
+        case = self._cases[point.series]
+        if point.panel == "source":
+            pair = power_law_transfer(self.d, r0=case.r0, r1=case.r1, xi=self.xi, added_size=0.0)
+            return self._fine_tuned(pair, point, n_source=int(point.x), n=self._few)
+        pair = power_law_transfer(self.d, r0=case.r0, r1=case.r1, xi=self.xi)
+        return self._fine_tuned(pair, point, n_source=self.n_source, n=int(point.x))
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """Measured slopes beside the bound's."""
+        parts: dict[str, list[str]] = {"risk": [], "source": []}
+        curves = []
+        for panel, name in itertools.product(parts, self._cases):
+            placed = [item for item in simulated if (item.point.panel, item.point.series) == (panel, name)]
+            own = {item.point.x: item.estimate for item in placed if item.estimate.usable}
+            if len(own) >= 2:
+                bound = self._bound(panel, name)
+                parts[panel].append(f"{name.split(':')[0]} {_decay(own).slope:.2f} (bound {bound:.2f})")
+                x, height = np.array(list(own)), next(iter(own.values())).value
+                curves.append(Curve(panel, name, x, height * (x / x[0]) ** -bound, dashed=True))
+        by_target, by_source = (", ".join(found) or "nothing yet" for found in parts.values())
+        return Conclusion(
+            f"measured decay of the risk in target examples: {by_target}; in source examples: {by_source}; the bound "
+            "allows no slower one in the limit",
+            tuple(curves),
+        )
+
+    def claims(self) -> tuple[Claim, ...]:
+        """No case decays more slowly than its row of the table allows."""
+        symbols = {"risk": ("target", "β"), "source": ("source", "α")}
+        return tuple(
+            Claim(
+                f"{name.split(':')[0]}: the risk decays in {symbols[panel][0]} examples with an exponent of at least "
+                f"{symbols[panel][1]} = {self._bound(panel, name):.2f}",
+                "mikami2021, Table 1",
+                partial(self._fast_enough, panel=panel, name=name),
+                self._too_few if panel == "risk" and name.startswith("I-") else "",
+            )
+            for panel, name in itertools.product(symbols, self._cases)
+        )
+
+    @property
+    def _too_few(self) -> str:
+        """Why small steps may be slower than the bound: it is one in the limit, and small steps are far from it."""
+        full = type(self)().longest
+        if self.longest >= full:
+            return ""
+        return (
+            f"With small steps {self.longest:,} target examples are too few for the limit that the exponent is one of; "
+            f"at {full:,} (--full) I-A has 0.56."
+        )
+
+    def _fast_enough(self, drawn: Drawn, panel: str, name: str) -> bool:
+        found = _decay(drawn.points(panel, name))
+        return found.slope + 2 * found.stderr >= self._bound(panel, name)
+
+    def _bound(self, panel: str, name: str) -> float:
+        rates = self._rates(self._cases[name])
+        return float(rates.beta if panel == "risk" else rates.alpha)
+
+    @property
+    def _cases(self) -> dict[str, Case]:
+        return cases_of(self.xi)
+
+    @property
+    def _few(self) -> int:
+        """Target examples where source examples vary."""
+        return max(self.longest // 256, 1)
+
+    def _fine_tuned(self, pair: PowerLawTransfer, point: Point, *, n_source: int, n: int) -> Estimate:
+        case = self._cases[point.series]
+        start, error = self._pretrained(pair, point, n_source)
+        rates = self._rates(case)
+        r = min(case.r0, case.r1)
+        of_error = 1 / (2 * r + 2) if bool(rates.small_steps) else 1 / (2 * r + 1)
+        ridge = n ** -float(rates.ridge) * error**of_error
+        settings = self._settings(point, n, ridge=ridge, rate=_STEP * n**-case.zeta, stream=_FINE_TUNING)
+        return averaged_sgd([pair.target] * self.seeds, start, settings).outcomes.means(self.seeds)[0]
+
+    def _rates(self, case: Case) -> Rates:
+        return fine_tuning_rates(case.r0, case.r1, self.xi, zeta=case.zeta)
+
+    def _pretrained(self, pair: PowerLawTransfer, point: Point, n_source: int) -> tuple[np.ndarray, float]:
+        ridge = n_source ** (-self.xi / (2 * self.xi + 1))
+        settings = self._settings(point, n_source, ridge=ridge, rate=_STEP, stream=_PRETRAINING)
+        run = averaged_sgd([pair.source] * self.seeds, np.zeros((self.seeds, self.d)), settings)
+        return run.weights, float(run.outcomes.risk.mean())
+
+    def _settings(self, point: Point, n: int, *, ridge: float, rate: float, stream: int) -> OnlineSettings:
+        ones = np.ones(self.seeds)
+        seeds = range(point.seed, point.seed + self.seeds)
+        return OnlineSettings(np.full(self.seeds, n), ridge * ones, rate * ones, seeds, stream)
+
+
+@dataclass(frozen=True)
+class _Decay:
+    """Exponent of a power law through risks, with its standard error from theirs."""
+
+    slope: float
+    stderr: float
+
+
+def _decay(risks: Mapping[float, Estimate]) -> _Decay:
+    """Least squares through log risk against log size; an unknown error of a mean counts as none."""
+    x = np.log(np.array(list(risks)))
+    y = np.log(np.array([risk.value for risk in risks.values()]))
+    centred = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    relative = np.array([(risk.stderr or 0.0) / risk.value for risk in risks.values()])
+    return _Decay(-float(centred @ y), float(np.sqrt((centred**2) @ (relative**2))))

@@ -1,0 +1,227 @@
+"""Gradient descent on many small models at once, each with its own step size and its own end.
+
+It follows gradient flow; where only the minimum matters and not the way there, it can be accelerated (Nesterov 1983,
+with the restarts of O'Donoghue and Candes 2015).
+
+Every element of the batch is trained as if it were alone: its step size comes from its own curvature, it is tested for
+convergence at the same step numbers, and it leaves the batch (all its tensors are dropped) once it is done. Results
+therefore depend on the composition of the batch only through the summation order inside the matrix products.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transferscope.errors import SettingsError
+from transferscope_papers.simulate.outcomes import StatusArray
+
+Weights = tuple[Tensor, ...]
+"""The layers of B models, each of shape (B, ...). What runs in every step says its shapes in words only."""
+
+OVERFLOW = 1e100
+"""Weights beyond this count as diverged."""
+
+
+@dataclass(frozen=True)
+class Slope:
+    """What one pass over the training objective says at the current weights.
+
+    Attributes:
+        gradient: One gradient per layer, each of the layer's shape (B, ...).
+        curvature: An upper bound of (or a good stand-in for) the largest curvature, shape (B,), above 0.
+    """
+
+    gradient: Weights
+    curvature: Tensor
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """B training objectives that `descend` can go down."""
+
+    def slope(self, weights: Weights) -> Slope:
+        """Gradient and curvature at `weights`."""
+        ...
+
+    def residual(self, weights: Weights) -> Tensor:
+        """A relative distance from a minimum, shape (B,): converged when it is below the tolerance."""
+        ...
+
+    def take(self, index: Int[Tensor, "K"]) -> "Objective":
+        """The objectives at `index`, for the weights at `index`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DescentSettings:
+    """How gradient flow is followed.
+
+    The step of an element is min(stability / curvature, movement * norm(weights) / norm(gradient)): the first bound
+    keeps it stable, the second keeps the discretisation error of the flow small (the drift of balancedness per step is
+    quadratic in the relative movement, so the error of the limit is linear in `movement`).
+
+    Attributes:
+        tolerance: Relative residual at which an element has converged, above 0.
+        max_steps: Steps after which an element is given up, at least 1.
+        stability: Step size in units of one over the curvature, above 0; below 2 for stability on a quadratic.
+        movement: Largest relative change of the weights in one step, above 0; infinite for plain curvature steps.
+        check_every: Steps between two tests for convergence, at least 1.
+        accelerated: Whether each step starts from where the last ones point, y = w + k/(k + 3) (w - w_before) after k
+            steps; k is 0 again whenever the gradient at y points along the step. No longer gradient flow.
+
+    Raises:
+        SettingsError: A value is out of its range.
+    """
+
+    tolerance: float = 1e-7
+    max_steps: int = 200_000
+    stability: float = 1.0
+    movement: float = 0.005
+    check_every: int = 25
+    accelerated: bool = False
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        checks = {
+            "tolerance": self.tolerance > 0,
+            "max_steps": self.max_steps >= 1,
+            "stability": self.stability > 0,
+            "movement": self.movement > 0,
+            "check_every": self.check_every >= 1,
+        }
+        for name, fine in checks.items():
+            if not fine:
+                raise SettingsError(
+                    f"{name} = {getattr(self, name)} is out of range; see DescentSettings for its range"
+                )
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where gradient descent ended, element by element.
+
+    Attributes:
+        weights: Final layers, each (B, ...); NaN or huge where the status is "non_finite".
+        status: "converged", "max_steps" or "non_finite" for each element, shape (B,).
+        steps: Steps taken, shape (B,).
+        residual: Relative residual at the end, shape (B,).
+    """
+
+    weights: Weights
+    status: StatusArray
+    steps: Int[np.ndarray, "B"]
+    residual: Float[np.ndarray, "B"]
+
+
+def descend(
+    objective: Objective,
+    start: Weights,
+    settings: DescentSettings,
+    *,
+    retract: Callable[[Weights], Weights] | None = None,
+) -> Descent:
+    """Follow gradient descent from `start` until every element converged, diverged or ran out of steps.
+
+    Args:
+        objective: The B training objectives.
+        start: Initial layers, each (B, ...); left as they are.
+        settings: Step sizes and stopping.
+        retract: Brings weights back to the constraint that a step leaves, such as neurons of unit norm.
+
+    Returns:
+        The end of each element.
+    """
+    final = tuple(layer.clone() for layer in start)
+    n_elements = len(start[0])
+    status = np.full(n_elements, "max_steps", dtype="<U16")
+    steps = np.full(n_elements, settings.max_steps)
+    residual = np.full(n_elements, np.nan)
+    active, motion = torch.arange(n_elements), _Motion.at_rest(start)
+    for step in range(settings.max_steps + 1):
+        last = step == settings.max_steps
+        if last or step % settings.check_every == 0:
+            distance = objective.residual(motion.weights)
+            lost = _not_finite(motion.weights, distance)
+            done = lost | (distance <= settings.tolerance)
+            leaving = done | last
+            if bool(leaving.any()):
+                where = active[leaving]
+                for target, layer in zip(final, motion.weights, strict=True):
+                    target[where] = layer[leaving]
+                residual[where], steps[where] = distance[leaving], step
+                status[active[done]], status[active[lost]] = "converged", "non_finite"
+                keep = torch.nonzero(~leaving).flatten()
+                if len(keep) == 0:
+                    break
+                active, objective = active[keep], objective.take(keep)
+                motion = motion.take(keep)
+        motion = motion.step(objective, settings, retract)
+    return Descent(final, status, steps, residual)
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """Where the elements are, where they were a step ago, and for how many steps they gathered speed, shape (B,)."""
+
+    weights: Weights
+    previous: Weights
+    age: Tensor
+
+    @staticmethod
+    def at_rest(weights: Weights) -> "_Motion":
+        return _Motion(weights, weights, torch.zeros(len(weights[0]), dtype=torch.float64))
+
+    def take(self, index: Tensor) -> "_Motion":
+        now, before = (tuple(layer[index] for layer in layers) for layers in (self.weights, self.previous))
+        return _Motion(now, before, self.age[index])
+
+    def step(
+        self, objective: Objective, settings: DescentSettings, retract: Callable[[Weights], Weights] | None
+    ) -> "_Motion":
+        ahead = self._ahead() if settings.accelerated else self.weights
+        slope = objective.slope(ahead)
+        moved = _move(ahead, slope, settings)
+        moved = retract(moved) if retract else moved
+        return _Motion(
+            moved, self.weights, self._age_after(slope.gradient, moved) if settings.accelerated else self.age
+        )
+
+    def _ahead(self) -> Weights:
+        share = self.age / (self.age + 3)
+        pairs = zip(self.weights, self.previous, strict=True)
+        return tuple(now + _along(share, now) * (now - before) for now, before in pairs)
+
+    def _age_after(self, gradient: Weights, moved: Weights) -> Tensor:
+        layers = zip(gradient, moved, self.weights, strict=True)
+        uphill = torch.stack([(g * (new - old)).flatten(1).sum(1) for g, new, old in layers]).sum(0) > 0
+        return torch.where(uphill, 0.0, self.age + 1)
+
+
+def norms(layers: Weights) -> Tensor:
+    """Euclidean norm of each layer of each element, shape (L, B)."""
+    return torch.stack([torch.linalg.vector_norm(layer.flatten(1), dim=1) for layer in layers])
+
+
+def _move(weights: Weights, slope: Slope, settings: DescentSettings) -> Weights:
+    rate = settings.stability / slope.curvature
+    if np.isfinite(settings.movement):
+        size, steepness = (torch.linalg.vector_norm(norms(layers), dim=0) for layers in (weights, slope.gradient))
+        rate = torch.minimum(rate, settings.movement * size / steepness.clamp_min(torch.finfo(torch.float64).tiny))
+    return tuple(
+        torch.addcmul(layer, g, _along(rate, g), value=-1) for layer, g in zip(weights, slope.gradient, strict=True)
+    )
+
+
+def _along(values: Tensor, layer: Tensor) -> Tensor:
+    """One value per element, shape (B, 1, ...), to multiply its layer with."""
+    return values.view(-1, *[1] * (layer.ndim - 1))
+
+
+def _not_finite(weights: Weights, residual: Tensor) -> Tensor:
+    size = norms(weights).amax(0)
+    return ~(torch.isfinite(residual) & (size <= OVERFLOW))

@@ -1,0 +1,268 @@
+"""Do bounds rank real transfer tasks? Table 1 of shachaf2021: pairs of digits, linear regression to -1 and +1.
+
+Each task is "digit a (+1) against digit b (-1)". A linear model learns the source task by gradient descent on all its
+training images, then fits a few target images exactly, moving as little as it can (Theorem 4.1). For K pairs of tasks
+the mean test error is correlated with each of three bounds: Theorem 4.2 at m, the one adapted from Bartlett et al.
+(2020), and the squared distance between the teachers.
+
+The paper leaves open how long models are pretrained, what the target teacher of real data is, how pixels are scaled,
+and the constant of Theorem 4.2. Here both teachers are gradient descent after `pretraining_steps` steps of one over the
+largest eigenvalue (exactly, by the spectral filter), the target teacher from zero, the source from a random start, and
+Theorem 4.2 is evaluated for several constants. The theorem is about centred inputs; without centring, the mean image is
+the leading eigenvector and the bound ranks tasks worse than its rivals, so images are standardised as is usual. Tasks
+are two independent draws of two digits, so that a target may share digits with its source, or be its mirror image.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from transferscope.data.problems import Covariance
+from transferscope.errors import DataError
+from transferscope.records import Estimate
+from transferscope.theory.fine_tuning_bounds import (
+    benign_overfitting_bound,
+    deviation_bound,
+    distance_bound,
+    fine_tuning_bound,
+)
+from transferscope_papers.simulate.seeds import generator
+
+PAIRS, SAMPLES, START = 500, 501, 502
+"""Random streams of the tasks, of target samples and of initial weights."""
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Labelled images.
+
+    Attributes:
+        images: Shape (N, d), floats.
+        labels: The class of each, shape (N,).
+    """
+
+    images: Float[np.ndarray, "N d"]
+    labels: Int[np.ndarray, "N"]
+
+    def standardised(self, pixels: "Digits") -> "Digits":
+        """Images less the mean of all of `pixels`, over their standard deviation: two numbers, usual for MNIST."""
+        return Digits((self.images - pixels.images.mean()) / pixels.images.std(), self.labels)
+
+    def task(self, positive: int, negative: int) -> "Task":
+        """The images of two classes, labelled +1 and -1.
+
+        Raises:
+            DataError: A class has no images.
+        """
+        rows = np.flatnonzero(np.isin(self.labels, (positive, negative)))
+        signs = np.where(self.labels[rows] == positive, 1.0, -1.0)
+        if len(np.unique(signs)) < 2:
+            raise DataError(f"classes {positive} and {negative} were asked for; one of them has no images")
+        return Task(self.images[rows], signs)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A binary task as regression to -1 and +1.
+
+    Attributes:
+        images: Shape (N, d).
+        signs: Shape (N,).
+    """
+
+    images: Float[np.ndarray, "N d"]
+    signs: Float[np.ndarray, "N"]
+
+    @cached_property
+    def covariance(self) -> Covariance:
+        """Second moments X'X/N of the images, not centred: what a linear model without intercept sees."""
+        eigenvalues, vectors = np.linalg.eigh(self.images.T @ self.images / len(self.images))
+        return Covariance(np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1]))
+
+    def descend(self, start: Float[np.ndarray, "d"], steps: int) -> Float[np.ndarray, "d"]:
+        """Weights after `steps` steps of size 1/lambda_1 of gradient descent on the mean squared error, exactly."""
+        sigma = self.covariance
+        lam = sigma.eigenvalues
+        cross = sigma.to_eigenbasis(self.signs @ self.images / len(self.signs))
+        left = (1 - lam / lam[0]) ** steps
+        learnt = np.divide(1 - left, lam, out=np.full_like(lam, steps / lam[0]), where=lam > 1e-12 * lam[0])
+        return sigma.from_eigenbasis(learnt * cross + left * sigma.to_eigenbasis(start))
+
+    def error(self, weights: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k"]:
+        """Share of images on the wrong side for each model."""
+        return np.asarray(((self.images @ weights.T) * self.signs[:, None] <= 0).mean(axis=0))
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """The experiment of shachaf2021 Table 1.
+
+    Attributes:
+        n_pairs: Source-target pairs K.
+        n_samples: Target samples per pair.
+        n_repeats: Repeats with new initial weights and new target samples.
+        sizes: Target sizes n.
+        m: Leading eigenvectors in Theorem 4.2.
+        pretraining_steps: Gradient steps of both teachers.
+        start_scale: Norm of the source's random start.
+        constants: Values of c in Theorem 4.2; the ranking depends on it (g enters as g^3 and as g).
+        seed: Draws pairs, starts and samples.
+    """
+
+    n_pairs: int = 20
+    n_samples: int = 25
+    n_repeats: int = 10
+    sizes: tuple[int, ...] = (10, 15, 20, 25, 30)
+    m: int = 2
+    pretraining_steps: int = 1000
+    start_scale: float = 0.1
+    constants: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class BoundTable:
+    """How well each bound ranks the tasks.
+
+    Attributes:
+        r_squared: For each bound ("theorem 4.2, c = 0.1" and so on, "bartlett", "distance") and size, the squared
+            correlation with the test error over the pairs: mean and standard error over repeats.
+        test_error: Mean test error over pairs and repeats at each size.
+    """
+
+    r_squared: Mapping[str, tuple[Estimate, ...]]
+    test_error: tuple[float, ...]
+
+
+def draw_pairs(classes: Sequence[int], n_pairs: int, seed: int) -> Int[np.ndarray, "K 4"]:
+    """Distinct rows (source +, source -, target +, target -): two independent draws of two classes each.
+
+    Args:
+        classes: At least two classes.
+        n_pairs: How many rows; no more than there are.
+        seed: Seed of the draw.
+
+    Returns:
+        The rows, sorted.
+
+    Raises:
+        DataError: There are not that many distinct rows.
+    """
+    n_tasks = len(classes) * (len(classes) - 1)
+    if n_pairs > n_tasks**2:
+        raise DataError(f"{n_pairs} pairs of tasks were asked for; {len(classes)} classes give {n_tasks**2}")
+    stream, rows = generator(seed, PAIRS), set[tuple[int, ...]]()
+    while len(rows) < n_pairs:
+        draws = [stream.permutation(np.array(classes))[:2] for _ in range(2)]
+        rows.add(tuple(int(label) for draw in draws for label in draw))
+    return np.array(sorted(rows))
+
+
+def bound_table(train: Digits, test: Digits, settings: TableSettings | None = None) -> BoundTable:
+    """Correlate bounds with test errors over pairs of tasks.
+
+    Args:
+        train: Images to pretrain on and to draw target samples from; all images are standardised with theirs.
+        test: Images to measure on.
+        settings: Numbers of pairs, samples and repeats; None for the paper's.
+
+    Returns:
+        The table.
+    """
+    chosen = settings or TableSettings()
+    train, test = train.standardised(train), test.standardised(train)
+    classes = sorted({int(c) for c in train.labels})
+    pairs = draw_pairs(classes, chosen.n_pairs, chosen.seed)
+    learnt = {(a, b): train.task(a, b) for row in pairs.tolist() for a, b in (row[:2], row[2:])}
+    measured = [
+        _measure(_Pair(learnt[a, b], learnt[c, d], test.task(c, d), index), chosen)
+        for index, (a, b, c, d) in enumerate(pairs.tolist())
+    ]
+    errors = np.stack([pair.errors for pair in measured])  # (K, repeats, sizes)
+    names = measured[0].bounds
+    return BoundTable(
+        {name: _correlations(np.stack([pair.bounds[name] for pair in measured]), errors) for name in names},
+        tuple(float(value) for value in errors.mean(axis=(0, 1))),
+    )
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A source task, a target task and the target's test images; `index` is part of the seeds."""
+
+    source: Task
+    target: Task
+    held_out: Task
+    index: int
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Test errors and bounds of one pair, each of shape (repeats, sizes)."""
+
+    errors: np.ndarray
+    bounds: Mapping[str, np.ndarray]
+
+
+def _measure(pair: _Pair, settings: TableSettings) -> _Measured:
+    d = pair.target.images.shape[1]
+    teacher = pair.target.descend(np.zeros(d), settings.pretraining_steps)
+    errors = np.empty((settings.n_repeats, len(settings.sizes)))
+    bounds: dict[str, np.ndarray] = {}
+    for repeat in range(settings.n_repeats):
+        seed = settings.seed * 10**6 + pair.index * 10**3 + repeat
+        direction = generator(seed, START).standard_normal((1, d))[0]
+        start = direction * (settings.start_scale / np.linalg.norm(direction))
+        learnt = pair.source.descend(start, settings.pretraining_steps)
+        stream = generator(seed, SAMPLES)
+        for column, n in enumerate(settings.sizes):
+            models = _fine_tuned(pair.target, learnt, (settings.n_samples, n), stream)
+            errors[repeat, column] = pair.held_out.error(models).mean()
+            for name, value in _bounds(teacher - learnt, pair.target.covariance, n, settings).items():
+                bounds.setdefault(name, np.empty_like(errors))[repeat, column] = value
+    return _Measured(errors, bounds)
+
+
+def _fine_tuned(
+    target: Task, start: Float[np.ndarray, "d"], shape: tuple[int, int], stream: np.random.Generator
+) -> Float[np.ndarray, "k d"]:
+    """theta_S + X^+ (y - X theta_S) on each of k samples of n random images, `shape` = (k, n) (shachaf2021, eq. 1)."""
+    n_samples, n = shape
+    rows = np.stack([stream.choice(len(target.signs), size=n, replace=False) for _ in range(n_samples)])
+    x, y = target.images[rows], target.signs[rows]
+    gram = x @ x.swapaxes(1, 2)  # (k, n, n)
+    coefficients = np.linalg.pinv(gram, hermitian=True) @ (y - x @ start)[:, :, None]
+    return np.asarray(start + (x.swapaxes(1, 2) @ coefficients)[:, :, 0])
+
+
+def _bounds(
+    difference: Float[np.ndarray, "d"], covariance: Covariance, n: int, settings: TableSettings
+) -> Mapping[str, float]:
+    lam = covariance.eigenvalues
+    values = {
+        "bartlett": benign_overfitting_bound(difference, lam, n).value,
+        "distance": distance_bound(difference),
+    }
+    for constant in settings.constants:
+        g = deviation_bound(lam, n, constant=constant)
+        bound = fine_tuning_bound(difference, covariance, deviation=g).values[settings.m - 1]
+        values[f"theorem 4.2, c = {constant:g}"] = float(bound)
+    return values
+
+
+def _correlations(
+    bounds: Float[np.ndarray, "K repeats sizes"], errors: Float[np.ndarray, "K repeats sizes"]
+) -> tuple[Estimate, ...]:
+    """R^2 over pairs for each repeat and size, then its mean over repeats."""
+    n_repeats, n_sizes = bounds.shape[1:]
+    r = np.array(
+        [[np.corrcoef(bounds[:, i, j], errors[:, i, j])[0, 1] for j in range(n_sizes)] for i in range(n_repeats)]
+    )
+    stderr = (r**2).std(axis=0, ddof=1) / np.sqrt(n_repeats) if n_repeats > 1 else None
+    return tuple(
+        Estimate(float((r[:, j] ** 2).mean()), None if stderr is None else float(stderr[j]), n_repeats)
+        for j in range(n_sizes)
+    )

@@ -1,0 +1,162 @@
+"""Transfer between linear teachers, simulated: from scratch, fine-tuning, frozen layers, ridge heads."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.data.problems import LinearTransfer
+from transferscope.errors import DataError
+from transferscope_papers.simulate.deep_linear import balanced_start, end_to_end, train
+from transferscope_papers.simulate.descent import DescentSettings, Weights
+from transferscope_papers.simulate.least_squares import LeastSquares, from_moments
+from transferscope_papers.simulate.outcomes import Outcomes
+from transferscope_papers.simulate.seeds import generator, normal
+
+SMALL_START = 99
+"""Random stream of the directions in which training from scratch starts."""
+
+
+@dataclass(frozen=True)
+class TransferBatch:
+    """B transfer problems, each with a finite target sample.
+
+    Attributes:
+        problems: The teachers of each element.
+        sizes: Target samples n of each element.
+        seeds: The seed of each element; its sample depends on problem, size and seed only.
+        loss: The training losses on the samples.
+    """
+
+    problems: tuple[LinearTransfer, ...]
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    loss: LeastSquares
+
+    @property
+    def source(self) -> Float[Tensor, "B d"]:
+        """theta_S of each element."""
+        return torch.from_numpy(np.stack([problem.source.weights for problem in self.problems]))
+
+    def outcomes(self, beta: Float[Tensor, "B d"], status: np.ndarray, steps: np.ndarray) -> Outcomes:
+        """The risks of end-to-end vectors, with how they came about."""
+        rows = zip(self.problems, beta.numpy(), strict=True)
+        return Outcomes(np.array([float(problem.target.risk(row)) for problem, row in rows]), status, steps)
+
+
+def draw(problems: Sequence[LinearTransfer], sizes: Sequence[int], seeds: Sequence[int]) -> TransferBatch:
+    """Sample the target of every element.
+
+    Args:
+        problems: The teachers, all in the same dimension d.
+        sizes: Target samples n of each, at least 1; sizes may differ (the batch holds G = X'X/n, not X).
+        seeds: One seed per element.
+
+    Returns:
+        The batch. It takes B d^2 numbers; cut long sweeps with `slices`.
+
+    Raises:
+        DataError: The three lists differ in length, or are empty.
+    """
+    if not len(problems) == len(sizes) == len(seeds) > 0:
+        raise DataError(
+            f"there are {len(problems)} problems, {len(sizes)} sizes and {len(seeds)} seeds; "
+            "give one of each per element"
+        )
+    grams, crosses = [], []
+    for problem, n, seed in zip(problems, sizes, seeds, strict=True):
+        sample = problem.sample(n, generator(seed))
+        grams.append(sample.inputs.T @ sample.inputs / n)
+        crosses.append(sample.targets @ sample.inputs / n)
+    moments = torch.from_numpy(np.stack(grams)), torch.from_numpy(np.stack(crosses))
+    return TransferBatch(
+        tuple(problems), tuple(sizes), tuple(seeds), from_moments(*moments, rank=torch.tensor(list(sizes)))
+    )
+
+
+def slices(n_elements: int, n_inputs: int, *, memory: int = 2**28) -> Iterator[slice]:
+    """Cut a sweep into batches whose data take about `memory` bytes each.
+
+    Args:
+        n_elements: Elements of the sweep; sort them by sample size, so that those of one batch end together.
+        n_inputs: Dimension d.
+        memory: Bytes of one batch of (d, d) bases.
+
+    Yields:
+        Consecutive slices that cover 0..n_elements.
+    """
+    length = max(1, memory // (8 * n_inputs**2))
+    for first in range(0, n_elements, length):
+        yield slice(first, min(first + length, n_elements))
+
+
+def perfectly_pretrained(batch: TransferBatch, *, depth: int, width: int = 1) -> Weights:
+    """Networks that have learnt the source exactly from a vanishing start (tahir2024, Thm. 3.4)."""
+    return balanced_start(batch.source, depth=depth, width=width)
+
+
+def from_scratch(
+    batch: TransferBatch, *, depth: int, settings: DescentSettings | None = None, scale: float = 1e-3
+) -> Outcomes:
+    """Train on the target sample from a small balanced start in a random direction.
+
+    Args:
+        batch: The samples.
+        depth: Number of layers L.
+        settings: Step sizes and stopping; None for the defaults.
+        scale: Norm of every layer at the start; the risk moves by O(scale^2) for n < d, as in A.5 of shachaf2021's
+            Thm. 5.2 with theta_S the start.
+
+    Returns:
+        Risks and statuses.
+    """
+    direction = normal(batch.seeds, (batch.loss.cross.shape[1],), stream=SMALL_START)
+    start = balanced_start(scale**depth * direction / direction.norm(dim=1, keepdim=True), depth=depth)
+    return fine_tuning(batch, start, settings=settings)
+
+
+def fine_tuning(
+    batch: TransferBatch, start: Weights, *, settings: DescentSettings | None = None, n_frozen: int = 0
+) -> Outcomes:
+    """Train on the target sample from pretrained weights.
+
+    Args:
+        batch: The samples.
+        start: Layers to start from, as `perfectly_pretrained` or a pretraining run gives them.
+        settings: Step sizes and stopping; None for the defaults.
+        n_frozen: Number of first layers that keep their weights: 0 for fine-tuning (tahir2024 Thm. 3.9), L-1 for linear
+            transfer (tahir2024 Theorem 3.7), in between for shachaf2021 Theorem 5.5.
+
+    Returns:
+        Risks and statuses.
+    """
+    result = train(batch.loss, start, settings or DescentSettings(), n_frozen=n_frozen)
+    return batch.outcomes(end_to_end(result.weights), result.status, result.steps)
+
+
+def ridge_transfer(batch: TransferBatch, start: Weights, *, ridge: float) -> Outcomes:
+    """Refit the last layer by ridge regression on frozen features (tahir2024 Theorem 3.8).
+
+    Minimises (1/2n) norm(X Phi w - y)^2 + (ridge/2) norm(w)^2 with Phi = W_1 ... W_(L-1), by Cholesky.
+
+    Args:
+        batch: The samples.
+        start: Pretrained layers, at least two.
+        ridge: Strength of the penalty, above 0.
+
+    Returns:
+        Risks; a direct solve, so 0 steps and status "ok".
+    """
+    phi = start[0]
+    for layer in start[1:-1]:
+        phi = phi @ layer
+    rotated = batch.loss.rotate(phi)
+    gram = torch.einsum("bih,bi,bik->bhk", rotated, batch.loss.spectrum, rotated)
+    cross = torch.einsum("bih,bi->bh", rotated, batch.loss.cross)
+    factor = torch.linalg.cholesky(gram + ridge * torch.eye(gram.shape[-1], dtype=gram.dtype))
+    head = torch.cholesky_solve(cross.unsqueeze(2), factor).squeeze(2)
+    beta = torch.einsum("bdh,bh->bd", phi, head)
+    return batch.outcomes(beta, np.full(len(beta), "ok"), np.zeros(len(beta), dtype=np.int64))

@@ -1,0 +1,246 @@
+"""Two-layer ReLU students of ablated teachers, in the mean-field regime (tahir2024 section 4).
+
+f(x) = (1/m) sum_i c_i relu(w_i'x) on x ~ N(0, I). The student learns the source on the exact population loss (closed
+forms of overlaps and of their gradients), then the target from a finite sample: with frozen features, or from scratch.
+Neurons stay on the unit sphere, as in the paper: the function is written in w_i/norm(w_i), under which gradient flow
+keeps the norms.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transferscope.data.problems import ReluNetwork, Sample
+from transferscope.errors import DataError
+from transferscope.theory.linear_transfer import head_on_features
+from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend
+from transferscope_papers.simulate.outcomes import Outcomes, StatusArray
+from transferscope_papers.simulate.seeds import normal
+
+STUDENT_NEURONS, STUDENT_HEADS = 300, 301
+"""Random streams of a student's initial neurons and heads."""
+
+INITIAL_HEAD = 1e-7
+"""Scale of the output weights at the start (tahir2024 Appendix D.2)."""
+
+RULE = 3.5e-3
+"""Relative error of the function at which a student is done. tahir2024 stops at a loss of 1e-6 (App. D.2), which is
+this much for its teacher: E f*^2 = 0.164 with heads of 1 and d = 100."""
+
+FLOW = DescentSettings(tolerance=RULE, max_steps=20_000, stability=0.5, movement=0.02)
+"""Gradient flow, for training from scratch, where the way decides what is learnt: steps of about m/2, 3 % from m/10."""
+
+PRETRAINING = DescentSettings(tolerance=RULE, max_steps=5000, stability=1.0, movement=0.02, accelerated=True)
+"""Down to the source's function: plain descent is ten times as far after the 1000 m of time that tahir2024 allows."""
+
+
+@dataclass(frozen=True)
+class Students:
+    """B trained students.
+
+    Attributes:
+        networks: The students, neurons of unit norm.
+        status: "converged", "max_steps" or "non_finite" for each, shape (B,).
+        steps: Steps taken, shape (B,).
+    """
+
+    networks: tuple[ReluNetwork, ...]
+    status: StatusArray
+    steps: np.ndarray
+
+
+def random_students(seeds: Sequence[int], n_inputs: int, *, width: int) -> Weights:
+    """Neurons uniform on the sphere and heads near 0: the layers (B, m, d) and (B, m)."""
+    neurons = normal(seeds, (width, n_inputs), stream=STUDENT_NEURONS)
+    heads = INITIAL_HEAD * normal(seeds, (width,), stream=STUDENT_HEADS)
+    return neurons / neurons.norm(dim=2, keepdim=True), heads
+
+
+def pretrain(teachers: Sequence[ReluNetwork], start: Weights, settings: DescentSettings = PRETRAINING) -> Students:
+    """Gradient descent on the population loss (1/2) E (f - f*)^2.
+
+    Args:
+        teachers: One per student, all with the same numbers of inputs and neurons.
+        start: Initial students, as `random_students` makes them.
+        settings: Step sizes and stopping. The residual is norm(f - f*)/norm(f*) in L2.
+
+    Returns:
+        The students.
+    """
+    return _students(descend(_Population.of(teachers), start, settings, retract=_to_sphere))
+
+
+def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: DescentSettings = FLOW) -> Students:
+    """Gradient descent on the sample loss (1/2n) sum (f(x_i) - y_i)^2.
+
+    Args:
+        samples: One per student, all of the same size.
+        start: Initial students.
+        settings: Step sizes and stopping. The residual is norm(f(X) - y)/norm(y).
+
+    Returns:
+        The students.
+
+    Raises:
+        DataError: The samples differ in size.
+    """
+    sizes = sorted({len(sample) for sample in samples})
+    if len(sizes) != 1:
+        raise DataError(f"samples of sizes {sizes} were given; students of one batch need samples of one size")
+    inputs = torch.from_numpy(np.stack([sample.inputs for sample in samples]))
+    labels = torch.from_numpy(np.stack([sample.targets for sample in samples]))
+    return _students(descend(_OnSample(inputs, labels), start, settings, retract=_to_sphere))
+
+
+def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float = 1e-3) -> Students:
+    """Linear transfer: the least-squares head of minimum norm on each student's frozen features.
+
+    Args:
+        students: Pretrained students.
+        samples: A target sample for each.
+        rcond: Features' singular values below this share of the largest are cut off: students hold near-copies of
+            neurons, whose differences are features that exist on paper only.
+
+    Returns:
+        Students with the same neurons, and the statuses of their pretraining.
+    """
+    networks = []
+    for student, sample in zip(students.networks, samples, strict=True):
+        heads = head_on_features(student.features(sample.inputs) / len(student.heads), sample.targets, rcond=rcond)
+        networks.append(ReluNetwork(student.neurons, heads))
+    return Students(tuple(networks), students.status, students.steps)
+
+
+def risks(students: Students, targets: Sequence[ReluNetwork]) -> Outcomes:
+    """Population risk E (f - f*)^2 of each student on its target, in closed form."""
+    values = [target.risk(student) for student, target in zip(students.networks, targets, strict=True)]
+    return Outcomes(np.array(values), students.status, students.steps)
+
+
+@dataclass(frozen=True)
+class _Population:
+    """Population loss against teachers with neurons (B, m*, d) and heads c*/m* (B, m*); `power` is E f*^2."""
+
+    neurons: Tensor
+    heads: Tensor
+    power: Tensor
+
+    @staticmethod
+    def of(teachers: Sequence[ReluNetwork]) -> "_Population":
+        """The objectives of a list of teachers."""
+        heads = np.stack([teacher.heads / len(teacher.heads) for teacher in teachers])
+        neurons = torch.from_numpy(np.stack([teacher.neurons for teacher in teachers]))
+        power = torch.tensor([teacher.squared_norm() for teacher in teachers], dtype=torch.float64)
+        return _Population(neurons, torch.from_numpy(heads), power)
+
+    def slope(self, weights: Weights) -> Slope:
+        """Gradients by the chain rule through k(w, v) = <relu(w.x), relu(v.x)>."""
+        neurons, heads = weights
+        m = heads.shape[1]
+        own, other = _Overlap.of(neurons, neurons), _Overlap.of(neurons, self.neurons)
+        share = heads / m
+        by_head = (_apply(own.value, share) - _apply(other.value, self.heads)) / m
+        pull = own.pull(neurons, neurons, share) - other.pull(neurons, self.neurons, self.heads)
+        return Slope((_tangent(neurons, share.unsqueeze(2) * pull), by_head), _curvature(heads))
+
+    def residual(self, weights: Weights) -> Tensor:
+        """norm(f - f*)/norm(f*) in L2."""
+        neurons, heads = weights
+        share = heads / heads.shape[1]
+        own, other = _Overlap.of(neurons, neurons), _Overlap.of(neurons, self.neurons)
+        inner = (share * _apply(own.value, share)).sum(1) - 2 * (share * _apply(other.value, self.heads)).sum(1)
+        return ((inner + self.power).clamp_min(0) / self.power).sqrt()
+
+    def take(self, index: Tensor) -> "_Population":
+        """The objectives at `index`."""
+        return _Population(self.neurons[index], self.heads[index], self.power[index])
+
+
+@dataclass(frozen=True)
+class _OnSample:
+    """Sample loss on inputs (B, n, d) and labels (B, n)."""
+
+    inputs: Tensor
+    labels: Tensor
+
+    def slope(self, weights: Weights) -> Slope:
+        """Back-propagation through the hidden layer, in closed form."""
+        neurons, heads = weights
+        n, m = self.labels.shape[1], heads.shape[1]
+        hidden = self.inputs @ _unit(neurons).mT  # (B, n, m)
+        error = (_apply(torch.relu(hidden), heads) / m - self.labels) / n
+        by_head = _apply(torch.relu(hidden).mT, error) / m
+        active = (hidden > 0).to(hidden.dtype) * error.unsqueeze(2) * (heads / m).unsqueeze(1)
+        return Slope((_tangent(neurons, active.mT @ self.inputs), by_head), _curvature(heads))
+
+    def residual(self, weights: Weights) -> Tensor:
+        """norm(f(X) - y)/norm(y)."""
+        neurons, heads = weights
+        outputs = _apply(torch.relu(self.inputs @ _unit(neurons).mT), heads) / heads.shape[1]
+        return _norm(outputs - self.labels) / _norm(self.labels)
+
+    def take(self, index: Tensor) -> "_OnSample":
+        """The objectives at `index`."""
+        return _OnSample(self.inputs[index], self.labels[index])
+
+
+@dataclass(frozen=True)
+class _Overlap:
+    """k(w, v) = norm(w) norm(v) (sin phi + (pi - phi) cos phi)/(2 pi) for all pairs, shape (B, m, p)."""
+
+    value: Tensor
+    sine: Tensor
+    wedge: Tensor
+    """pi - phi, phi the angle between the neurons."""
+
+    @staticmethod
+    def of(neurons: Tensor, others: Tensor) -> "_Overlap":
+        """All pairs of unit vectors along `neurons` (B, m, d) with `others` (B, p, d)."""
+        size = _norm(others).unsqueeze(1)
+        cosine = (_unit(neurons) @ _unit(others).mT).clamp(-1, 1)
+        sine, wedge = (1 - cosine.square()).sqrt() * size, (math.pi - torch.arccos(cosine)) * size
+        return _Overlap((sine + cosine * wedge) / (2 * math.pi), sine, wedge)
+
+    def pull(self, neurons: Tensor, others: Tensor, weights: Tensor) -> Tensor:
+        """sum_j weight_j dk(w_i, v_j)/dw_i at unit w_i = (1/2 pi) sum_j weight_j (norm(v) sin phi w + (pi - phi) v)."""
+        along_own = _apply(self.sine, weights).unsqueeze(2) * _unit(neurons)
+        return (along_own + (self.wedge * weights.unsqueeze(1)) @ _unit(others)) / (2 * math.pi)
+
+
+def _students(descent: Descent) -> Students:
+    neurons, heads = descent.weights
+    pairs = zip(_unit(neurons).numpy(), heads.numpy(), strict=True)
+    return Students(tuple(ReluNetwork(w, c) for w, c in pairs), descent.status, descent.steps)
+
+
+def _curvature(heads: Tensor) -> Tensor:
+    """(1 + mean c^2)/(2 m): features have mean square 1/2 and move m^-1 c each; a stand-in, not a bound."""
+    return (1 + heads.square().mean(1)) / (2 * heads.shape[1])
+
+
+def _to_sphere(weights: Weights) -> Weights:
+    neurons, heads = weights
+    return _unit(neurons), heads
+
+
+def _tangent(neurons: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient in w of a function of w/norm(w) whose gradient in the unit vector is `gradient`."""
+    unit, size = _unit(neurons), _norm(neurons, keepdim=True)
+    return (gradient - (gradient * unit).sum(2, keepdim=True) * unit) / size
+
+
+def _unit(vectors: Tensor) -> Tensor:
+    return vectors / _norm(vectors, keepdim=True)
+
+
+def _apply(matrix: Tensor, vector: Tensor) -> Tensor:
+    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
+
+
+def _norm(vectors: Tensor, *, keepdim: bool = False) -> Tensor:
+    length: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=keepdim)
+    return length

@@ -1,0 +1,161 @@
+"""Two-layer ReLU networks wide enough for the kernel regime: source, then target; and target from scratch (liu2019).
+
+f(x) = (1/sqrt(m)) sum_r a_r relu(w_r'x) with fixed signs a and W trained on L = (1/2) norm(u - y)^2. The start is
+antisymmetric: neurons come in pairs with equal weights and opposite signs, so that the initial output is exactly 0. An
+independent start needs a small scale kappa and a large kappa sqrt(m) at once to follow the theorems.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from transferscope.errors import SettingsError
+from transferscope.numerics.ntk import relu_gram
+from transferscope_papers.simulate.descent import DescentSettings, Slope, Weights, descend
+from transferscope_papers.simulate.outcomes import StatusArray
+from transferscope_papers.simulate.seeds import normal
+
+PAIRED_WEIGHTS = 200
+"""Random stream of the initial neurons."""
+
+KERNEL_STEPS = DescentSettings(tolerance=1e-7, max_steps=50_000, stability=0.9, movement=float("inf"))
+"""Plain steps of 0.9 / lambda_max(H), as in the check of section E; the movement of each neuron is tiny anyway."""
+
+
+@dataclass(frozen=True)
+class WideTransfer:
+    """What B wide networks did.
+
+    Attributes:
+        activation_gradient: Squared norm of the loss gradient with respect to the first layer's output on the target,
+            before training on it: norm(u(W_P) - y_Q)^2 (liu2019 Theorem 1), shape (B,).
+        travel: norm(W(Q) - W(P))_F, from pretrained to fine-tuned weights (liu2019 Theorem 2), shape (B,).
+        scratch_travel: norm(W(Q) - W(0))_F when the target is learnt from scratch, shape (B,).
+        status: "converged" when all three runs converged, else the status of the first that did not, shape (B,).
+        steps: Steps of the three runs together, shape (B,).
+    """
+
+    activation_gradient: Float[np.ndarray, "B"]
+    travel: Float[np.ndarray, "B"]
+    scratch_travel: Float[np.ndarray, "B"]
+    status: StatusArray
+    steps: Int[np.ndarray, "B"]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """B data sets of equal size.
+
+    Attributes:
+        inputs: Shape (B, n, d), rows of unit norm.
+        labels: Shape (B, n), within [-1, 1] for the theorems.
+    """
+
+    inputs: Float[Tensor, "B n d"]
+    labels: Float[Tensor, "B n"]
+
+
+def paired_start(seeds: Sequence[int], n_inputs: int, *, width: int, scale: float = 1.0) -> Float[Tensor, "B m d"]:
+    """Antisymmetric initial neurons: rows r and r + m/2 are equal, their signs are +1 and -1.
+
+    Args:
+        seeds: One seed per network.
+        n_inputs: Input dimension d.
+        width: Number of neurons m, even, at least 2.
+        scale: Standard deviation kappa of every entry, above 0.
+
+    Returns:
+        W, shape (B, m, d).
+
+    Raises:
+        SettingsError: An odd or too small width, or a scale that is not above 0.
+    """
+    if width < 2 or width % 2 or scale <= 0:
+        raise SettingsError(f"width = {width} and scale = {scale} were given; give an even width and a scale above 0")
+    half = scale * normal(seeds, (width // 2, n_inputs), stream=PAIRED_WEIGHTS)
+    return torch.cat([half, half], dim=1)
+
+
+def wide_transfer(
+    source: Labelled,
+    target: Labelled,
+    *,
+    width: int,
+    seeds: Sequence[int],
+    scale: float = 1.0,
+    settings: DescentSettings = KERNEL_STEPS,
+) -> WideTransfer:
+    """Train on the source, then on the target, and on the target from scratch.
+
+    Args:
+        source: The source data sets.
+        target: The target data sets.
+        width: Number of neurons m, even; the theorems are its limit (errors of 1e-3 to 1e-2 at m = 20,000).
+        seeds: One seed per network.
+        scale: Standard deviation of the initial weights.
+        settings: Stopping; the curvature is lambda_max(H) of the infinite-width kernel.
+
+    Returns:
+        Gradients, distances and statuses.
+    """
+    start = paired_start(seeds, source.inputs.shape[2], width=width, scale=scale)
+    on_source, on_target = _Wide.of(source, width), _Wide.of(target, width)
+    pretrained = descend(on_source, (start,), settings)
+    tuned = descend(on_target, pretrained.weights, settings)
+    scratch = descend(on_target, (start,), settings)
+    error = on_target.outputs(pretrained.weights[0]) - target.labels
+    statuses = np.stack([run.status for run in (pretrained, tuned, scratch)])
+    first_bad = (statuses != "converged").argmax(0)
+    return WideTransfer(
+        activation_gradient=error.square().sum(1).numpy(),
+        travel=(tuned.weights[0] - pretrained.weights[0]).flatten(1).norm(dim=1).numpy(),
+        scratch_travel=(scratch.weights[0] - start).flatten(1).norm(dim=1).numpy(),
+        status=np.take_along_axis(statuses, first_bad[None], axis=0)[0],
+        steps=pretrained.steps + tuned.steps + scratch.steps,
+    )
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """The training objective: inputs (B, n, d), labels (B, n), signs (m,), curvature (B,)."""
+
+    inputs: Tensor
+    labels: Tensor
+    signs: Tensor
+    curvature: Tensor
+
+    @staticmethod
+    def of(data: Labelled, width: int) -> "_Wide":
+        """The objective on `data` for networks of a given width."""
+        signs = torch.ones(width, dtype=data.inputs.dtype)
+        signs[width // 2 :] = -1
+        largest = [float(np.linalg.eigvalsh(relu_gram(rows.numpy()))[-1]) for rows in data.inputs]
+        return _Wide(data.inputs, data.labels, signs / width**0.5, torch.tensor(largest, dtype=data.inputs.dtype))
+
+    def outputs(self, neurons: Tensor) -> Tensor:
+        """u = f(X), shape (B, n)."""
+        return torch.relu(self.inputs @ neurons.mT) @ self.signs
+
+    def slope(self, weights: Weights) -> Slope:
+        """dL/dw_r = (a_r/sqrt(m)) sum_i (u_i - y_i) 1[w_r'x_i > 0] x_i."""
+        hidden = self.inputs @ weights[0].mT  # (B, n, m)
+        error = torch.relu(hidden) @ self.signs - self.labels
+        active = (hidden > 0).to(hidden.dtype) * error.unsqueeze(2) * self.signs
+        return Slope((active.mT @ self.inputs,), self.curvature)
+
+    def residual(self, weights: Weights) -> Tensor:
+        """norm(u - y)/norm(y)."""
+        return _norm(self.outputs(weights[0]) - self.labels) / _norm(self.labels)
+
+    def take(self, index: Tensor) -> "_Wide":
+        """The objectives at `index`."""
+        return _Wide(self.inputs[index], self.labels[index], self.signs, self.curvature[index])
+
+
+def _norm(vectors: Tensor) -> Tensor:
+    length: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
+    return length

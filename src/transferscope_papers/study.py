@@ -1,0 +1,119 @@
+"""A figure as a study: a cell for each simulated point, so that it stops, resumes and parallelises like any."""
+
+import hashlib
+import json
+import math
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from transferscope.records import Cost, Estimate, Record
+from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, StudyRow
+from transferscope.study.context import WorkContext
+from transferscope.study.facts import surroundings
+from transferscope.study.planned import StudyPlan
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.figure import Point, SharingFigure, Simulated, TheoryFigure, settings_of
+
+WORK = "transferscope_papers.study:work"
+"""What does the cells of a figure."""
+
+
+def plan_figure(figure: TheoryFigure) -> StudyPlan:
+    """The cells of a figure, of role "theory", in the order of its points; points of one simulation share a cell.
+
+    Args:
+        figure: The figure with its settings.
+
+    Returns:
+        The plan of the study "papers-NAME"; `study.engine.run_plan` with `WORK` does it.
+    """
+    settings = settings_of(figure)
+    study = StudyRow(
+        name=f"papers-{figure.name}",
+        spec={"figure": figure.name, "settings": settings},
+        facts=surroundings(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return StudyPlan(study, tuple(_planned(figure, points, settings) for points in _groups(figure)), {})
+
+
+def work(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Simulate the points of a cell; see `study.context.Work`.
+
+    The outcome holds the records "simulated" and "expected" (what theory says of the point; undefined where it says
+    nothing) of each point; part is its number within the cell.
+    """
+    payload = cell.payload
+    figure = replace(FIGURES[payload["figure"]], **payload["settings"])  # type: ignore[type-var]
+    points = [Point(**point) for point in payload["points"]]
+    started = time.perf_counter()
+    if isinstance(figure, SharingFigure) and points[0].group is not None:
+        found = figure.simulate_group(points)
+    else:
+        found = [figure.simulate(points[0])]
+    records = [Record("simulated", estimate, part=str(i)) for i, estimate in enumerate(found)]
+    records += [Record("expected", _exact(point.expected), part=str(i)) for i, point in enumerate(points)]
+    return Outcome(tuple(records), Cost(seconds=time.perf_counter() - started))
+
+
+def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...]:
+    """The points of a figure that are done, from the store.
+
+    Args:
+        figure: The figure, with the settings of its study in the store.
+        store: Where `work` put its outcomes.
+
+    Returns:
+        Points with their estimates, in the order of the figure's points.
+    """
+    columns = store.records(f"papers-{figure.name}")
+    rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
+    found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}
+    settings = settings_of(figure)
+    done: dict[str, Simulated] = {}
+    for points in _groups(figure):
+        key = _key(figure, points, settings)
+        for i, point in enumerate(points):
+            if (key, str(i)) in found:
+                done[repr(point)] = Simulated(point, found[key, str(i)])
+    return tuple(done[repr(point)] for point in figure.points() if repr(point) in done)
+
+
+def _groups(figure: TheoryFigure) -> list[list[Point]]:
+    """The points that come out of one simulation, in the order of the first of each."""
+    groups: dict[str, list[Point]] = {}
+    for i, point in enumerate(figure.points()):
+        groups.setdefault(point.group or f"alone {i}", []).append(point)
+    return list(groups.values())
+
+
+def _planned(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> PlannedCell:
+    first = points[0]
+    return PlannedCell(
+        key=_key(figure, points, settings),
+        role="theory",
+        labels={"source": None, "method": first.series, "panel": first.panel, "x": first.x, "seed": first.seed},
+        payload={"figure": figure.name, "settings": settings, "points": [_as_json(point) for point in points]},
+    )
+
+
+def _key(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> str:
+    shown = [_as_json(point) for point in points]
+    parts = {"figure": figure.name, "version": figure.version, "settings": settings, "points": shown}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _as_json(point: Point) -> dict[str, Any]:
+    return {**vars(point), "parameters": dict(point.parameters)}
+
+
+def _exact(value: float) -> Estimate:
+    return Estimate(value, 0.0, 0, "undefined" if math.isnan(value) else "ok")
+
+
+def _estimate(columns: RecordColumns, i: int) -> Estimate:
+    stderr = float(columns.stderr[i])
+    known = None if math.isnan(stderr) else stderr
+    return Estimate(float(columns.value[i]), known, int(columns.n[i]), columns.status[i])

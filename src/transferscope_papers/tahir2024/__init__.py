@@ -1,0 +1,1 @@
+"""Tahir, Ganguli and Rotskoff 2024, "Features are fate"."""

@@ -1,0 +1,277 @@
+"""Fine-tuning against training from scratch: tahir2024 Fig. 3 printed and corrected, and a simulation that decides."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import LinearTransfer, teachers_at_angle
+from transferscope.records import Estimate
+from transferscope.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
+from transferscope_papers.averages import fine_tuned_average
+from transferscope_papers.figure import (
+    NORM,
+    SEEDS,
+    SIGMA,
+    Claim,
+    Curve,
+    D,
+    Diagram,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Theory,
+    unlike_the_paper,
+)
+from transferscope_papers.simulate.linear_transfer import fine_tuning as train_all
+from transferscope_papers.simulate.linear_transfer import from_scratch, perfectly_pretrained
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.tahir2024.linear_transfer import ANGLES, GAMMAS, target_batch
+
+
+def simulated_gain(pair: LinearTransfer, n: int, point: Point, n_seeds: int, depth: int) -> Estimate:
+    """Mean over samples of the risk from scratch minus that of fine-tuning, both trained by gradient descent."""
+    batch = target_batch(pair, n, point, n_seeds)
+    scratch = from_scratch(batch, depth=depth)
+    tuned = train_all(batch, perfectly_pretrained(batch, depth=depth))
+    status = np.where(scratch.status == "converged", tuned.status, scratch.status)
+    return mean_estimate(scratch.risk - tuned.risk, status)
+
+
+@dataclass(frozen=True)
+class FineTuningDiagram:
+    """tahir2024 Figure 3: the sign of fine-tuning's transferability, as printed and as corrected.
+
+    Attributes:
+        d: Number of inputs.
+        sigma: Label noise.
+        depth: Number of layers.
+        source_norm: Norm of the source teacher; that of the target is 1.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    sigma: float = 0.2
+    depth: int = 2
+    source_norm: float = 1.0
+    seeds: int = 20
+
+    name: ClassVar[str] = "tahir2024-fig3"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": D,
+        "sigma": SIGMA,
+        "depth": Range(1, 5),
+        "source_norm": NORM,
+        "seeds": SEEDS,
+    }
+    known_error: ClassVar[float] = 1e-6  # training stops at a relative residual of 1e-7; for n > d nothing else is left
+
+    def theory(self) -> Theory:
+        """Both diagrams, where their signs differ, and slices."""
+        gamma, theta = np.linspace(0.005, 2, 200), np.linspace(0, math.pi / 2, 200)
+        ours, printed = self._gain(theta, gamma[:, None]), printed_transferability(theta, gamma[:, None])
+        differ = np.where(np.sign(ours) == np.sign(printed), 0.0, np.sign(ours))
+        curves = []
+        sizes = np.arange(1, 2 * self.d + 1, dtype=np.float64)
+        for name, angle in ANGLES.items():
+            curves.append(Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
+            curves.append(Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
+        setting = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
+        axes = ("θ (radians)", "γ = n/d")
+        panels = (
+            Panel("printed", "As printed (tahir2024 eq. 17)", *axes),
+            Panel("corrected", f"Corrected, {setting}", *axes),
+            Panel("differ", "Where the signs differ (corrected sign)", *axes),
+            Panel("slices", f"Slices; dashed: as printed; d = {self.d}", "γ = n/d", "transferability"),
+        )
+        maps = (("printed", printed), ("corrected", ours), ("differ", differ))
+        return Theory(panels, tuple(curves), tuple(Diagram(name, theta, gamma, values) for name, values in maps))
+
+    def points(self) -> tuple[Point, ...]:
+        """Three slices, away from gamma = 1."""
+        return tuple(
+            Point("slices", name, n / self.d, self._expected(angle, n), {"theta": angle, "n": n})
+            for name, angle in ANGLES.items()
+            for n in (round(gamma * self.d) for gamma in GAMMAS)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train networks from scratch and from the pre-trained start."""
+        theta = point.parameters["theta"]
+        pair = teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
+        return simulated_gain(pair, int(point.parameters["n"]), point, self.seeds, self.depth)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
+        changed = unlike_the_paper(self, "sigma", "depth", "source_norm")
+        return (
+            Claim(
+                "with fewer examples than inputs transfer is positive for θ < π/3 and negative for θ > π/3",
+                "tahir2024, section 3.4, of its eq. 17 as printed",
+                lambda drawn: _positive_below_60_degrees(drawn, "printed"),
+            ),
+            Claim(
+                "the same of the corrected formula, for every γ and σ",
+                "tahir2024, section 3.4",
+                lambda drawn: _positive_below_60_degrees(drawn, "corrected"),
+                "Noise amplifies what is left of the source, and the critical angle shrinks (errata, tahir2024 Fig. 3)."
+                if self.sigma > 0
+                else changed,
+            ),
+            Claim(
+                "trained networks transfer positively at π/8 and π/4 and negatively at 3π/8",
+                "tahir2024, Figure 3c",
+                _trained_at_slices,
+                changed,
+            ),
+            Claim(
+                "with more examples than inputs there is no transfer benefit, of formula and of trained networks",
+                "tahir2024, Figure 3b, white region",
+                lambda drawn: self._nothing_beyond(drawn),
+            ),
+        )
+
+    def _nothing_beyond(self, drawn: Drawn) -> bool:
+        found = drawn.map("corrected")
+        trained = [abs(mean.value) for name in ANGLES for x, mean in drawn.points("slices", name).items() if x > 1]
+        return bool((found.values[found.y > 1] == 0).all()) and max(trained) <= self.known_error * _SMALL
+
+    def _gain(self, theta: float | np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
+        return result.transferability
+
+    def _expected(self, theta: float, n: int) -> float:
+        """The mean over samples; the lines put the mean of the data into the root, which is nearly the same here."""
+        settings = {"sigma": self.sigma, "source_norm": self.source_norm, "depth": self.depth}
+        return fine_tuned_average(theta, n, self.d, **settings).transferability.value
+
+    def _gain_finite(self, theta: float, n: float | np.ndarray) -> np.ndarray:
+        result = fine_tuning_finite(theta, n, self.d, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
+        return result.transferability
+
+
+_SMALL = 10
+"""Known errors that count as nothing."""
+_CLEAR = 3.0
+"""Standard errors beyond which the sign of a simulated mean counts."""
+
+
+def _positive_below_60_degrees(drawn: Drawn, panel: str) -> bool:
+    found = drawn.map(panel)
+    below = (found.y < 1)[:, None] & (np.abs(found.x - math.pi / 3) > 1e-9)[None, :]
+    theta = np.broadcast_to(found.x, found.values.shape)
+    return bool(((found.values > 0) == (theta < math.pi / 3))[below].all())
+
+
+def _trained_at_slices(drawn: Drawn) -> bool:
+    """The signs of means beyond their error, for n < d; each slice has one."""
+    for name, angle in ANGLES.items():
+        below = [mean for x, mean in drawn.points("slices", name).items() if x < 1]
+        clear = [mean.value > 0 for mean in below if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr]
+        if not clear or any(positive != (angle < math.pi / 3) for positive in clear):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class DecidingFigure:
+    """Where the printed and the corrected formula have different signs, and what gradient descent does there.
+
+    Attributes:
+        d: Number of inputs.
+        gamma: n/d, in [0.05, 0.8]: from n = d on nothing of the source is left, and near it training takes forever.
+        sigma: Label noise.
+        depth: Number of layers.
+        seeds: Target samples per point.
+    """
+
+    d: int = 100
+    gamma: float = 0.5
+    sigma: float = 1.0
+    depth: int = 3
+    seeds: int = 200
+
+    name: ClassVar[str] = "tahir2024-fine-tuning-sign"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 100}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": D,
+        "gamma": Range(0.05, 0.8),
+        "sigma": SIGMA,
+        "depth": Range(1, 5),
+        "seeds": SEEDS,
+    }
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """Transferability against the angle at one sample size."""
+        theta = np.linspace(0, math.pi / 2, 181)
+        degrees = np.degrees(theta)
+        finite = fine_tuning_finite(theta, self._n, self.d, sigma=self.sigma, depth=self.depth).transferability
+        printed = printed_transferability(theta, self._n / self.d)
+        title = f"L = {self.depth}, σ = {self.sigma:g}, n = {self._n}, d = {self.d}"
+        panel = Panel("gain", title, "angle between the teachers (degrees)", "transferability")
+        curves = (
+            Curve("gain", "corrected", degrees, finite),
+            Curve("gain", "as printed (tahir2024 eq. 17)", degrees, printed, dashed=True),
+        )
+        return Theory((panel,), curves)
+
+    def points(self) -> tuple[Point, ...]:
+        """Six angles, 54 degrees among them."""
+        return tuple(
+            Point("gain", "corrected", degrees, self._expected(math.radians(degrees)))
+            for degrees in (30.0, 42.0, 48.0, 54.0, 60.0, 75.0)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train networks from scratch and from the pre-trained start."""
+        pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
+        return simulated_gain(pair, self._n, point, self.seeds, self.depth)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Gradient descent decides for the corrected formula."""
+        changed = unlike_the_paper(self, "gamma", "sigma", "depth")
+        return (
+            Claim(
+                "at 54 degrees the printed formula has a gain, and trained networks lose",
+                "corrects tahir2024, Theorem 3.9 and eq. 17",
+                _loses_against_print,
+                changed.replace("The paper has", "It was found at"),
+            ),
+            Claim(
+                "every trained mean with a clear sign has that of the corrected formula",
+                "shachaf2021, Theorem 5.2 with label noise",
+                _corrected_signs,
+            ),
+        )
+
+    @property
+    def _n(self) -> int:
+        return round(self.gamma * self.d)
+
+    def _expected(self, theta: float) -> float:
+        return fine_tuned_average(theta, self._n, self.d, sigma=self.sigma, depth=self.depth).transferability.value
+
+
+def _loses_against_print(drawn: Drawn) -> bool:
+    printed = drawn.line("gain", "as printed (tahir2024 eq. 17)", dashed=True)
+    trained = drawn.points("gain", "corrected")[54.0]
+    return float(np.interp(54.0, printed.x, printed.y)) > 0 > trained.value + 2 * (trained.stderr or math.inf)
+
+
+def _corrected_signs(drawn: Drawn) -> bool:
+    line = drawn.line("gain", "corrected")
+    found = [
+        (float(np.interp(x, line.x, line.y)), mean.value)
+        for x, mean in drawn.points("gain", "corrected").items()
+        if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr
+    ]
+    if not found:
+        raise LookupError("no point has a clear sign")
+    return all(expected * trained > 0 for expected, trained in found)

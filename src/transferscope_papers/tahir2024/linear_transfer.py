@@ -1,0 +1,481 @@
+"""Linear transfer against training from scratch: tahir2024 Figures 1, 2, 5, 6 and 7."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import LinearTransfer, teachers_at_angle
+from transferscope.records import Estimate
+from transferscope.theory.distances import kl_divergence, wasserstein_1
+from transferscope.theory.linear_transfer import linear_transferability, linear_transferability_finite
+from transferscope.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
+from transferscope_papers.figure import (
+    SEEDS,
+    SIGMA,
+    Claim,
+    Curve,
+    D,
+    Diagram,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Theory,
+    unlike_the_paper,
+)
+from transferscope_papers.simulate.linear_transfer import (
+    TransferBatch,
+    draw,
+    fine_tuning,
+    from_scratch,
+    perfectly_pretrained,
+    ridge_transfer,
+)
+from transferscope_papers.simulate.outcomes import mean_estimate
+
+ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
+"""The slices of tahir2024's diagrams."""
+
+GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
+"""Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
+
+_DEPTH = 2
+_FEW = 12
+_RIDGES = np.linspace(0, 0.7, 141)
+
+
+def target_batch(pair: LinearTransfer, n: int, point: Point, n_seeds: int) -> TransferBatch:
+    """`n_seeds` independent target samples for one point."""
+    return draw([pair] * n_seeds, [n] * n_seeds, range(point.seed, point.seed + n_seeds))
+
+
+def simulated_transferability(pair: LinearTransfer, n: int, point: Point, n_seeds: int, depth: int) -> Estimate:
+    """Mean over samples of the risk from scratch minus that of linear transfer, both trained by gradient descent."""
+    batch = target_batch(pair, n, point, n_seeds)
+    scratch = from_scratch(batch, depth=depth)
+    transfer = fine_tuning(batch, perfectly_pretrained(batch, depth=depth), n_frozen=depth - 1)
+    status = np.where(scratch.status == "converged", transfer.status, scratch.status)
+    return mean_estimate(scratch.risk - transfer.risk, status)
+
+
+@dataclass(frozen=True)
+class LinearTransferDiagram:
+    """tahir2024 Figure 1: where linear transfer beats training from scratch.
+
+    Attributes:
+        d: Number of inputs.
+        sigma: Label noise.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    sigma: float = 0.2
+    seeds: int = 20
+
+    name: ClassVar[str] = "tahir2024-fig1"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
+    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": SIGMA, "seeds": SEEDS}
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """The sign diagram of eq. 13 and its slices."""
+        gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
+        values = linear_transferability(theta, gamma[:, None], sigma=self.sigma)
+        sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
+        curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
+        panels = (
+            Panel("diagram", f"Transferability, σ = {self.sigma:g}", "θ (radians)", "γ = n/d"),
+            Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
+        )
+        return Theory(panels, tuple(curves), (Diagram("diagram", theta, gamma, values),))
+
+    def points(self) -> tuple[Point, ...]:
+        """Three slices, away from gamma = 1."""
+        return tuple(
+            Point("slices", name, n / self.d, float(self._gain(angle, float(n))), {"theta": angle, "n": n})
+            for name, angle in ANGLES.items()
+            for n in (round(gamma * self.d) for gamma in GAMMAS)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train two-layer networks from scratch and on frozen features."""
+        pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
+        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Where transfer is negative, and the positive transfer between."""
+        noisy = "" if 0 < self.sigma < 1 else "This is about label noise between 0 and the norm of the target."
+        return (
+            Claim(
+                "with more examples than inputs transfer is negative exactly where γ − 1 > σ²/sin²θ",
+                "tahir2024, section 3.3, with Figure 1b",
+                lambda drawn: _negative_where(drawn, self._negative_above, low=1.0),
+            ),
+            Claim(
+                "with fewer, it is negative only for σ < 1, θ > arccos(1 − σ) and γ between γ₋ and γ₊",
+                "tahir2024, section 3.3, with Figure 1b",
+                lambda drawn: _negative_where(drawn, self._negative_below, high=1.0),
+            ),
+            Claim(
+                "both regions are separated by positive transfer that persists at θ = π/2",
+                "tahir2024, section 3.3: anomalous positive transfer",
+                _separated_at_right_angles,
+                noisy,
+            ),
+            Claim(
+                "trained networks transfer negatively where the diagram says so, and positively elsewhere",
+                "tahir2024, Figure 1c",
+                lambda drawn: _trained_signs(drawn, "slices"),
+            ),
+        )
+
+    def _negative_above(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        return np.asarray((gamma - 1) * np.sin(theta) ** 2 > self.sigma**2)
+
+    def _negative_below(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        b, c = 1 + np.cos(theta) ** 2 - self.sigma**2, np.cos(theta)
+        root = np.sqrt(np.maximum(b**2 - 4 * c**2, 0))
+        allowed = (self.sigma < 1) & (c < 1 - self.sigma)
+        return np.asarray(allowed & (gamma > (b - root) / 2) & (gamma < (b + root) / 2))
+
+    def _gain(self, angle: float, n: float | np.ndarray) -> np.ndarray:
+        return linear_transferability_finite(angle, n, self.d, sigma=self.sigma)
+
+
+_CLEAR = 3.0
+"""Standard errors beyond which the sign of a simulated mean counts."""
+_BORDER = 1e-9
+
+
+def _negative_where(
+    drawn: Drawn, negative: Callable[[np.ndarray, np.ndarray], np.ndarray], *, low: float = 0.0, high: float = math.inf
+) -> bool:
+    """Whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
+    found = drawn.map("diagram")
+    theta, gamma = np.meshgrid(found.x, found.y)
+    counted = (gamma > low) & (gamma < high) & (np.abs(found.values) > _BORDER)
+    return bool((negative(theta, gamma) == (found.values < 0))[counted].all())
+
+
+def _separated_at_right_angles(drawn: Drawn) -> bool:
+    """Negative, then positive around gamma = 1, then negative, in the last column of the map."""
+    found = drawn.map("diagram")
+    signs = np.sign(found.values[:, -1])
+    changes = signs[np.flatnonzero(np.diff(signs, prepend=0.0))]
+    return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(found.y - 1))]) > 0
+
+
+def _trained_signs(drawn: Drawn, panel: str) -> bool:
+    """Whether every simulated mean with a clear sign has that of theory at its place."""
+    if len(drawn.simulated) < len(drawn.planned):
+        raise LookupError("simulated points are missing")
+    found = [(item.point.expected, item.estimate) for item in drawn.simulated if item.point.panel == panel]
+    clear = [(x, mean) for x, mean in found if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr]
+    if not clear:
+        raise LookupError(f"{panel} has no point with a clear sign")
+    return all(x * mean.value > 0 for x, mean in clear)
+
+
+@dataclass(frozen=True)
+class NoiselessDiagram(LinearTransferDiagram):
+    """tahir2024 Figure 6: the same without label noise, where transfer is always negative for n > d."""
+
+    sigma: float = 0.0
+
+    name: ClassVar[str] = "tahir2024-fig6"
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Where transfer is negative without noise."""
+        changed = unlike_the_paper(self, "sigma")
+        return (
+            Claim(
+                "transfer is always negative with more examples than inputs",
+                "tahir2024, Figure 6",
+                lambda drawn: _negative_where(drawn, lambda theta, gamma: theta > 0, low=1.0),
+                changed,
+            ),
+            Claim(
+                "with fewer, it is negative exactly where cos²θ < γ",
+                "tahir2024, section 3.3",
+                lambda drawn: _negative_where(drawn, lambda theta, gamma: np.cos(theta) ** 2 < gamma, high=1.0),
+                changed,
+            ),
+            Claim(
+                "trained networks have the signs of the diagram",
+                "tahir2024, Figure 6c",
+                lambda drawn: _trained_signs(drawn, "slices"),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class SimulatedDiagram:
+    """tahir2024 Figure 7: the noiseless diagram, computed and simulated.
+
+    Attributes:
+        d: Number of inputs.
+        grid: Simulated points along each axis, at least 2.
+        seeds: Target samples per point; the head is off by a chi-square of one degree over n, so that few seeds give
+            skewed means and scores that are too large.
+    """
+
+    d: int = 500
+    grid: int = 12
+    seeds: int = 20
+
+    name: ClassVar[str] = "tahir2024-fig7"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 50, "grid": 6, "seeds": 100}
+    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "grid": Range(2, 100), "seeds": SEEDS}
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """The diagram on a fine grid."""
+        gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
+        values = linear_transferability(theta, gamma[:, None], sigma=0.0)
+        panels = (
+            Panel("theory", "Transferability, σ = 0: theory", "θ (radians)", "γ = n/d"),
+            Panel("simulation", f"Simulation, d = {self.d}", "θ (radians)", "γ = n/d"),
+        )
+        return Theory(panels, diagrams=(Diagram("theory", theta, gamma, values),))
+
+    def points(self) -> tuple[Point, ...]:
+        """A grid that leaves out gamma = 1, where gradient descent takes forever."""
+        gammas = np.concatenate([np.linspace(0.1, 0.8, self.grid // 2), np.linspace(1.3, 1.95, self.grid // 2)])
+        sizes = [round(gamma * self.d) for gamma in gammas]
+        return tuple(
+            Point(
+                "simulation",
+                "simulation",
+                float(theta),
+                float(linear_transferability_finite(theta, n, self.d, sigma=0.0)),
+                {"n": n},
+                y=n / self.d,
+            )
+            for theta in np.linspace(0.05, math.pi / 2, self.grid)
+            for n in sizes
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train two-layer networks from scratch and on frozen features."""
+        pair = teachers_at_angle(self.d, theta=point.x)
+        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """The simulated diagram is the computed one."""
+        return (
+            Claim(
+                "simulated transferabilities have the signs of the diagram",
+                "tahir2024, Figure 7",
+                lambda drawn: _trained_signs(drawn, "simulation"),
+            ),
+            Claim(
+                "the simulated diagram is shaded as the computed one (correlation of the values above 0.95)",
+                "tahir2024, Figure 7",
+                _alike,
+            ),
+        )
+
+
+def _alike(drawn: Drawn) -> bool:
+    values = np.array([(item.point.expected, item.estimate.value) for item in drawn.simulated])
+    if len(values) < len(drawn.planned) or not np.isfinite(values).all():
+        raise LookupError("simulated points are missing")
+    return float(np.corrcoef(values.T)[0, 1]) > 0.95
+
+
+@dataclass(frozen=True)
+class RidgeFigure:
+    """tahir2024 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few.
+
+    Attributes:
+        d: Number of inputs.
+        n: Number of target examples.
+        theta: Angle between the teachers in radians.
+        sigma: Label noise.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    n: int = 250
+    theta: float = math.pi / 8
+    sigma: float = 0.2
+    seeds: int = 400
+
+    name: ClassVar[str] = "tahir2024-fig2"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "n": 30}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": D,
+        "n": Range(3, 100_000),
+        "theta": Range(0, 1.5),
+        "sigma": SIGMA,
+        "seeds": SEEDS,
+    }
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """The exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
+        ridge = _RIDGES
+        curves = (
+            Curve("risk", f"n = {self.n}", ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
+            Curve("risk", "limit n → ∞", ridge, ridge_risk_limit(ridge, self.theta), dashed=True),
+            Curve("few", f"n = {_FEW}", ridge, ridge_risk(ridge, self.theta, _FEW, sigma=self.sigma)),
+        )
+        best = float(optimal_ridge(self.theta, _FEW, sigma=self.sigma))
+        panels = (
+            Panel("risk", f"θ = {self.theta:.3g}, σ = {self.sigma:g}", "ridge λ", "risk of linear transfer"),
+            Panel("few", f"{_FEW} examples: best at λ = {best:.3g}", "ridge λ", "risk of linear transfer"),
+        )
+        return Theory(panels, curves)
+
+    def points(self) -> tuple[Point, ...]:
+        """Seven ridges for each sample size."""
+        return tuple(
+            Point(panel, f"n = {n}", lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
+            for panel, n in (("risk", self.n), ("few", _FEW))
+            for lam in (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Solve for the head of a pre-trained two-layer network."""
+        pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
+        batch = target_batch(pair, int(point.parameters["n"]), point, self.seeds)
+        outcomes = ridge_transfer(batch, perfectly_pretrained(batch, depth=_DEPTH), ridge=point.x)
+        return outcomes.means(self.seeds)[0]
+
+    def claims(self) -> tuple[Claim, ...]:
+        """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
+        series, best = f"n = {self.n}", float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
+        known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, tahir2024 Theorem 3.8)."
+        return (
+            Claim(
+                "the risk increases strictly with the ridge when data are endless",
+                "tahir2024, Theorem 3.8",
+                lambda drawn: _increases(drawn.line("risk", "limit n → ∞", dashed=True).y),
+            ),
+            Claim(
+                "the risk increases strictly with the ridge, so that the best ridge is 0",
+                "tahir2024, Figure 2",
+                lambda drawn: _increases(drawn.line("risk", series).y),
+                known if best > _RIDGES[1] / 2 else "",
+            ),
+            Claim(
+                "the risk of trained networks increases with the ridge from 0.1 on",
+                "tahir2024, Figure 2",
+                lambda drawn: _increases([m.value for x, m in drawn.points("risk", series).items() if x >= 0.1]),
+                "" if best < 0.1 else known,
+            ),
+            Claim(
+                f"with {_FEW} examples the risk falls first, so that the best ridge is above 0",
+                "corrects tahir2024, Theorem 3.8",
+                lambda drawn: int(np.argmin(drawn.line("few", f"n = {_FEW}").y)) > 0,
+                "" if self.theta > 0 or self.sigma > 0 else "Nothing is noise here.",
+            ),
+        )
+
+
+def _increases(values: Sequence[float] | np.ndarray) -> bool:
+    return bool((np.diff(values) > 0).all())
+
+
+@dataclass(frozen=True)
+class DistanceFigure:
+    """tahir2024 Figure 5: distances between the data of two tasks do not tell whether transfer helps.
+
+    Every curve is one sample size, traced by the angle between the teachers: the transferability at a given distance
+    takes any value. W1 is shown by the certified upper bound; the paper's axis (526 to 529) is the bias of a sample
+    estimate in 500 dimensions.
+
+    Attributes:
+        d: Number of inputs.
+        sigma: Label noise.
+        seeds: Target samples per point.
+    """
+
+    d: int = 500
+    sigma: float = 0.2
+    seeds: int = 20
+
+    name: ClassVar[str] = "tahir2024-fig5"
+    version: ClassVar[int] = 1
+    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
+    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": Range(0.01, 10), "seeds": SEEDS}
+    known_error: ClassVar[float] = 0.0
+
+    def theory(self) -> Theory:
+        """Transferability against KL and W1 for three sample sizes."""
+        theta = np.linspace(0, math.pi, 181)
+        kl, w1 = kl_divergence(theta, sigma=self.sigma), wasserstein_1(theta, sigma=self.sigma).upper
+        curves = []
+        for n in self._sizes():
+            values = linear_transferability_finite(theta, n, self.d, sigma=self.sigma)
+            curves += [Curve("kl", _size(n), kl, values), Curve("w1", _size(n), w1, values)]
+        panels = (
+            Panel("kl", "Kullback-Leibler divergence", "KL(source, target) in nats", "transferability"),
+            Panel("w1", "Wasserstein distance", "upper bound of W1(source, target)", "transferability"),
+        )
+        return Theory(panels, tuple(curves))
+
+    def points(self) -> tuple[Point, ...]:
+        """Five angles per sample size."""
+        return tuple(
+            Point(
+                "kl",
+                _size(n),
+                float(kl_divergence(theta, sigma=self.sigma)),
+                float(linear_transferability_finite(theta, n, self.d, sigma=self.sigma)),
+                {"theta": theta, "n": n},
+            )
+            for n in self._sizes()
+            for theta in (math.pi / 8, math.pi / 4, math.pi / 2, 3 * math.pi / 4, 7 * math.pi / 8)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train two-layer networks from scratch and on frozen features."""
+        pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
+        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """Distances are not negatively correlated with transferability."""
+        names = {"kl": "the Kullback-Leibler divergence", "w1": "W1"}
+        noisy = "" if self.sigma <= 1 else "With so much noise transfer always helps."
+        farthest = tuple(
+            Claim(
+                f"the tasks that are farthest apart by {name} transfer as well as equal ones",
+                "tahir2024, section 3.3 with Figure 5",
+                partial(self._ends_alike, panel=panel),
+            )
+            for panel, name in names.items()
+        )
+        both_signs = tuple(
+            Claim(
+                f"one distance by {name} goes with positive and with negative transfer",
+                "tahir2024, Figure 5",
+                partial(self._both_signs, panel=panel),
+                noisy,
+            )
+            for panel, name in names.items()
+        )
+        return (*farthest, *both_signs)
+
+    def _ends_alike(self, drawn: Drawn, panel: str) -> bool:
+        lines = [drawn.line(panel, _size(n)) for n in self._sizes()]
+        ends = [(line.y[np.argmax(line.x)], line.y[np.argmin(line.x)]) for line in lines]
+        return all(math.isclose(far, near, abs_tol=_BORDER) for far, near in ends)
+
+    def _both_signs(self, drawn: Drawn, panel: str) -> bool:
+        few, many = (drawn.line(panel, _size(n)).y for n in (self._sizes()[0], self._sizes()[-1]))
+        return bool((few * many < 0).any())
+
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(round(gamma * self.d) for gamma in (0.2, 0.5, 1.5))
+
+
+def _size(n: int) -> str:
+    return f"n = {n}"

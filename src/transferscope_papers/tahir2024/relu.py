@@ -1,0 +1,367 @@
+"""Linear transfer of two-layer ReLU students: tahir2024 Figure 4."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import AblatedTeachers, ablate, relu_teacher
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate
+from transferscope.theory.relu import PowerLaw, feature_split, fit_power_law, kernel_alignment, negative_transfer_size
+from transferscope_papers.figure import (
+    SEEDS,
+    Claim,
+    Conclusion,
+    Curve,
+    Diagram,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Simulated,
+    Theory,
+    unlike_the_paper,
+)
+from transferscope_papers.simulate.descent import Weights
+from transferscope_papers.simulate.outcomes import mean_estimate, mean_of_all
+from transferscope_papers.simulate.relu_student import (
+    Students,
+    pretrain,
+    random_students,
+    refit_heads,
+    risks,
+    train_from_scratch,
+)
+from transferscope_papers.simulate.seeds import generator
+
+_TEACHER, _ON_STUDENTS, _ON_SOURCE = 600, 601, 610
+"""Random streams of teachers, and of samples for new heads; the last is the first of `_SAMPLES`."""
+
+_SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+_SCRATCH, _SOURCE = "from scratch", "new heads on the source's neurons"
+_BEFORE, _AFTER = "before pre-training", "after pre-training"
+_SAMPLES, _PER_NEURON, _FEWEST = 20, 20, 400
+_EXACT = 1e-8
+"""Relative cut-off of singular values where neurons are known to differ."""
+
+
+@dataclass(frozen=True)
+class ReluFigure:
+    """tahir2024 Fig. 4: what the ablated source cannot express, the risk from scratch, where transfer turns negative.
+
+    Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper's are not given, and
+    heads of 1 give its numbers (see `data.problems.relu_teacher`).
+
+    Attributes:
+        d: Number of inputs.
+        n_teacher: Neurons of the target teacher m*.
+        width: Neurons of the student m.
+        largest: Largest number of target examples, at least 10.
+        seeds: Teachers and students per point.
+        head_mean: Mean of the teachers' heads.
+        head_std: Their standard deviation.
+    """
+
+    d: int = 100
+    n_teacher: int = 100
+    width: int = 1000
+    largest: int = 1000
+    seeds: int = 10
+    head_mean: float = 1.0
+    head_std: float = 0.0
+
+    name: ClassVar[str] = "tahir2024-fig4"
+    version: ClassVar[int] = 2
+    quick: ClassVar[Mapping[str, float]] = {"d": 20, "n_teacher": 20, "width": 200, "largest": 200, "seeds": 6}
+    ranges: ClassVar[Mapping[str, Range]] = {
+        "d": Range(2, 1000),
+        "n_teacher": Range(2, 1000),
+        "width": Range(1, 10_000),
+        "largest": Range(10, 100_000),
+        "seeds": SEEDS,
+        "head_mean": Range(-10, 10),
+        "head_std": Range(0, 10),
+    }
+    known_error: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        """Check what no other room checks."""
+        for name, least in {"width": 1, "largest": 10, "seeds": 1}.items():
+            if getattr(self, name) < least:
+                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; {name} must be at least {least}")
+        if self.head_mean == self.head_std == 0:
+            raise SettingsError("head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them")
+
+    def theory(self) -> Theory:
+        """The share of the target outside the features of the ablated source, over the teachers that are simulated."""
+        mu = np.array(_SHARES)
+        outside = np.array([np.mean(self._outside(x)) for x in _SHARES])
+        panels = (
+            Panel("kernel", "Pre-trained and source's kernel", "ablated share μ", "alignment"),
+            Panel("outside", "Linear transfer, n → ∞", "ablated share μ", "risk / variance", y_log=True),
+            Panel("scratch", "Students", "target examples n", "risk / variance", x_log=True, y_log=True),
+            Panel("map", "Transferability / variance, black: 0", "ablated share μ", "target examples n"),
+        )
+        return Theory(panels, (Curve("outside", _SOURCE, mu, outside),))
+
+    def points(self) -> tuple[Point, ...]:
+        """Each share is one simulation, each size from scratch another.
+
+        Scored are new heads on the source's own neurons, whose limit is the closed form.
+        """
+        nan = float("nan")
+        scratch = [Point("scratch", _SCRATCH, float(n), nan) for n in (self.largest // 10, *self._sizes())]
+        return (*(point for mu in _SHARES for point in self._points_of(mu)), *scratch)
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train students on samples of the target; points of other panels come in groups."""
+        if point.group:
+            return self.simulate_group([point])[0]
+        pairs = self._pairs(_SHARES[0])  # the targets are those of every share
+        samples = [pair.sample(int(point.x), generator(point.seed + i)) for i, pair in enumerate(pairs)]
+        outcomes = risks(train_from_scratch(samples, self._start(point.seed)), [pair.target for pair in pairs])
+        return mean_of_all(outcomes.risk / _norms(pairs), outcomes.status)
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Train students on the sources of one share, then look at their neurons and put new heads on them."""
+        mu, seed = points[0].parameters["mu"], points[0].seed
+        pairs, start = self._pairs(mu), self._start(seed)
+        students = pretrain([pair.source for pair in pairs], start)
+        pretrained = _Pretrained(pairs, start, students, self._outside(mu), seed)
+        return tuple(pretrained.estimate(point) for point in points)
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """The power law of the risk from scratch, the boundary that it gives with the closed form, and the map."""
+        own = {item.point.x: item.estimate for item in simulated if item.point.series == _SCRATCH}
+        own = {n: estimate for n, estimate in own.items() if estimate.value > 0}
+        if len(own) < 2:
+            return Conclusion("no power law yet: fewer than two sizes are simulated")
+        n = np.array(list(own))
+        law = fit_power_law(n, np.array([estimate.value for estimate in own.values()]))
+        if law.exponent <= 0:
+            return Conclusion("no power law: the simulated risk from scratch does not fall with n")
+        outside = self.theory().curves[0]
+        edge = negative_transfer_size(outside.y, law)
+        inside = edge <= self.largest
+        curves = (
+            Curve("scratch", _SCRATCH, n, law.amplitude * n**-law.exponent, dashed=True),
+            Curve("map", "predicted boundary", outside.x[inside], edge[inside], dashed=True),
+        )
+        known = "" if self.d != 100 or self.head_std else " (tahir2024 finds 1.18)"
+        sentence = f"risk from scratch falls as n^-{law.exponent:.2f}{known}"
+        gains = _gains(own, simulated)
+        if len(gains) == len(_SHARES) * len(self._sizes()):
+            sentence = f"{sentence}; {_right_side(gains, law, dict(zip(_SHARES, outside.y, strict=True)))}"
+            return Conclusion(sentence, curves, (self._map(gains),))
+        return Conclusion(sentence, curves)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """What the paper says of the panels of its Figure 4."""
+        heads = unlike_the_paper(self, "head_mean", "head_std")
+        sizes = unlike_the_paper(self, "d", "n_teacher", "width", "largest", "head_mean", "head_std")
+        return (
+            Claim(
+                "the kernels of pre-trained students and of the source are nearly indistinguishable (alignment of 0.97 "
+                "or more, and higher than before)",
+                "tahir2024, Figure 4a and b",
+                _kernels_agree,
+                heads,
+            ),
+            Claim(
+                "the risk from scratch obeys a power law (R² of its logarithms of 0.95 or more)",
+                "tahir2024, Figure 4c",
+                lambda drawn: _power_law_fit(drawn).r_squared >= 0.95,
+                heads,
+            ),
+            Claim(
+                "its exponent is 1.18 (within 0.1)",
+                "tahir2024, Figure 4c",
+                lambda drawn: abs(_power_law_fit(drawn).exponent - 1.18) <= 0.1,
+                sizes,
+            ),
+            Claim(
+                "the share of the target outside the source's features rises with the ablated share",
+                "tahir2024, Figure 4d",
+                lambda drawn: bool((np.diff(drawn.line("outside", _SOURCE).y) > 0).all()),
+            ),
+            Claim(
+                "the boundary between positive and negative transfer is predicted (80 % of the clear signs lie on "
+                "their side)",
+                "tahir2024, Figure 4e and section 4",
+                self._boundary_is_predicted,
+                heads,
+            ),
+        )
+
+    def _boundary_is_predicted(self, drawn: Drawn) -> bool:
+        scratch = drawn.points("scratch", _SCRATCH)
+        gains = _gains(scratch, drawn.simulated)
+        if len(gains) < len(_SHARES) * len(self._sizes()):
+            raise LookupError("not every transferability is simulated")
+        line = drawn.line("outside", _SOURCE)
+        try:
+            law = fit_power_law(np.array(list(scratch)), np.array([mean.value for mean in scratch.values()]))
+        except SettingsError:  # risks that no power law goes through
+            return False
+        sides = _sides(gains, law, dict(zip(_SHARES, line.y, strict=True)))
+        return sides.right >= 0.8 * sides.clear
+
+    def _map(self, gains: Mapping[tuple[float, float], Estimate]) -> Diagram:
+        sizes = np.array(self._sizes(), dtype=np.float64)
+        values = np.array([[gains[mu, n].value for mu in _SHARES] for n in sizes])
+        return Diagram("map", np.array(_SHARES), sizes, values, limit=float(np.quantile(np.abs(values), 0.8)))
+
+    def _points_of(self, mu: float) -> tuple[Point, ...]:
+        nan, group = float("nan"), f"μ = {mu:g}"
+        expected = float(np.mean(self._outside(mu)))
+        places = [("kernel", _BEFORE, nan), ("kernel", _AFTER, nan), ("outside", _SOURCE, expected)]
+        looks = (Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places)
+        transfer = (
+            Point("scratch", f"linear transfer, μ = {mu:g}", float(n), nan, {"mu": mu}, group=group)
+            for n in self._sizes()
+        )
+        return (*looks, *transfer)
+
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(self.largest * i // 5 for i in range(1, 6))
+
+    def _pair(self, mu: float, seed: int) -> AblatedTeachers:
+        numbers = generator(seed, _TEACHER)
+        heads = {"head_mean": self.head_mean, "head_std": self.head_std}
+        return ablate(relu_teacher(self.d, self.n_teacher, numbers, **heads), mu, numbers)
+
+    def _pairs(self, mu: float) -> list[AblatedTeachers]:
+        """One pair per seed; the target of a seed is the same for every share."""
+        return [self._pair(mu, seed) for seed in range(self.seeds)]
+
+    def _outside(self, mu: float) -> np.ndarray:
+        """Share of the target outside the source's features, shape (seeds,)."""
+        splits = [feature_split(pair.source.neurons, pair.target) for pair in self._pairs(mu)]
+        return np.array([split.outside.value / split.total.value for split in splits])
+
+    def _start(self, seed: int) -> Weights:
+        return random_students(range(seed, seed + self.seeds), self.d, width=self.width)
+
+
+@dataclass(frozen=True)
+class _Pretrained:
+    """Students of the sources of one share, and what can be asked of them."""
+
+    pairs: Sequence[AblatedTeachers]
+    start: Weights
+    students: Students
+    outside: np.ndarray
+    seed: int
+
+    def estimate(self, point: Point) -> Estimate:
+        """What a point shows, as a mean over pairs."""
+        if point.panel == "kernel":
+            trained = [student.neurons for student in self.students.networks]
+            return self._alignment(trained if point.series == _AFTER else list(self.start[0].numpy()))
+        if point.series == _SOURCE:
+            return self._on_source_neurons()
+        return self._on_students(int(point.x))
+
+    def _alignment(self, neurons: Sequence[np.ndarray]) -> Estimate:
+        pairs = zip(neurons, self.pairs, strict=True)
+        values = np.array([kernel_alignment(own, pair.source.neurons) for own, pair in pairs])
+        return mean_of_all(values, self.students.status)
+
+    def _on_students(self, n: int) -> Estimate:
+        samples = [pair.sample(n, generator(self.seed + i, _ON_STUDENTS)) for i, pair in enumerate(self.pairs)]
+        outcomes = risks(refit_heads(self.students, samples), [pair.target for pair in self.pairs])
+        return mean_of_all(outcomes.risk / _norms(self.pairs), outcomes.status)
+
+    def _on_source_neurons(self) -> Estimate:
+        """The limit of endless data from n, 2n and 4n examples: (R(n) - 6 R(2n) + 8 R(4n))/3 is off by O(n^-3).
+
+        The teachers are those of the closed form, so the error of the mean is that of its difference to it.
+        """
+        n = max(_FEWEST, _PER_NEURON * len(self.pairs[0].source.heads))
+        first, second, fourth = (_risk_of_source_heads(self.pairs, k * n, self.seed + 100 * k) for k in (1, 2, 4))
+        values = (first - 6 * second + 8 * fourth) / 3 / _norms(self.pairs)
+        shift = mean_estimate(values - self.outside, np.full(len(values), "ok"))
+        return replace(shift, value=shift.value + float(self.outside.mean()))
+
+
+def _risk_of_source_heads(pairs: Sequence[AblatedTeachers], n: int, seed: int) -> np.ndarray:
+    """Risk of least-squares heads on the source's own neurons, the mean over `_SAMPLES` samples; shape (pairs,)."""
+    sources = tuple(pair.source for pair in pairs)
+    given = Students(sources, np.full(len(pairs), "ok"), np.zeros(len(pairs), dtype=np.int64))
+    targets = [pair.target for pair in pairs]
+    total = np.zeros(len(pairs))
+    for k in range(_SAMPLES):
+        samples = [pair.sample(n, generator(seed + i, _ON_SOURCE + k)) for i, pair in enumerate(pairs)]
+        total += risks(refit_heads(given, samples, rcond=_EXACT), targets).risk
+    return total / _SAMPLES
+
+
+def _norms(pairs: Sequence[AblatedTeachers]) -> np.ndarray:
+    return np.array([pair.target.squared_norm() for pair in pairs])
+
+
+def _gains(scratch: Mapping[float, Estimate], simulated: Sequence[Simulated]) -> dict[tuple[float, float], Estimate]:
+    """Transferability by share and size, where both risks are there; the two come from different samples."""
+    return {
+        (item.point.parameters["mu"], item.point.x): _difference(scratch[item.point.x], item.estimate)
+        for item in simulated
+        if item.point.panel == "scratch" and item.point.group and item.point.x in scratch and item.estimate.n
+    }
+
+
+def _difference(first: Estimate, second: Estimate) -> Estimate:
+    """Of two independent means."""
+    variance = sum(np.nan if mean.stderr is None else mean.stderr**2 for mean in (first, second))
+    stderr = None if np.isnan(variance) else float(np.sqrt(variance))
+    return Estimate(first.value - second.value, stderr, min(first.n, second.n))
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Simulated transferabilities with a clear sign, and those on their side of the predicted boundary."""
+
+    clear: int
+    right: int
+
+
+def _sides(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> _Sides:
+    """How many simulated signs are clear (2 standard errors), and how many of those the boundary gets right."""
+    clear = {place: gain for place, gain in gains.items() if abs(gain.value) > 2 * (gain.stderr or np.inf)}
+    right = sum((law.amplitude * n**-law.exponent > outside[mu]) == (gain.value > 0) for (mu, n), gain in clear.items())
+    return _Sides(len(clear), int(right))
+
+
+def _right_side(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> str:
+    """How many simulated signs the predicted boundary gets right, in words."""
+    found = _sides(gains, law, outside)
+    return (
+        f"of {len(gains)} simulated transferabilities {found.clear} have a clear sign (2 standard errors), "
+        f"and {found.right} of these lie on their side of the predicted boundary"
+    )
+
+
+def _kernels_agree(drawn: Drawn) -> bool:
+    before, after = (drawn.points("kernel", series) for series in (_BEFORE, _AFTER))
+    return all(mean.value >= 0.97 and mean.value > before[mu].value for mu, mean in after.items())
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A power law through the risks from scratch.
+
+    Attributes:
+        exponent: Of the number of examples.
+        r_squared: Share of the variance of the logarithms that it explains.
+    """
+
+    exponent: float
+    r_squared: float
+
+
+def _power_law_fit(drawn: Drawn) -> _Fit:
+    found = drawn.points("scratch", _SCRATCH)
+    x, y = np.log(np.array(list(found))), np.log(np.array([mean.value for mean in found.values()]))
+    slope, level = np.polyfit(x, y, 1)
+    return _Fit(-float(slope), 1 - float(np.var(y - slope * x - level) / np.var(y)))

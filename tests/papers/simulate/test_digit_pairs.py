@@ -1,0 +1,95 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transferscope.data.problems import Covariance
+from transferscope.errors import DataError
+from transferscope.theory.fine_tuning_bounds import deviation_bound, fine_tuning_bound
+from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Task, bound_table, draw_pairs
+
+QUICK = TableSettings(n_pairs=4, n_samples=3, n_repeats=2, sizes=(5, 8), pretraining_steps=50)
+
+
+def blobs(n: int, seed: int) -> Digits:
+    """Five classes around five centres in 12 dimensions."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(0).standard_normal((5, 12))
+    labels = rng.integers(0, 5, n)
+    return Digits(centres[labels] + rng.standard_normal((n, 12)), labels)
+
+
+def test_the_spectral_filter_is_gradient_descent() -> None:
+    task = blobs(40, 1).task(0, 1)
+    start = np.random.default_rng(2).standard_normal(12)
+    gram = task.images.T @ task.images / len(task.signs)
+    cross = task.images.T @ task.signs / len(task.signs)
+    weights, rate = start, 1 / np.linalg.eigvalsh(gram)[-1]
+    for _ in range(50):
+        weights = weights - rate * (gram @ weights - cross)
+    np.testing.assert_allclose(task.descend(start, 50), weights, rtol=1e-9, atol=1e-12)
+
+
+def test_the_error_is_the_share_on_the_wrong_side() -> None:
+    task = Task(np.array([[1.0, 0], [2, 0], [0, 1], [-1, 0]]), np.array([1.0, -1, 1, -1]))
+    assert task.error(np.array([[1.0, 0], [0, 1]])).tolist() == [0.5, 0.75]
+
+
+def test_pairs_of_tasks_are_distinct() -> None:
+    pairs = draw_pairs(range(5), 30, seed=0)
+    assert len({tuple(row) for row in pairs.tolist()}) == 30
+    assert all(a != b and c != d for a, b, c, d in pairs.tolist())
+    np.testing.assert_array_equal(pairs, draw_pairs(range(5), 30, seed=0))
+
+
+def test_the_table_has_every_bound_and_size() -> None:
+    table = bound_table(blobs(200, 1), blobs(100, 2), QUICK)
+    bounds = {*(f"theorem 4.2, c = {c}" for c in ("0.1", "0.5", "1", "2")), "bartlett", "distance"}
+    assert set(table.r_squared) == bounds
+    assert len(table.test_error) == 2
+    assert all(0 <= estimate.value <= 1 for row in table.r_squared.values() for estimate in row)
+    assert all(0 < error < 1 for error in table.test_error)
+    again = bound_table(blobs(200, 1), blobs(100, 2), QUICK)
+    assert again.r_squared == table.r_squared
+
+
+def test_the_bound_is_the_formula_of_theorem_4_2() -> None:
+    # Golden value of section D: lambda = (2, 1, 1), D = (1, 2, 3), n = 4, m = 1.
+    covariance = Covariance(np.array([2.0, 1, 1]))
+    g = deviation_bound(covariance.eigenvalues, 4)
+    bound = fine_tuning_bound(np.array([1.0, 2, 3]), covariance, deviation=g)
+    assert bound.values[0] == pytest.approx(38.1837661841)
+
+
+def test_images_are_standardised_with_two_numbers() -> None:
+    data, scaled = blobs(50, 3), blobs(50, 3).standardised(blobs(50, 3))
+    assert scaled.images.mean() == pytest.approx(0, abs=1e-12)
+    assert scaled.images.std() == pytest.approx(1)
+    np.testing.assert_allclose(scaled.images, (data.images - data.images.mean()) / np.std(data.images))
+    moved = Digits(3 * data.images + 7, data.labels)
+    settings = TableSettings(n_pairs=3, n_samples=2, n_repeats=2, sizes=(6,), pretraining_steps=20)
+    first, second = (bound_table(images, images, settings).r_squared for images in (data, moved))
+    for name, estimates in first.items():
+        assert estimates[0].value == pytest.approx(second[name][0].value, rel=1e-6)
+
+
+def test_there_are_only_so_many_pairs() -> None:
+    with pytest.raises(DataError, match=r"^5 pairs of tasks were asked for; 2 classes give 4$"):
+        draw_pairs([3, 8], 5, seed=0)
+
+
+def test_both_classes_must_be_there() -> None:
+    with pytest.raises(DataError, match=r"^classes 0 and 9 were asked for; one of them has no images$"):
+        blobs(40, 1).task(0, 9)
+
+
+@pytest.mark.real_data
+def test_fine_tuning_on_thirty_real_digits_beats_ten() -> None:
+    with np.load(Path(os.environ["TRANSFERSCOPE_DATA"]) / "mnist.npz") as arrays:
+        train, test = (
+            Digits(arrays[f"x_{part}"][:n].reshape(n, -1) / 255, arrays[f"y_{part}"][:n].astype(np.int64))
+            for part, n in (("train", 3000), ("test", 1000))
+        )
+    table = bound_table(train, test, TableSettings(n_pairs=2, n_samples=3, n_repeats=2, sizes=(10, 30)))
+    assert table.test_error[1] < table.test_error[0]

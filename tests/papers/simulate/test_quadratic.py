@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import torch
+
+from transferscope.data.problems import QuadraticProblem
+from transferscope.errors import DataError, SettingsError
+from transferscope.theory.quadratic import OVERFITTING_BELOW, WRONG_FEATURE_LOSS, source_minimum
+from transferscope.theory.quadratic import joint_training as joint_condition
+from transferscope_papers.simulate.quadratic import (
+    QuadraticRun,
+    QuadraticSettings,
+    TargetSamples,
+    draw_targets,
+    joint_training,
+    merlin,
+    noisy_start,
+    population_loss,
+    pretrain,
+    ridge_head,
+    start_at_feature,
+)
+
+SETTINGS = QuadraticSettings(steps=500, lr=0.004, n_splits=2)
+D = 30
+
+
+def targets(n_target: int) -> TargetSamples:
+    return draw_targets(QuadraticProblem(D, 1), n_target, [0, 1], n_signal=6)
+
+
+def test_the_population_loss_has_its_golden_values() -> None:
+    a = torch.tensor([[0.5, 0.1, 0], [0.1, 0.2, -0.3], [0, -0.3, 0.4]], dtype=torch.float64)[None]
+    assert float(population_loss(a, 1)[0]) == pytest.approx(0.2822222222)
+    assert float(population_loss(a, 2)[0]) == pytest.approx(0.2466666667)
+
+
+def test_the_ridge_head_has_its_golden_values() -> None:
+    hidden = torch.tensor([[1.0, 2, 0], [0, 1, -1]], dtype=torch.float64)
+    for column, expected in (
+        ([0.9, -0.1], [0.2512820513, 0.2615384615, 0.2410256410]),
+        ([-0.1, 0.9], [-0.2102564103, 0.1076923077, -0.5282051282]),
+    ):
+        head = ridge_head(hidden, torch.tensor(column, dtype=torch.float64), 0.5)
+        np.testing.assert_allclose(head.numpy(), expected, rtol=1e-9)
+
+
+def test_merlin_keeps_the_feature_that_the_target_shares() -> None:
+    start = start_at_feature([0, 1], D, feature=0, width=8, penalty=0.01)
+    run = merlin(targets(12), start, SETTINGS)
+    assert run.status.tolist() == ["converged"] * 2
+    assert (run.target_loss < 1e-3).all()
+    np.testing.assert_allclose(run.objective, float(source_minimum(0.01).value), rtol=0.02)
+
+
+def test_merlin_pays_for_a_wrong_feature() -> None:
+    start = start_at_feature([0, 1], D, feature=1, width=8, penalty=0.01)
+    run = merlin(targets(12), start, SETTINGS)
+    assert (run.target_loss > WRONG_FEATURE_LOSS / 2).all()
+    assert (run.objective > 1.05 * float(source_minimum(0.01).value)).all()
+
+
+def test_pretraining_keeps_the_feature_it_starts_from_and_reaches_the_source_minimum() -> None:
+    start = start_at_feature([0, 1], D, feature=1, width=8, penalty=0.01)
+    run = pretrain(targets(12), start, SETTINGS)
+    assert run.status.tolist() == ["converged"] * 2
+    np.testing.assert_allclose(run.objective, float(source_minimum(0.01).value), rtol=2e-3)
+    assert (run.target_loss > 0.9 * WRONG_FEATURE_LOSS).all()
+
+
+def test_joint_training_prefers_to_overfit_below_the_threshold() -> None:
+    seeds = [0, 1, 0, 1]
+    data = draw_targets(QuadraticProblem(60, 1), 5, seeds, n_signal=6)
+    assert all(joint_condition(x.numpy()).visible < OVERFITTING_BELOW for x in data.inputs)
+    starts = [start_at_feature([0, 1], 60, feature=j, width=8, penalty=0.01) for j in (0, 1)]
+    start = tuple(torch.cat(layers) for layers in zip(*starts, strict=True))
+    run = joint_training(data, start, QuadraticSettings(steps=1200, lr=0.01))
+    shared, overfit = slice(0, 2), slice(2, 4)
+    assert (run.objective[overfit] < run.objective[shared]).all()
+    assert (run.target_loss[overfit] > 0.3).all()
+
+
+def test_the_best_restart_is_chosen_by_the_training_objective() -> None:
+    run = QuadraticRun(
+        features=np.zeros((4, 2, 1)),
+        objective=np.array([0.3, 0.1, np.nan, 0.2]),
+        source_loss=np.zeros(4),
+        target_loss=np.array([0.0, 0.5, 0.0, 0.5]),
+        status=np.array(["converged", "converged", "non_finite", "converged"]),
+        steps=np.full(4, 10),
+    )
+    assert run.best_restarts(2).tolist() == [1, 3]
+    with pytest.raises(DataError, match=r"^4 runs are no whole number of groups of 3 restarts$"):
+        run.best_restarts(3)
+
+
+def test_an_element_does_not_depend_on_its_companions() -> None:
+    quick = QuadraticSettings(steps=20)
+    both, alone = targets(8), draw_targets(QuadraticProblem(D, 1), 8, [1], n_signal=6)
+    together = merlin(both, noisy_start([0, 1], D, width=5, noise=0.1), quick)
+    single = merlin(alone, noisy_start([1], D, width=5, noise=0.1), quick)
+    np.testing.assert_allclose(single.objective[0], together.objective[1], rtol=1e-10)
+
+
+def test_settings_say_what_is_wrong() -> None:
+    with pytest.raises(SettingsError, match=r"^inner_ridge = 0 is out of range; see QuadraticSettings for its range$"):
+        QuadraticSettings(inner_ridge=0)
+    with pytest.raises(DataError, match=r"^n_target = 1 target examples were asked for; half-splits need at least 2$"):
+        targets(1)

@@ -1,0 +1,303 @@
+"""What the papers say of their figures, checked on what is drawn: agreement with simulation cannot see that."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transferscope.errors import SettingsError
+from transferscope.records import Estimate
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.figure import (
+    Drawn,
+    Point,
+    SharingFigure,
+    Simulated,
+    Theory,
+    TheoryFigure,
+    check_claims,
+    conclude,
+    configure,
+    settings_of,
+    with_conclusion,
+)
+from transferscope_papers.mikami2021.rates import cases_of
+from transferscope_papers.shachaf2021.teachers import AlignmentFigure, ScaleFigure
+from transferscope_papers.study import _groups
+
+COMPUTED = (
+    "tahir2024-fig1",
+    "tahir2024-fig2",
+    "tahir2024-fig6",
+    "shachaf2021-fig1",
+    "shachaf2021-fig2a",
+    "shachaf2021-fig2b",
+)
+"""Figures whose claims need no simulation: theory has a value for every point."""
+
+
+def quick(name: str) -> TheoryFigure:
+    return configure(FIGURES[name], quick=True, changes={})
+
+
+def as_expected(figure: TheoryFigure) -> list[Simulated]:
+    """Points at the values that theory has for them, known to a millionth."""
+    return [Simulated(point, Estimate(point.expected, 1e-6, 100, "converged")) for point in figure.points()]
+
+
+def simulate(figure: TheoryFigure) -> list[Simulated]:
+    found: list[Simulated] = []
+    for points in _groups(figure):
+        shared = isinstance(figure, SharingFigure) and points[0].group is not None
+        estimates = figure.simulate_group(points) if shared else [figure.simulate(points[0])]  # type: ignore[attr-defined]
+        found += [Simulated(point, estimate) for point, estimate in zip(points, estimates, strict=True)]
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_every_figure_has_claims_with_their_sources(name: str) -> None:
+    claims = FIGURES[name].claims()
+    assert claims
+    assert len({claim.sentence for claim in claims}) == len(claims)
+    assert all(
+        claim.source.split(",")[0].split()[-1] in {"liu2019", "tahir2024", "shachaf2021", "mikami2021", "merlin2020"}
+        for claim in claims
+    )
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_is_computed_bears_the_claims_out(name: str) -> None:
+    figure = quick(name)
+    for found in check_claims(figure, as_expected(figure)):
+        assert found.holds is not bool(found.claim.exception), found.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(FIGURES) - {"shachaf2021-table1"}))
+def test_what_is_drawn_at_the_quick_profile_bears_the_claims_out(name: str) -> None:
+    figure = quick(name)
+    for found in check_claims(figure, simulate(figure)):
+        assert found.holds or found.claim.exception, found.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_the_order_of_the_bounds_comes_out_where_the_table_says_that_it_does() -> None:
+    figure = FIGURES["shachaf2021-table1"]
+    assert not any(claim.exception for claim in figure.claims())
+    for found in check_claims(figure, simulate(figure)):
+        assert found.holds, found.sentence
+
+
+def test_the_quick_table_says_that_the_order_takes_the_full_profile() -> None:
+    known = (
+        "1 draw of the pairs with 10 samples and 3 repeats do not tell the order: that takes the full profile (5 "
+        "draws, 25 samples, 10 repeats), as in `transferscope papers draw shachaf2021 table1 --full`."
+    )
+    figure = quick("shachaf2021-table1")
+    assert {claim.exception for claim in figure.claims()} == {known}
+    reversed_order = [
+        Simulated(point, Estimate({"distance": 0.9, "bartlett": 0.8}.get(point.series, 0.7), 0.01, 1))
+        for point in figure.points()
+    ]
+    first = check_claims(figure, reversed_order)[0]
+    assert first.sentence.startswith("DOES NOT HOLD: Theorem 4.2 correlates with the test error more strongly")
+    assert first.sentence.endswith(known)
+
+
+def distorted(theory: Theory, points: list[Simulated]) -> Iterator[Drawn]:
+    """The same panels with other contents: turned round, of the other sign, shuffled, without any variation."""
+    generator = np.random.default_rng(0)
+    ways: list[Callable[[np.ndarray], np.ndarray]] = [
+        lambda values: values[::-1],
+        lambda values: -values,
+        lambda values: generator.permutation(values.ravel()).reshape(values.shape),
+        lambda values: generator.standard_normal(values.shape),
+        lambda values: np.full(values.shape, 0.5),
+        lambda values: np.full(values.shape, -0.5),
+    ]
+    for way in ways:
+        values = way(np.array([item.estimate.value for item in points]))
+        moved = [
+            replace(item, estimate=Estimate(float(value), 1e-6, 100, "converged"))
+            for item, value in zip(points, values, strict=True)
+        ]
+        yield Drawn(
+            replace(
+                theory,
+                curves=tuple(replace(curve, y=way(curve.y)) for curve in theory.curves),
+                diagrams=tuple(replace(one, values=way(one.values)) for one in theory.diagrams),
+            ),
+            tuple(moved),
+            tuple(item.point for item in points),
+        )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_every_claim_can_fail(name: str) -> None:
+    figure, generator = quick(name), np.random.default_rng(1)
+
+    def made_up(point: Point) -> float:
+        return float(generator.uniform(0.1, 1)) if math.isnan(point.expected) else point.expected
+
+    points = [Simulated(point, Estimate(made_up(point), 1e-6, 100, "converged")) for point in figure.points()]
+    theory = with_conclusion(figure.theory(), conclude(figure, points))
+    drawings = list(distorted(theory, points))
+    for claim in figure.claims():
+        verdicts: list[bool | None] = []
+        for drawn in drawings:
+            try:
+                verdicts.append(claim.check(drawn))
+            except LookupError:
+                verdicts.append(None)
+        assert False in [verdict if verdict is None else bool(verdict) for verdict in verdicts], claim.sentence
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_claims_on_missing_points_are_not_said_to_hold(name: str) -> None:
+    figure = quick(name)
+    n_lines = len(figure.theory().curves) + len(figure.theory().diagrams)
+    found = check_claims(figure, [])
+    assert any(one.holds is None for one in found) or n_lines
+    assert all("cannot be checked" in one.sentence for one in found if one.holds is None)
+
+
+def test_the_cases_of_table_1_have_the_papers_names_and_keep_its_conditions() -> None:
+    """Mikami et al. 2021, Table 1 and section E.5.1: I small and II large steps, A r0 >= r1, B r1 > r0."""
+    for xi in np.linspace(1.05, 5, 80):
+        cases = {name.split(":")[0]: case for name, case in cases_of(float(xi)).items()}
+        assert set(cases) == {"I-A", "I-B", "II-A", "II-B"}
+        for name, case in cases.items():
+            assert 0.5 <= case.r0 <= 1
+            assert 0.5 <= case.r1 <= 1
+            assert (case.r1 > case.r0) == name.endswith("B")
+            r, least = min(case.r0, case.r1), 0.0
+            edge = r / (2 * r + 1)
+            if name == "I-B":
+                least = ((2 * case.r1 - case.r0) * xi + 1 - xi) / (2 * case.r1 * xi + 1)
+            if name.startswith("II-"):
+                assert 0 <= case.zeta <= edge
+            else:
+                assert max(edge, least) - 1e-12 <= case.zeta < 1
+            if name == "II-B":
+                assert case.r1 <= case.r0 + (xi - 1) / (2 * xi) + 1e-12
+
+
+def test_the_legend_of_table_1_says_what_the_cases_are() -> None:
+    for name, case in cases_of(2.0).items():
+        assert ("small steps" in name) == (case.zeta > 0.25)
+        assert ("r1 > r0" in name) == (case.r1 > case.r0)
+
+
+def test_the_scale_of_the_target_hurts_more_with_half_as_many_examples_as_inputs_and_not_with_a_tenth() -> None:
+    tenth, half = (
+        found.holds for found in check_claims(quick("shachaf2021-fig2b"), as_expected(quick("shachaf2021-fig2b")))
+    )
+    assert (tenth, half) == (False, True)
+    known = ScaleFigure().claims()[0].exception
+    assert known == "With so few examples seven layers are not deep enough: it holds from n = d/2 on."
+
+
+@pytest.mark.parametrize(("d", "n_top"), [(100, 5), (1000, 50)])
+def test_the_bound_of_figure_1_ranks_as_the_risk_with_c_1_and_not_with_c_3(d: int, n_top: int) -> None:
+    figure = AlignmentFigure(d=d, n_top=n_top)
+    lines = {(curve.panel, curve.series, curve.dashed): curve for curve in figure.theory().curves}
+    top, bottom = (lines["bound", series, True] for series in ("top aligned", "bottom aligned"))
+    first = top.x[np.flatnonzero(top.y > bottom.y)[0]]
+    assert 0.24 * d <= first <= 0.28 * d  # the deviation is lambda_1 at n = 0.24 d, where both sides are equal
+    loose = AlignmentFigure(d=d, n_top=n_top, c=3.0)
+    ranks = [found.holds for found in check_claims(loose, as_expected(loose)) if "bound" in found.claim.sentence]
+    assert ranks == [False, False]
+    assert all("here c = 3" in claim.exception for claim in loose.claims() if "bound" in claim.sentence)
+    for series in ("top aligned", "bottom aligned"):
+        np.testing.assert_allclose(
+            lines["bound", series, False].y, np.minimum(lines["bound", series, True].y, 1.5), rtol=1e-12
+        )
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_every_setting_has_a_range_that_both_profiles_keep(name: str) -> None:
+    figure = FIGURES[name]
+    assert set(figure.ranges) == {item.name for item in fields(figure)}  # type: ignore[arg-type]
+    for settings in (settings_of(figure), settings_of(quick(name))):
+        for setting, value in settings.items():
+            assert figure.ranges[setting].low <= value <= figure.ranges[setting].high, setting
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"), [(name, setting) for name in sorted(FIGURES) for setting in settings_of(FIGURES[name])]
+)
+def test_settings_beyond_their_range_are_refused_in_a_sentence(name: str, setting: str) -> None:
+    figure = FIGURES[name]
+    range_, whole = figure.ranges[setting], isinstance(getattr(figure, setting), int)
+    ends = f"{range_.low:,.6g} to {range_.high:,.6g}"
+    wrong = [f"{range_.low - 1:.0f}", f"{range_.high + 1:.0f}", "9" * 25]
+    for text in wrong if whole else [*wrong, "nan", "inf", "-inf", "1e300"]:
+        with pytest.raises(SettingsError) as error:
+            configure(figure, quick=True, changes={setting: text})
+        kind = "a whole number" if whole else "a number"
+        assert str(error.value) == f"{setting} = {text} is out of range; expected {kind} from {ends}"
+
+
+def test_a_setting_for_which_training_does_not_end_is_refused() -> None:
+    with pytest.raises(SettingsError) as error:
+        configure(FIGURES["tahir2024-fine-tuning-sign"], quick=True, changes={"gamma": "1.2"})
+    assert str(error.value) == "gamma = 1.2 is out of range; expected a number from 0.05 to 0.8"
+    with pytest.raises(SettingsError, match=r"^d = '9{30}\.\.\.' cannot be read; expected a whole number, as in d=2$"):
+        configure(FIGURES["tahir2024-fine-tuning-sign"], quick=True, changes={"d": "9" * 5000})
+    with pytest.raises(SettingsError) as large:
+        configure(FIGURES["tahir2024-fine-tuning-sign"], quick=False, changes={"d": "5000", "seeds": "10000"})
+    assert str(large.value) == (
+        "tahir2024-fine-tuning-sign with d = 5,000 and seeds = 10,000 needs 2000 GB for each point; expected at most "
+        "4 GB: make d or seeds smaller"
+    )
+
+
+SMALL = {
+    "d": 20,
+    "seeds": 2,
+    "n_top": 2,
+    "grid": 4,
+    "n_teacher": 6,
+    "width": 64,
+    "largest": 50,
+    "n": 15,
+    "longest": 1024,
+    "n_source": 256,
+    "steps": 50,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(FIGURES) - {"shachaf2021-table1"}))
+@pytest.mark.parametrize("high", [False, True])
+def test_the_simulation_ends_at_the_ends_of_every_range(name: str, high: bool) -> None:
+    figure = FIGURES[name]
+    values = {key: SMALL[key] for key in figure.ranges if key in SMALL}
+    ends = {
+        key: range_.high if high else range_.low
+        for key, range_ in figure.ranges.items()
+        if key not in SMALL and key != "head_mean"
+    }
+    whole = {key: round(end) if isinstance(getattr(figure, key), int) else float(end) for key, end in ends.items()}
+    there = replace(figure, **values, **whole)  # type: ignore[type-var]
+    there.theory()
+    for points in (_groups(there)[0], _groups(there)[-1]):
+        started = time.process_time()
+        shared = isinstance(there, SharingFigure) and points[0].group is not None
+        found = there.simulate_group(points) if shared else [there.simulate(points[0])]  # type: ignore[attr-defined]
+        assert time.process_time() - started < 60
+        assert all(estimate.status for estimate in found)
+
+
+def test_every_claim_of_a_figure_is_listed_with_its_verdict() -> None:
+    page = Path(__file__).parents[2] / "docs" / "results" / "theory-agreement.md"
+    listed = page.read_text(encoding="utf-8")
+    for figure in FIGURES.values():
+        for claim in figure.claims():
+            assert f"| {figure.name} | {claim.sentence} | {claim.source} | " in listed, claim.sentence

@@ -1,0 +1,144 @@
+"""`transferscope papers` as a reader meets it."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from transferscope.cli.main import app as command_line
+from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
+from transferscope.records import Estimate
+from transferscope_papers.catalogue import FIGURES, PAPERS, found_at
+from transferscope_papers.command import app
+from transferscope_papers.figure import Point, TheoryFigure
+from transferscope_papers.tahir2024.linear_transfer import RidgeFigure
+
+SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "matplotlib"}  # typer imports pydantic itself
+RIDGE = ("draw", "tahir2024", "fig2", "--set", "d=10", "--set", "n=8", "--set", "seeds=5")
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_the_list_names_every_figure_under_its_paper() -> None:
+    lines = run("list").splitlines()
+    at = lines.index("tahir2024: Tahir et al. 2024, Features are fate")
+    assert lines[at + 1].split(maxsplit=1) == ["fig1", "Transferability of linear transfer with label noise"]
+    assert sum(line.endswith("[--table]") for line in lines) == 12
+
+
+def test_the_list_needs_nothing_that_is_slow_to_import() -> None:
+    listing = (
+        "import json, sys; from transferscope_papers.command import app; app(['list'], standalone_mode=False); "
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True)
+    assert SLOW_TO_IMPORT.isdisjoint(json.loads(found.stdout.splitlines()[-1]))
+
+
+def test_everything_that_is_listed_is_there_under_its_name() -> None:
+    for paper, known in PAPERS.items():
+        for name, figure in known.figures.items():
+            if figure.from_rows:
+                assert callable(found_at(figure.place))
+            else:
+                assert isinstance(made := FIGURES[f"{paper}-{name}"], TheoryFigure)
+                assert made.name == f"{paper}-{name}"
+
+
+def test_the_command_joins_by_an_entry_point_of_the_distribution() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, name = project["entry-points"]["transferscope.commands"]["papers"].partition(":")
+    assert getattr(import_module(module), name) is app
+
+
+def test_a_figure_is_written_with_its_numbers_and_a_sentence(tmp_path: Path) -> None:
+    out = run(*RIDGE, "--out", str(tmp_path), "--workers", "0", "--quiet")
+    assert out.startswith("Linear transfer with a ridge (tahir2024 fig2)\n14 points: largest |z| ")
+    assert (tmp_path / "tahir2024-fig2.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert (tmp_path / "tahir2024-fig2.pdf").read_bytes().startswith(b"%PDF")
+    with (tmp_path / "tahir2024-fig2.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert sum(row["kind"] == "simulation" for row in rows) == 14
+    assert {row["status"] for row in rows} == {"ok", "converged"}
+
+
+def test_points_that_cannot_be_simulated_are_counted_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(figure: RidgeFigure, point: Point) -> Estimate:
+        raise DataError("no digits here")
+
+    arguments = [*RIDGE, "--out", str(tmp_path), "--workers", "0", "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.setattr(RidgeFigure, "simulate", refuse)
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 1
+    words = (
+        "theory only: nothing is simulated\n14 of 14 points could not be simulated; they are tried again the next time"
+    )
+    assert words in result.stdout
+    assert "14 points: largest |z| " in run(*arguments)
+
+
+@pytest.mark.real_data
+def test_a_figure_from_the_authors_rows_prints_published_numbers_beside_ours(tmp_path: Path) -> None:
+    rows = Path(os.environ["TRANSFERSCOPE_DATA"]) / "scaling" / "syn2real_finetune.csv"
+    printed = run("draw", "mikami2021", "fig5", "--table", str(rows), "--out", str(tmp_path))
+    assert "0.00218     0.0024" in printed
+    assert {path.name for path in tmp_path.iterdir()} == {f"mikami2021-fig5.{kind}" for kind in ("svg", "pdf", "csv")}
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "sentence"),
+    [
+        (("tahir2023", "fig1"), UnknownNameError, "unknown paper 'tahir2023': did you mean 'tahir2024'? known are "),
+        (("tahir2024", "fig9"), UnknownNameError, "unknown figure of tahir2024 'fig9': did you mean 'fig7' or "),
+        (
+            ("tahir2024", "fig2", "--set", "sigma"),
+            SettingsError,
+            "--set sigma cannot be read; expected NAME=VALUE, as in --set sigma=0.5",
+        ),
+        (
+            ("tahir2024", "fig2", "--table", "rows.csv"),
+            SettingsError,
+            "tahir2024 fig2 is computed and simulated, and reads no table; leave --table rows.csv out",
+        ),
+        (
+            ("mikami2021", "fig5"),
+            SettingsError,
+            "mikami2021 fig5 is drawn from the authors' rows; give them with --table syn2real_finetune.csv",
+        ),
+        (
+            ("mikami2021", "fig5", "--table", "rows.csv", "--set", "d=3"),
+            SettingsError,
+            "mikami2021 fig5 is drawn from the authors' rows and has no settings; leave --set out",
+        ),
+        (("mikami2021", "fig5", "--table", "absent.csv"), MissingDataError, "absent.csv is not a file; give the table"),
+    ],
+)
+def test_mistakes_are_answered_in_a_sentence(
+    words: tuple[str, ...], kind: type[Exception], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind) as wrong:
+        run("draw", *words, "--out", str(tmp_path / "out"))
+    assert str(wrong.value).startswith(sentence)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_line_runs_the_command_of_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("papers", "transferscope_papers.command:app", "transferscope.commands")
+    monkeypatch.setattr("transferscope.registry.entry_points", lambda group: (point,))
+    result = CliRunner().invoke(command_line, ["papers", "list"], catch_exceptions=False)
+    assert (result.exit_code, result.stdout) == (0, run("list"))

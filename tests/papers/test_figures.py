@@ -1,0 +1,215 @@
+"""Every figure: its theory is quick and complete, its points lie where its lines do, simulation agrees on a sample."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from transferscope.errors import SettingsError, UnknownNameError
+from transferscope.records import Estimate
+from transferscope.theory.fine_tuning import printed_transferability
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.draw import draw
+from transferscope_papers.figure import (
+    Point,
+    Simulated,
+    TheoryFigure,
+    agreement_of,
+    conclude,
+    configure,
+    settings_of,
+)
+from transferscope_papers.table import rows_of
+from transferscope_papers.tahir2024.fine_tuning import DecidingFigure
+from transferscope_papers.tahir2024.relu import ReluFigure
+
+NAMES = sorted(FIGURES)
+
+
+@pytest.fixture(params=NAMES)
+def figure(request: pytest.FixtureRequest) -> TheoryFigure:
+    return configure(FIGURES[request.param], quick=True, changes={})
+
+
+def test_names_and_quick_settings_exist(figure: TheoryFigure) -> None:
+    assert type(FIGURES[figure.name]) is type(figure)
+    assert set(figure.quick) <= set(settings_of(figure))
+    assert isinstance(figure, TheoryFigure)
+
+
+def test_theory_is_quick_and_every_line_has_its_panel(figure: TheoryFigure) -> None:
+    started = time.process_time()
+    theory = figure.theory()
+    assert time.process_time() - started < 5
+    panels = {panel.name for panel in theory.panels}
+    assert {curve.panel for curve in theory.curves} <= panels
+    assert {diagram.panel for diagram in theory.diagrams} <= panels
+    assert {point.panel for point in figure.points()} <= panels
+    for curve in theory.curves:
+        assert curve.x.shape == curve.y.shape
+        assert not np.isnan(curve.y).any()
+    for diagram in theory.diagrams:
+        assert diagram.values.shape == (len(diagram.y), len(diagram.x))
+        assert not np.isnan(diagram.values).any()
+
+
+def test_points_differ_and_have_their_own_seeds(figure: TheoryFigure) -> None:
+    points = figure.points()
+    assert len({(p.panel, p.series, p.x, p.y) for p in points}) == len(points)
+    assert len({p.seed for p in points}) == len(points)
+
+
+def test_points_are_expected_on_their_lines(figure: TheoryFigure) -> None:
+    lines = {(curve.panel, curve.series): curve for curve in figure.theory().curves if not curve.dashed}
+    for point in figure.points():
+        curve = lines.get((point.panel, point.series))
+        if curve is None or math.isnan(point.expected) or figure.name == "tahir2024-fig5":
+            continue  # the curve of Figure 5 is a function of the angle, not of its own x
+        on_line = float(np.interp(point.x, curve.x, curve.y))
+        assert point.expected == pytest.approx(on_line, abs=0.02)
+
+
+def test_a_figure_can_be_drawn_with_whatever_its_points_came_to(figure: TheoryFigure) -> None:
+    theory, points = figure.theory(), figure.points()
+    ends = (Estimate(0.3, 0.1, 5, "converged"), Estimate(math.nan, None, 0, "non_finite"), Estimate(0.2, None, 1))
+    simulated = [Simulated(point, ends[i % len(ends)]) for i, point in enumerate(points)]
+    canvas = Figure(layout="constrained")
+    draw(canvas, theory, simulated)
+    canvas.canvas.draw()
+    assert len(canvas.axes) >= len(theory.panels)
+    assert conclude(figure, simulated).sentence
+
+
+def test_all_numbers_of_a_figure_are_rows() -> None:
+    figure = configure(FIGURES["tahir2024-fig7"], quick=True, changes={})
+    simulated = [Simulated(point, Estimate(point.expected, 0.1, 5, "converged")) for point in figure.points()]
+    rows = rows_of(figure, figure.theory(), simulated)
+    assert sum(row.kind == "theory" for row in rows) == 200 * 200
+    measured = [row for row in rows if row.kind == "simulation"]
+    assert [row.y for row in measured] == [point.y for point in figure.points()]
+    assert {row.z for row in measured} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "series"),
+    [
+        ("tahir2024-fig1", "θ = π/4"),
+        ("tahir2024-fig2", "n = 30"),
+        ("shachaf2021-fig3", "frozen"),
+        ("shachaf2021-fig2a", "2 layers"),
+    ],
+)
+def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: str) -> None:
+    changes = {"seeds": "30"} | ({"d": "40"} if name == "tahir2024-fig1" else {})
+    figure = configure(FIGURES[name], quick=True, changes=changes)
+    points = [point for point in figure.points() if point.series == series][1:4]
+    found = agreement_of(figure, [Simulated(point, figure.simulate(point)) for point in points])
+    assert len(found.z) == 3
+    assert found.largest < 4
+
+
+def test_gradient_descent_decides_between_the_printed_and_the_corrected_sign() -> None:
+    figure = DecidingFigure(d=40, seeds=60)
+    point = next(point for point in figure.points() if point.x == 54)
+    estimate = figure.simulate(point)
+    assert estimate.stderr is not None
+    assert abs(estimate.value - point.expected) < 4 * estimate.stderr
+    printed = float(printed_transferability(math.radians(54), 0.5))
+    assert printed > 0
+    assert estimate.value + 2 * estimate.stderr < 0
+
+
+def test_relu_students_converge_and_heads_on_the_source_reach_the_closed_form() -> None:
+    figure = configure(FIGURES["tahir2024-fig4"], quick=True, changes={"d": "8", "n_teacher": "8", "width": "60"})
+    assert isinstance(figure, ReluFigure)
+    group = [point for point in figure.points() if point.group == "μ = 0.5"]
+    found = dict(zip([(p.panel, p.series, p.x) for p in group], figure.simulate_group(group), strict=True))
+    assert {estimate.status for estimate in found.values()} == {"converged"}
+    exact = next(point for point in group if point.panel == "outside")
+    assert agreement_of(figure, [Simulated(exact, found["outside", exact.series, 0.5])]).largest < 4
+    before, after = (found["kernel", f"{when} pre-training", 0.5].value for when in ("before", "after"))
+    assert before < 0.9 < after
+
+
+def test_the_relu_figure_counts_signs_on_their_side_of_the_boundary() -> None:
+    figure = ReluFigure(d=5, n_teacher=10, width=4, largest=100, seeds=1)
+    outside = figure.theory().curves[0].y
+
+    def risk(point: Point) -> float:
+        return 0.3 * (point.x / 10) ** -1.0 if point.series == "from scratch" else 0.06
+
+    simulated = [Simulated(point, Estimate(risk(point), 1e-4, 5, "converged")) for point in figure.points()]
+    found = figure.conclude(simulated)
+    # From scratch wins from n = 60 on (risk 0.05 < 0.06) at every share; theory says at n = 3/outside.
+    sides = sum((n < 3 / share) == (n < 50) for share in outside for n in (20, 40, 60, 80, 100))
+    assert found.sentence == (
+        "risk from scratch falls as n^-1.00; of 25 simulated transferabilities 25 have a clear sign "
+        f"(2 standard errors), and {sides} of these lie on their side of the predicted boundary"
+    )
+    assert found.diagrams[0].values.shape == (5, 5)
+    np.testing.assert_allclose(found.diagrams[0].values[:, 0], [0.09, 0.015, -0.01, -0.0225, -0.03])
+
+
+def test_settings_are_read_from_text() -> None:
+    figure = configure(FIGURES["tahir2024-fig3"], quick=True, changes={"sigma": "1", "depth": "3"})
+    assert settings_of(figure) == {"d": 60, "sigma": 1.0, "depth": 3, "source_norm": 1.0, "seeds": 60}
+    assert settings_of(configure(FIGURES["tahir2024-fig3"], quick=False, changes={}))["d"] == 500
+
+
+def test_wrong_settings_are_answered_in_a_sentence() -> None:
+    with pytest.raises(UnknownNameError) as unknown:
+        configure(FIGURES["tahir2024-fig6"], quick=True, changes={"sigmaa": "1"})
+    assert str(unknown.value) == (
+        "unknown setting of tahir2024-fig6 'sigmaa': did you mean 'sigma'? known are d, seeds, sigma"
+    )
+    with pytest.raises(SettingsError) as wrong:
+        configure(FIGURES["tahir2024-fig1"], quick=True, changes={"d": "many"})
+    assert str(wrong.value) == "d = 'many' cannot be read; expected a whole number, as in d=2"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": "0"}, "width = 0 is out of range; expected a whole number from 1 to 10,000"),
+        ({"largest": "9"}, "largest = 9 is out of range; expected a whole number from 10 to 100,000"),
+        (
+            {"head_mean": "0", "head_std": "0"},
+            "head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them",
+        ),
+    ],
+)
+def test_impossible_relu_teachers_are_answered_in_a_sentence(changes: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        configure(FIGURES["tahir2024-fig4"], quick=True, changes=changes)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("tahir2024-fig1", {"seeds": "0"}, "seeds = 0 is out of range; expected a whole number from 1 to 10,000"),
+        ("tahir2024-fig3", {"d": "-3"}, "d = -3 is out of range; expected a whole number from 2 to 5,000"),
+        ("tahir2024-fig1", {"sigma": "nan"}, "sigma = nan is out of range; expected a number from 0 to 1"),
+        ("tahir2024-fig1", {"sigma": "inf"}, "sigma = inf is out of range; expected a number from 0 to 1"),
+        ("tahir2024-fig1", {"sigma": "-1"}, "sigma = -1 is out of range; expected a number from 0 to 1"),
+        (
+            "tahir2024-fig1",
+            {"d": "2"},
+            "tahir2024-fig1 makes no sense with these settings: n = 0 is out of range; n must be at least 1",
+        ),
+    ],
+)
+def test_settings_without_sense_are_refused_before_anything_is_simulated(
+    name: str, changes: dict[str, str], message: str
+) -> None:
+    with pytest.raises(SettingsError) as error:
+        configure(FIGURES[name], quick=True, changes=changes)
+    assert str(error.value) == message
+
+
+def test_a_seed_depends_on_the_place_of_a_point_only() -> None:
+    first, again = (Point("a", "b", 0.5, expected) for expected in (0.0, 1.0))
+    assert first.seed == again.seed
+    assert first.seed != Point("a", "b", 0.6, 0.0).seed

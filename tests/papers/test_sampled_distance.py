@@ -1,0 +1,45 @@
+"""W1 from samples, beside its own bias."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from transferscope.data.problems import power_law_covariance, teachers_at_angle
+from transferscope.errors import MissingExtraError, SettingsError
+from transferscope.theory.distances import wasserstein_1
+from transferscope_papers.sampled_distance import reduced, sampled_distance
+
+
+@pytest.mark.filterwarnings("ignore:invalid escape sequence")  # in POT's own docstrings
+def test_samples_in_the_plane_see_the_distance_and_samples_in_many_dimensions_see_their_own_bias() -> None:
+    generator = np.random.default_rng(1)
+    pair = teachers_at_angle(60, theta=math.pi / 2, sigma=0.2, generator=generator)
+    plane = sampled_distance(reduced(pair), 300, generator, repeats=3)
+    bracket = wasserstein_1(math.pi / 2, sigma=0.2)
+    assert bracket.lower < plane.between.value < float(bracket.upper) + plane.same_task.value
+    assert plane.excess.value > 0.4
+    full = sampled_distance(pair, 300, generator, repeats=3)
+    assert full.between.value > 5 * float(bracket.upper)
+    assert full.excess.value < 0.05 * full.same_task.value
+
+
+def test_impossible_settings_are_answered_in_a_sentence() -> None:
+    pair = teachers_at_angle(3, theta=1.0, covariance=power_law_covariance(3, exponent=1))
+    with pytest.raises(SettingsError) as caught:
+        reduced(pair)
+    assert str(caught.value) == "the reduction to the plane of the teachers holds for inputs N(0, I) only"
+    with pytest.raises(SettingsError) as caught:
+        sampled_distance(pair, 10, np.random.default_rng(0), repeats=1)
+    assert str(caught.value) == "repeats = 1 is out of range; a standard error needs at least 2 draws"
+
+
+def test_without_the_extra_the_answer_is_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ot", None)
+    pair = teachers_at_angle(3, theta=1.0)
+    with pytest.raises(MissingExtraError) as absent:
+        sampled_distance(pair, 10, np.random.default_rng(0))
+    assert str(absent.value) == (
+        "the sampled Wasserstein distance needs the package pot: pip install 'transferscope[papers]'"
+    )

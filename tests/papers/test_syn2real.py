@@ -1,0 +1,99 @@
+"""The published Syn2Real rows against the published and the independently verified numbers."""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from transferscope.errors import CorruptDataError, MissingDataError
+from transferscope.scaling import common_d, fit_law
+from transferscope.scaling.laws import law_named
+from transferscope.scaling.observations import observe
+from transferscope.scaling.surface import held_out_score
+from transferscope_papers.mikami2021.results import extrapolation_table, paper_fit
+from transferscope_papers.mikami2021.rows import all_curves, read_errors, surface_rows, task_panels
+
+VERIFIED = {
+    ("objdet", "objdet"): (0.4387, 0.9353),
+    ("semseg", "objdet"): (0.5552, 0.9304),
+    ("sinclass", "objdet"): (0.4798, 0.8124),
+    ("objdet", "semseg"): (0.5167, 0.9524),
+    ("semseg", "semseg"): (0.5293, 0.9352),
+    ("sinclass", "semseg"): (0.4819, 0.8332),
+    ("objdet", "mulclass"): (0.3160, 0.9217),
+    ("semseg", "mulclass"): (0.7357, 0.9558),
+    ("sinclass", "mulclass"): (0.2272, 0.7999),
+    ("objdet", "normal"): (0.5746, 0.9504),
+    ("semseg", "normal"): (1.5, 0.9503),
+    ("sinclass", "normal"): (0.5180, 0.8180),
+}
+"""(fine-tuning task, pre-training task) -> (alpha, C) with D = 0.48: an independent fit by bounded least squares."""
+
+
+@pytest.fixture(scope="module")
+def errors() -> pd.DataFrame:
+    return read_errors(Path(os.environ["TRANSFERSCOPE_DATA"]) / "scaling" / "syn2real_finetune.csv")
+
+
+@pytest.mark.real_data
+def test_figure_1_rates_and_gaps(errors: pd.DataFrame) -> None:
+    for panel in task_panels(errors):
+        for task, data in panel.curves.items():
+            alpha, _, C = paper_fit(data).theta
+            assert (alpha, C) == pytest.approx(VERIFIED[panel.title, task], abs=1e-4)
+
+
+@pytest.mark.real_data
+def test_the_first_pass_of_the_common_D_procedure(errors: pd.DataFrame) -> None:
+    curves = all_curves(errors)
+    assert len(curves) == 29
+    result = common_d(curves, max_passes=1)
+    assert result.history[0] == pytest.approx([0.490, 0.503], abs=5e-4)
+
+
+@pytest.mark.real_data
+def test_figure_5_the_law_with_a_floor_beats_the_power_law(errors: pd.DataFrame) -> None:
+    table = extrapolation_table(errors).set_index(["model", "law"])["rmse"]
+    expected = {"r50": (0.0112, 0.0022), "r101": (0.0131, 0.0025), "r152": (0.0135, 0.0031)}
+    for model, (power, floor) in expected.items():
+        assert table[model, "power"] == pytest.approx(power, abs=1e-4)
+        assert table[model, "power+floor"] == pytest.approx(floor, abs=1e-4)
+
+
+@pytest.mark.real_data
+def test_the_full_law(errors: pd.DataFrame) -> None:
+    rows = surface_rows(errors)
+    rows = rows[rows["fratio"].isin((2, 4, 7, 16, 32, 64))]
+    fit = fit_law(rows[["n", "s"]].to_numpy(), rows["error"].to_numpy(), law="full", loss="linear")
+    alpha, beta, delta_gamma, delta = fit.theta
+    assert len(rows) == 42
+    assert [alpha, beta, delta_gamma / delta] == pytest.approx([0.5431, 0.3187, 0.4820], abs=1e-4)
+    assert delta == pytest.approx(39.8, abs=0.05)
+    assert fit.rmse == pytest.approx(0.00838, abs=1e-5)
+    assert fit.estimates["beta"].status == "converged"
+    assert fit.estimates["alpha"].status == "not_identified"
+
+
+@pytest.mark.real_data
+def test_effective_data_fits_better_and_extrapolates_worse_in_s(errors: pd.DataFrame) -> None:
+    rows = surface_rows(errors)
+    data = observe(rows[["n", "s"]].to_numpy(), rows["error"].to_numpy())
+    full, effective = (held_out_score(law_named(name), data, "log") for name in ("full", "effective-data"))
+    assert full.in_sample == pytest.approx(0.0317, abs=1e-4)
+    assert effective.in_sample == pytest.approx(0.0076, abs=1e-4)
+    assert (full.larger_s, effective.leave_s_out) == pytest.approx((0.0945, 0.0122), abs=1e-4)
+    assert effective.larger_s > 2 * full.larger_s
+
+
+def test_another_table_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    with pytest.raises(MissingDataError):
+        read_errors(path)
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(CorruptDataError) as caught:
+        read_errors(path)
+    assert str(caught.value) == (
+        f"{path} lacks the column(s) n_eval, value, pretrain.data, nparam, ptask, fdata, ftask, model, pscale, fratio, "
+        "pdata; expected the authors' table"
+    )
