@@ -166,10 +166,13 @@ class DiagnosisResult(AnalysisResult):
         """How good the network is on these examples, and what each diagnostic implies."""
         subject = self.looked_at.subject
         values = ", ".join(f"{record.name} {in_digits(record.estimate)}" for record in self.looked_at.performance)
-        headline = (
-            f"{values} on {counted(len(subject.examples), 'example')} of {self.question.data.data} ({subject.part})."
-        )
-        return Verdict({}, headline, tuple(f"{one.diagnostic.name}: {one.meaning}" for one in self.measured))
+        n, data = counted(len(subject.examples), "example"), self.question.data.data
+        headline = f"{self.question.checkpoint.name}: {values} on {n} of {data} ({subject.part})."
+        sentences = [f"{scale_in_words(self.looked_at)}."]
+        if self.looked_at.backbone_only:
+            sentences.append("The start has another head, so only the backbones are compared.")
+        sentences += [f"{one.diagnostic.name}: {one.meaning}" for one in self.measured]
+        return Verdict({}, headline, tuple(sentences))
 
     def table(self) -> pd.DataFrame:
         """One row per record; see `measured_rows`."""
@@ -285,6 +288,20 @@ def diagnose(
             left_out.append(f"{name}: {error}")
     left_out += [f"{one.diagnostic.name} at the start: {one.start_refused}" for one in measured if one.start_refused]
     return DiagnosisResult(question, looked_at, tuple(measured), tuple(left_out))
+
+
+def scale_in_words(looked_at: FileSubject) -> str:
+    """How the inputs were scaled, and who said so."""
+    numbers = looked_at.scale.words
+    if looked_at.subject.examples.inputs.dim() == 4:
+        numbers += " of pixels read as 0..1"
+    if looked_at.scale_from == "own":
+        return (
+            f"inputs standardised by their own training statistics: {numbers}; if the network was trained otherwise, "
+            "say how with --scaling (none for pixels as 0..1)"
+        )
+    who = "as the file says" if looked_at.scale_from == "file" else "as --scaling says"
+    return f"inputs scaled {who}: {numbers}"
 
 
 def in_digits(estimate: Estimate, spread: Spread | None = None) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from transferscope.analyses.diagnose import Measured, in_digits, measure_choice
+from transferscope.analyses.diagnose import Measured, in_digits, measure_choice, scale_in_words
 from transferscope.cli.diagnose_files import write_all
 from transferscope.cli.diagnose_progress import measuring
 from transferscope.cli.words import duration
@@ -98,7 +98,7 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
         f"{question.checkpoint}: {question.network.name} with {size:,} parameters",
         f"on {len(subject.examples):,} examples of {question.data.data} ({subject.part}): {values}",
     ]
-    lines.append(_scale_words(looked_at))
+    lines.append(scale_in_words(looked_at))
     if subject.source is not None and question.source is not None:
         lines.append(f"source: {len(subject.source):,} examples of {question.source.data}")
     if subject.start is not None and not looked_at.backbone_only:
@@ -109,19 +109,6 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
             "how far the head moved, and the start is looked at under the head of the checkpoint."
         )
     return "\n".join(lines)
-
-
-def _scale_words(looked_at: FileSubject) -> str:
-    numbers = looked_at.scale.words
-    if looked_at.subject.examples.inputs.dim() == 4:
-        numbers += " of pixels read as 0..1"
-    if looked_at.scale_from == "own":
-        return (
-            f"inputs standardised by their own training statistics: {numbers}; if the network was trained otherwise, "
-            "say how with --scaling (none for pixels as 0..1)"
-        )
-    who = "as the file says" if looked_at.scale_from == "file" else "as --scaling says"
-    return f"inputs scaled {who}: {numbers}"
 
 
 def _costs(choices: Sequence[Choice]) -> str:
