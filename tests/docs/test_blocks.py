@@ -120,9 +120,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _command(line: str) -> int:
     """Run one command line in this process; its exit code."""
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.argv", shlex.split(line, comments=True))
-        main()
+        with pytest.raises(SystemExit) as ended:
+            main()
     return ended.value.code if isinstance(ended.value.code, int) else 0
 
 
@@ -155,10 +156,16 @@ def test_the_study_file_of_the_docs_is_one() -> None:
     assert parse_spec(tomllib.loads(block.text), place="docs/studies.md").name == "usps"
 
 
+def test_every_page_is_in_the_navigation() -> None:
+    named = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    assert sorted(named) == sorted(pages)
+
+
 def test_blocks_are_found_and_told_apart() -> None:
     page = (
-        "```python\nx = 1\n```\n\n<!-- not run: hours -->\n\n    transferscope run x.toml\n    transferscope status x\n\n"
-        "Text.\n\n    no command\n\n```\ntransferscope data\n```\n\n```\nanswer\n```\n"
+        "```python\nx = 1\n```\n\n<!-- not run: hours -->\n\n"
+        "    transferscope run x.toml\n    transferscope status x\n\nText.\n\n    no command\n\n```\ntransferscope data\n```\n\n```\nanswer\n```\n"
     )
     found = [(block.language, block.text, block.not_run) for block in blocks_of(page)]
     assert found == [
