@@ -72,11 +72,16 @@ def best_predictions(
     """
     n, found = len(codes), spectrum(features)
     left, coordinates = found.left(), found.coordinates(codes)
+    # what no lambda reaches, exactly 0 where the features span all centred codes: differences of near equals otherwise
+    spans = len(found.squares) == n - 1
+    outside = 0.0 if spans else codes - left @ coordinates
+    free = 0.0 if spans else 1 - 1 / n - (left**2).sum(axis=1)
     best, least = codes, np.inf
     for scale in RELATIVE_LAMBDAS[::-1]:
-        kept = found.squares / (found.squares + scale * found.squares.mean())  # (r,)
-        fitted = left @ (kept[:, None] * coordinates)
-        residual = (codes - fitted) / (1 - 1 / n - left**2 @ kept)[:, None] - codes / (n - 1)
+        ridge = scale * found.squares.mean()
+        shrunk = ridge / (found.squares + ridge)  # (r,)
+        residual = (outside + left @ (shrunk[:, None] * coordinates)) / (free + left**2 @ shrunk)[:, None]
+        residual = residual - codes / (n - 1)
         error = float((residual**2).sum())
         if error < least:
             best, least = codes - residual, error

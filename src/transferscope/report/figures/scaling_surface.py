@@ -63,7 +63,11 @@ def draw_surface(surface: Surface, *, name: str, law: str = "") -> Figure:
             levels = np.unique(data.sizes[:, other])
             if len(levels) > MOST_LEVELS:  # both sizes vary freely: a few levels stand for all
                 levels = np.unique(np.quantile(levels, np.linspace(0, 1, FEW_LEVELS)))
-            nearest = np.abs(np.log(data.sizes[:, other, None]) - np.log(levels)).argmin(axis=1)
+            least = data.sizes[:, other][data.sizes[:, other] > 0].min()
+            logs = [
+                np.log(np.maximum(sizes, least / 1000)) for sizes in (data.sizes[:, other, None], levels)
+            ]  # n may be 0
+            nearest = np.abs(logs[0] - logs[1]).argmin(axis=1)
             line = line_sizes(data.sizes[:, column][data.sizes[:, column] > 0].min(), data.sizes[:, column].max())
             colours = [to_hex(SHADES(place)) for place in np.linspace(0.1, 0.85, len(levels))]
             drawn = {}
