@@ -165,7 +165,9 @@ def test_every_page_is_in_the_navigation() -> None:
 def test_blocks_are_found_and_told_apart() -> None:
     page = (
         "```python\nx = 1\n```\n\n<!-- not run: hours -->\n\n"
-        "    transferscope run x.toml\n    transferscope status x\n\nText.\n\n    no command\n\n```\ntransferscope data\n```\n\n```\nanswer\n```\n"
+        "    transferscope run x.toml\n    transferscope status x\n\n"
+        "Text.\n\n    no command\n\n"
+        "```\ntransferscope data\n```\n\n```\nanswer\n```\n"
     )
     found = [(block.language, block.text, block.not_run) for block in blocks_of(page)]
     assert found == [
