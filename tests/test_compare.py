@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cases_of_methods import classification_task, regression_task
-from transferscope.compare import (
+from transferscope.analyses.compare import (
     Budget,
     WrittenStudy,
     _check_data,
@@ -100,7 +100,7 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
     def fetch(*_: object, **__: object) -> None:
         raise AssertionError("data were fetched")
 
-    monkeypatch.setattr("transferscope.compare.load", fetch)
+    monkeypatch.setattr("transferscope.analyses.compare.load", fetch)
     for wrong, message in (
         ({"budget": Budget(network="lenett")}, "unknown network 'lenett': did you mean 'lenet'"),
         ({"methods": ["finetune"]}, "unknown method 'finetune': did you mean 'fine-tune'"),

@@ -1,5 +1,77 @@
 """Whether transfer learning helps a target task, which way, how much pre-training it takes, and why.
 
-`transferscope.compare.compare` is the door from Python; `transferscope --help` the one from the command line. Importing
-this package imports nothing else.
+From Python:
+
+    from transferscope import compare, diagnose, place, rank, scaling
+
+and `transferscope --help` from the command line. Each of the five answers one question, and what it returns answers
+`.verdict`, `.table()`, `.report(path)` and `.to_json()`, and shows itself in a notebook. Importing this package imports
+nothing else: each name is loaded when it is first used.
 """
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transferscope.analyses.compare import Budget as Budget
+    from transferscope.analyses.compare import compare as compare
+    from transferscope.analyses.diagnose import diagnose as diagnose
+    from transferscope.analyses.place import place as place
+    from transferscope.analyses.rank import rank as rank
+    from transferscope.analyses.scaling import scaling as scaling
+
+    __version__: str
+
+_PUBLIC = {
+    "Budget": "transferscope.analyses.compare",
+    "compare": "transferscope.analyses.compare",
+    "diagnose": "transferscope.analyses.diagnose",
+    "place": "transferscope.analyses.place",
+    "rank": "transferscope.analyses.rank",
+    "scaling": "transferscope.analyses.scaling",
+}
+
+__all__ = ["Budget", "__version__", "compare", "diagnose", "place", "rank", "scaling"]
+
+
+class _CallableModule(ModuleType):
+    """A module with the name of an analysis, which is the analysis as well: `transferscope.scaling("errors.csv")`."""
+
+    @property
+    def _analysis(self) -> Any:
+        name = self.__name__.rpartition(".")[2]
+        return getattr(import_module(_PUBLIC[name]), name)
+
+    @property
+    def __signature__(self) -> Any:
+        return import_module("inspect").signature(self._analysis)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._analysis(*args, **kwargs)
+
+
+class _Package(ModuleType):
+    """This package: importing `transferscope.scaling` binds that module to a public name, so it is made callable."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _PUBLIC and isinstance(value, ModuleType):
+            value.__class__ = _CallableModule
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("transferscope")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'transferscope' has no attribute {name!r}; it offers {', '.join(__all__)}")
+    found = getattr(import_module(_PUBLIC[name]), name)
+    return globals().get(name, found)  # the import may have bound the module of this name, which is callable too
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

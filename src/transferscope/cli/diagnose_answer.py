@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 
 import typer
 
-from transferscope.cli.diagnose_files import Measured, write_all
+from transferscope.analyses.diagnose import Measured, in_digits, measure_choice, scale_in_words
+from transferscope.cli.diagnose_files import write_all
 from transferscope.cli.diagnose_progress import measuring
 from transferscope.cli.words import duration
-from transferscope.diagnostics import Spread, explain, spread_of
 from transferscope.errors import TransferscopeError
-from transferscope.records import Estimate
 from transferscope.study.diagnose_file import FileQuestion, FileSubject, subject_of
 from transferscope.study.diagnostic_choice import Choice, choose, make_diagnostics, read_changes
 
@@ -78,19 +76,15 @@ def _measure(
         diagnostic = choice.diagnostic
         file = None if out is None else out / _UNFINISHED
         try:
-            findings = looked_at.measure(diagnostic, file=file, progress=progress)
+            one = measure_choice(choice, looked_at, file=file, progress=progress)
         except TransferscopeError as error:
             typer.echo(f"{diagnostic.name} cannot be measured: {error}\n")
             refused = refused or (error if diagnostic.name in wanted.names else None)
             continue
-        at_start = None
-        if choice.start_too and looked_at.subject.start is not None:
-            try:
-                at_start = looked_at.measure_start(diagnostic)
-            except TransferscopeError as error:
-                typer.echo(f"{diagnostic.name} cannot be measured at the start: {error}")
-        measured.append(Measured(diagnostic, findings, at_start))
-        typer.echo(f"{_said(measured[-1])}\n")
+        if one.start_refused:
+            typer.echo(f"{diagnostic.name} cannot be measured at the start: {one.start_refused}")
+        measured.append(one)
+        typer.echo(f"{_said(one)}\n")
         if file is not None and diagnostic.name == "landscape":
             file.unlink(missing_ok=True)
     return measured, refused
@@ -104,7 +98,7 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
         f"{question.checkpoint}: {question.network.name} with {size:,} parameters",
         f"on {len(subject.examples):,} examples of {question.data.data} ({subject.part}): {values}",
     ]
-    lines.append(_scale_words(looked_at))
+    lines.append(scale_in_words(looked_at))
     if subject.source is not None and question.source is not None:
         lines.append(f"source: {len(subject.source):,} examples of {question.source.data}")
     if subject.start is not None and not looked_at.backbone_only:
@@ -115,19 +109,6 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
             "how far the head moved, and the start is looked at under the head of the checkpoint."
         )
     return "\n".join(lines)
-
-
-def _scale_words(looked_at: FileSubject) -> str:
-    numbers = looked_at.scale.words
-    if looked_at.subject.examples.inputs.dim() == 4:
-        numbers += " of pixels read as 0..1"
-    if looked_at.scale_from == "own":
-        return (
-            f"inputs standardised by their own training statistics: {numbers}; if the network was trained otherwise, "
-            "say how with --scaling (none for pixels as 0..1)"
-        )
-    who = "as the file says" if looked_at.scale_from == "file" else "as --scaling says"
-    return f"inputs scaled {who}: {numbers}"
 
 
 def _costs(choices: Sequence[Choice]) -> str:
@@ -146,31 +127,15 @@ def _costs(choices: Sequence[Choice]) -> str:
 
 
 def _said(measured: Measured) -> str:
-    diagnostic, records = measured.diagnostic, measured.findings.records
-    headline = next(record for record in records if record.name == diagnostic.headline)
-    value = in_digits(headline.estimate, spread_of(diagnostic, headline.estimate))
+    diagnostic = measured.diagnostic
     return "\n".join(
         (
-            f"{diagnostic.name}: {headline.name} = {value}",
-            f"  {explain(diagnostic, records, () if measured.at_start is None else measured.at_start.records)}",
+            f"{diagnostic.name}: {diagnostic.headline} = {measured.value}",
+            f"  {measured.meaning}",
             *([f"  {measured.findings.note}"] if measured.findings.note else []),
             f"  What it cannot tell: {diagnostic.limits}",
         )
     )
-
-
-def in_digits(estimate: Estimate, spread: Spread | None = None) -> str:
-    """An estimate in words, with the t-interval of the samples behind its standard error; or why there is none."""
-    if isnan(estimate.value):
-        return f"none ({estimate.status})"
-    words = f"{estimate.value:.4g}"
-    if estimate.stderr:
-        words += f" ± {estimate.stderr:.2g} (standard error"
-        if spread is not None and spread.interval is not None:
-            low, high = spread.interval.low, spread.interval.high
-            words += f" over {spread.n} {spread.over}; 95 %: {low:.4g} to {high:.4g}"
-        words += ")"
-    return words if estimate.usable else f"{words} ({estimate.status})"
 
 
 def _short(seconds: float) -> str:

@@ -2,50 +2,23 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from transferscope.diagnostics import (
-    Diagnostic,
-    Findings,
-    GradientStability,
-    Landscape,
-    features_of,
-    spread_of,
-    tsne_of_features,
-)
+from transferscope.analyses.diagnose import INCHES, TWO_PANELS, WIDE, Measured, measured_rows
+from transferscope.diagnostics import features_of, tsne_of_features
 from transferscope.errors import DataError
 from transferscope.report.export import write_table
-from transferscope.report.figures.diagnosed import draw_density, draw_descent, draw_gradients, draw_interpolation
-from transferscope.report.figures.landscape import draw_landscape
 from transferscope.report.figures.maps import draw_feature_map
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
 from transferscope.study.diagnose_file import FileQuestion, FileSubject
 
-_INCHES = (4.6, 3.6)
-_WIDE = (7.6, 3.4)
-_TWO_PANELS = ("gradient-stability",)
 _LEAST_MAPPED = 8  # examples
 _PERPLEXITY = 30.0
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A diagnostic that was measured.
-
-    Attributes:
-        diagnostic: With its settings.
-        findings: What it saw.
-        at_start: What it saw at the start of training; None where that was not measured.
-    """
-
-    diagnostic: Diagnostic
-    findings: Findings
-    at_start: Findings | None = None
 
 
 def write_all(
@@ -66,21 +39,22 @@ def write_all(
     Raises:
         DataError: A map of the features was asked for, and there are next to no examples.
     """
-    written = [_write_records(measured, out), _write_settings(looked_at, question, out)]
+    write_table(measured_rows(measured), out / "records.csv")
+    written = ["records.csv", _write_settings(looked_at, question, out)]
     for one in measured:
         name, arrays = one.diagnostic.name, one.findings.arrays
         if arrays:
             np.savez(out / f"{name}.npz", allow_pickle=False, **_by_file_name(arrays))
             written.append(f"{name}.npz")
-        if name in _FIGURES and np.isfinite(np.concatenate([a.ravel() for a in arrays.values()])).any():
-            written += write_figure(out, name, _FIGURES[name](one), _WIDE if name in _TWO_PANELS else _INCHES)
+        if one.has_figure:
+            written += write_figure(out, name, one.draw, WIDE if name in TWO_PANELS else INCHES)
     if feature_map:
         written += _write_feature_map(looked_at, out, question.seed)
     return f"{out / written[0]}, {', '.join(written[1:])}" if len(written) > 1 else str(out / written[0])
 
 
 def write_figure(
-    out: Path, name: str, draw: Callable[[Figure], None], inches: tuple[float, float] = _INCHES
+    out: Path, name: str, draw: Callable[[Figure], None], inches: tuple[float, float] = INCHES
 ) -> list[str]:
     """Draw a figure and write it as SVG and PDF.
 
@@ -98,32 +72,6 @@ def write_figure(
         draw(canvas)
         paths = save_figure(canvas, to_svg(canvas), out, name)
     return [path.name for path in paths]
-
-
-def _write_records(measured: list[Measured], out: Path) -> str:
-    rows = []
-    for one in measured:
-        for at, findings in (("end", one.findings), ("start", one.at_start)):
-            for record in () if findings is None else findings.records:
-                spread = spread_of(one.diagnostic, record.estimate)
-                rows.append(
-                    {
-                        "diagnostic": one.diagnostic.name,
-                        "name": record.name,
-                        "value": record.estimate.value,
-                        "stderr": record.estimate.stderr,
-                        "low": None if spread.interval is None else spread.interval.low,
-                        "high": None if spread.interval is None else spread.interval.high,
-                        "samples": None if spread.interval is None else f"{spread.n} {spread.over}",
-                        "n": record.estimate.n,
-                        "status": record.estimate.status,
-                        "part": record.part,
-                        "at": at,
-                        "headline": record.name == one.diagnostic.headline,
-                    }
-                )
-    write_table(pd.DataFrame(rows), out / "records.csv")
-    return "records.csv"
 
 
 def _write_settings(looked_at: FileSubject, question: FileQuestion, out: Path) -> str:
@@ -166,45 +114,3 @@ def _write_feature_map(looked_at: FileSubject, out: Path, seed: int) -> list[str
 def _by_file_name(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Arrays by names that can be files of an archive."""
     return {name.replace("/", "."): array for name, array in arrays.items()}
-
-
-def _arrays(one: Measured) -> Mapping[str, np.ndarray]:
-    return one.findings.arrays
-
-
-def _landscape(one: Measured) -> Callable[[Figure], None]:
-    sharpest = isinstance(one.diagnostic, Landscape) and one.diagnostic.directions == "eigenvectors"
-    along = "weight norms along sharpest direction" if sharpest else "filter norms along random direction"
-    return lambda canvas: draw_landscape(
-        canvas, _arrays(one)["landscape_axis"], _arrays(one)["landscape_loss"], along=along
-    )
-
-
-def _interpolation(one: Measured) -> Callable[[Figure], None]:
-    return lambda canvas: draw_interpolation(
-        canvas, _arrays(one)["interpolation_t"], _arrays(one)["interpolation_loss"]
-    )
-
-
-def _density(one: Measured) -> Callable[[Figure], None]:
-    return lambda canvas: draw_density(canvas, _arrays(one)["hessian_density_points"], _arrays(one)["hessian_density"])
-
-
-def _descent(one: Measured) -> Callable[[Figure], None]:
-    scale = one.diagnostic.scale if isinstance(one.diagnostic, GradientStability) else 1.0
-    return lambda canvas: draw_descent(
-        canvas, _arrays(one)["descent_gradient_step"], _arrays(one)["descent_fixed_step"], scale
-    )
-
-
-def _gradients(one: Measured) -> Callable[[Figure], None]:
-    return lambda canvas: draw_gradients(canvas, _arrays(one))
-
-
-_FIGURES: dict[str, Callable[[Measured], Callable[[Figure], None]]] = {
-    "landscape": _landscape,
-    "interpolation": _interpolation,
-    "curvature-density": _density,
-    "gradient-stability": _descent,
-    "gradient-scaling": _gradients,
-}

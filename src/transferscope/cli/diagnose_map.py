@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from transferscope.cli.diagnose_files import write_figure
-from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
 from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.maps import Way, draw_weight_map
 from transferscope.store import without_password
+from transferscope.study.places import open_existing, studies_in
 from transferscope.study.weight_map import MappedNetwork, WeightMap, map_study
 
 _INCHES = (6.2, 4.2)

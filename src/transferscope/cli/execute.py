@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import typer
 
-from transferscope.cli.places import open_new
 from transferscope.cli.progress import study_view
+from transferscope.study.places import open_new
 from transferscope.study.planned import StudyPlan
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec

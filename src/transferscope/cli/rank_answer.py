@@ -7,9 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from transferscope.cli.kept import keep_for_report
-from transferscope.cli.places import open_existing, studies_in
-from transferscope.errors import StoreError
+from transferscope.analyses.rank import rank
 from transferscope.report.blocks import Cell, Figure, Table
 from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.ranking import draw_ranking
@@ -17,9 +15,7 @@ from transferscope.report.figures.style import save_figure
 from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
 from transferscope.report.sections.ranking import choices_table, scores_table
 from transferscope.scores.ranking import StudyRanking
-from transferscope.store import Store, without_password
 from transferscope.study.rank_files import RankQuestion, rank_checkpoints
-from transferscope.study.rank_study import keep_ranking, rank_study
 from transferscope.study.ranking_words import LIMITS
 
 _SAID_EVERY = 0.1  # of all values, in a log
@@ -62,13 +58,9 @@ def answer_study(
         What to tell the reader.
     """
     _make(out)
-    with open_existing(place) as store:
-        name = _only_study(store, place, study)
-        with _shown() as on_progress:
-            found = rank_study(
-                store, name, scores=scores, against=against, device=device, keep=False, on_progress=on_progress
-            )
-        kept = keep_for_report(store, place, lambda: keep_ranking(store, name, found))
+    with _shown() as on_progress:
+        result = rank(place, scores=scores, against=against, study=study, device=device, on_progress=on_progress)
+    found, name = result.ranking, result.target
     parts = []
     for ranking in found.rankings:
         parts += [as_text(scores_table(ranking, found.hindsight)), "\n".join(ranking.words)]
@@ -83,7 +75,7 @@ def answer_study(
     parts += [found.limits]
     if out is not None:
         parts.append(f"written: {_write_study(found, out, file_name(name))}")
-    return "\n\n".join([*parts, kept])
+    return "\n\n".join([*parts, result.kept])
 
 
 def as_text(table: Table) -> str:
@@ -104,14 +96,6 @@ def _make(out: Path | None) -> None:
     """The folder, made before the work begins, so that a mistake in it costs nothing."""
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-
-
-def _only_study(store: Store, place: str, study: str | None) -> str:
-    names = [study] if study is not None else studies_in(store, place)
-    if len(names) != 1:
-        shown = without_password(place)
-        raise StoreError(f"{shown} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
-    return names[0]
 
 
 @contextmanager

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def status(place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")]) -> None:
     """Show how many cells of a study are done, why cells failed, and what an edited study file asks for now."""
-    from transferscope.cli.places import open_existing
+    from transferscope.study.places import open_existing
 
     if not place.endswith(".toml"):
         with open_existing(place) as store:

@@ -9,8 +9,6 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import Progress
 
-from transferscope.cli.kept import keep_for_report
-from transferscope.cli.places import open_existing, studies_in
 from transferscope.errors import StoreError
 from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
@@ -18,6 +16,7 @@ from transferscope.store import without_password
 from transferscope.study.keep_placements import keep_placements
 from transferscope.study.place import place_study
 from transferscope.study.placed_source import PlacedSource
+from transferscope.study.places import keep_for_report, open_existing, studies_in
 from transferscope.theory.placement_diagram import PlacedPanel, draw_placements, panel_of, placement_rows
 from transferscope.theory.placement_words import in_words, limits
 

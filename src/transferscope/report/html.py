@@ -7,7 +7,7 @@ from importlib.metadata import version
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from transferscope.report.blocks import Figure, Section
+from transferscope.report.blocks import Block, Figure, Section
 from transferscope.report.figures.style import inline_svg
 from transferscope.report.results import Summary
 
@@ -23,22 +23,36 @@ def render_page(summary: Summary, sections: Sequence[Section], *, files_folder: 
     Returns:
         HTML; every text that comes from the study is escaped.
     """
-    environment = Environment(
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            summary=summary,
+            study=summary.frames.study,
+            sections=sections,
+            files_folder=files_folder,
+            version=version("transferscope"),
+        )
+    )
+
+
+def render_blocks(blocks: Sequence[Block]) -> str:
+    """Blocks as a piece of HTML without a page around it, as a notebook shows it; every text is escaped."""
+    return environment().get_template("fragment.html.j2").render(blocks=blocks)
+
+
+def environment() -> Environment:
+    """Where the templates are, with what they use."""
+    made = Environment(
         loader=PackageLoader("transferscope.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["typeset"] = typeset
-    environment.globals["svg"] = _svg
-    return environment.get_template("report.html.j2").render(
-        summary=summary,
-        study=summary.frames.study,
-        sections=sections,
-        files_folder=files_folder,
-        version=version("transferscope"),
-    )
+    made.filters["typeset"] = typeset
+    made.globals["svg"] = _svg
+    return made
 
 
 def typeset(text: str) -> Markup:

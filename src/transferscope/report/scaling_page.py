@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from transferscope.errors import StoreError
-from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
+from transferscope.report.blocks import Block, Cell, Column, Section, Table, Text
 from transferscope.report.export import write_text
 from transferscope.report.figures.scaling_backtest import draw_backtests
 from transferscope.report.figures.scaling_curves import draw_curves
@@ -16,9 +13,9 @@ from transferscope.report.figures.scaling_landscape import draw_fit_landscapes
 from transferscope.report.figures.scaling_linear import draw_linearised
 from transferscope.report.figures.scaling_parameters import draw_parameters
 from transferscope.report.figures.scaling_surface import draw_surface
-from transferscope.report.figures.style import inline_svg
-from transferscope.report.html import typeset
-from transferscope.scaling.analysis import Analysis
+from transferscope.report.html import environment
+from transferscope.report.verdict import Verdict
+from transferscope.scaling.analysis import Analysis, SurfaceAnalysis
 from transferscope.scaling.words import (
     CURVE_HEADINGS,
     SURFACE_HEADINGS,
@@ -41,42 +38,25 @@ HINTS = {
 }
 
 
-def write_scaling_page(analysis: Analysis, out: Path, *, title: str) -> Path:
-    """Write the report on an analysis.
-
-    Args:
-        analysis: What was found.
-        out: The HTML file; one that exists is replaced.
-        title: Its heading, such as the name of the table.
-
-    Returns:
-        `out`.
-
-    Raises:
-        StoreError: The file cannot be written.
-    """
+def verdict_of(analysis: Analysis) -> Verdict:
+    """The sentence to read first, and the rest of the verdict."""
     text, lead = verdict(analysis), headline(analysis)
     body = text.replace(lead, "", 1).replace("  ", " ").strip() if lead in text else text
-    return write_page(scaling_sections(analysis), out, title=title, lead=lead, body=body)
+    return Verdict({}, lead, (body,) if body else ())
 
 
-def write_page(sections: Sequence[Section], out: Path, *, title: str, lead: str, body: str) -> Path:
+def write_page(
+    sections: Sequence[Section], out: Path, *, title: str, lead: str, body: str, kicker: str = "scaling"
+) -> Path:
     """Write sections as one HTML page that loads nothing, below a verdict in one sentence and its reasons.
 
     Raises:
         StoreError: The file cannot be written.
     """
-    environment = Environment(
-        loader=PackageLoader("transferscope.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["typeset"] = typeset
-    environment.globals["svg"] = _svg
-    page = environment.get_template("scaling.html.j2").render(
-        title=title, lead=lead, body=body, sections=sections, version=version("transferscope")
+    page = (
+        environment()
+        .get_template("scaling.html.j2")
+        .render(kicker=kicker, title=title, lead=lead, body=body, sections=sections, version=version("transferscope"))
     )
     try:
         write_text(out, page)
@@ -107,10 +87,11 @@ def _present(*blocks: Block | None) -> tuple[Block, ...]:
 def _curves(analysis: Analysis) -> tuple[Block, ...]:
     if not analysis.curves:
         return ()
-    return _present(_table(analysis), draw_curves(analysis), draw_linearised(analysis))
+    return _present(curves_table(analysis), draw_curves(analysis), draw_linearised(analysis))
 
 
-def _table(analysis: Analysis) -> Table:
+def curves_table(analysis: Analysis) -> Table:
+    """Every curve with its own fit and its forecast."""
     columns = tuple(Column(title, HINTS.get(title, ""), title not in ("curve", "status")) for title in CURVE_HEADINGS)
     rows = tuple(tuple(Cell(text) for text in curve_row(curve)) for curve in analysis.curves)
     return Table(
@@ -138,12 +119,17 @@ def _surfaces(analysis: Analysis) -> tuple[Block, ...]:
     for place, one in enumerate(analysis.surfaces):
         if analysis.curves:
             blocks += [Text(sentence) for sentence in surface_in_words(one)]
-        columns = tuple(Column(title, numeric=False) for title in SURFACE_HEADINGS)
-        law = one.surface.fits[one.surface.interpolating].law
-        rows = tuple(tuple(Cell(text) for text in row) for row in surface_parameters(one))
-        blocks.append(Table(columns, rows, caption=f"{one.name}: {law.name}, {law.formula}"))
+        blocks.append(surface_table(one))
         blocks.append(draw_surface(one.surface, name=f"scaling-surface-{place}"))
     return tuple(blocks)
+
+
+def surface_table(one: SurfaceAnalysis) -> Table:
+    """The parameters of the law of one group over (n, s)."""
+    columns = tuple(Column(title, numeric=False) for title in SURFACE_HEADINGS)
+    law = one.surface.fits[one.surface.interpolating].law
+    rows = tuple(tuple(Cell(text) for text in row) for row in surface_parameters(one))
+    return Table(columns, rows, caption=f"{one.name}: {law.name}, {law.formula}")
 
 
 def _identifiability(analysis: Analysis) -> tuple[Block, ...]:
@@ -161,7 +147,3 @@ def _method(analysis: Analysis) -> tuple[Block, ...]:
     names = tuple(Column(name, numeric=False) for name in ("fit of", *cards[0][1]))
     rows = tuple((Cell(name), *(Cell(text) for text in card.values())) for name, card in cards)
     return (Table(names, rows, caption="Fit cards"),)
-
-
-def _svg(figure: Figure) -> Markup:
-    return Markup(inline_svg(figure.svg, figure.name, width=figure.canvas.get_figwidth()))

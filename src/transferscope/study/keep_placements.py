@@ -29,14 +29,18 @@ def keep_placements(
         StoreError: The store cannot be written.
         UnknownNameError: There is no such study.
     """
+    store.put_study_document(study, DOCUMENT, to_document(as_kept(store, study, placed, input_dimension)))
+
+
+def as_kept(store: Store, study: str, placed: Sequence[PlacedSource], input_dimension: float | None) -> KeptPlacements:
+    """The placements of a study as they are kept: all points with their sentences, and what the study held then."""
     points = tuple(
         KeptPlacement(source.name, placement, in_words(placement))
         for source in placed
         for placement in source.placements
     )
     said = limits({point.placement.kind for point in points})
-    kept = KeptPlacements(points, said, input_dimension, _finished_runs(store, study))
-    store.put_study_document(study, DOCUMENT, to_document(kept))
+    return KeptPlacements(points, said, input_dimension, _finished_runs(store, study))
 
 
 def _finished_runs(store: Store, study: str) -> FinishedRuns:

@@ -32,13 +32,20 @@ def placements_section(summary: Summary) -> Section | None:
         *([Text(changed, "warning")] if changed else []),
         Text(description_in_words(kept.points)),
         Text(signs_in_words(kept.points)),
-        Text(_what_is_compared(kept)),
-        draw_placements(summary, kept.points),
-        _table(kept.points),
-        Folded("Every case in words", tuple(Text(point.words) for point in kept.points)),
-        Text(kept.limits, "note"),
+        *placements_evidence(summary, kept),
     ]
     return Section(_TITLE, _SLUG, tuple(blocks))
+
+
+def placements_evidence(summary: Summary, kept: KeptPlacements) -> tuple[Block, ...]:
+    """What the sentences on a placement rest on: figure, table, every case in words, limits."""
+    return (
+        Text(_what_is_compared(kept)),
+        draw_placements(summary, kept.points),
+        placements_table(kept.points),
+        Folded("Every case in words", tuple(Text(point.words) for point in kept.points)),
+        Text(kept.limits, "note"),
+    )
 
 
 def _sentence(error: StoreError) -> str:
@@ -83,7 +90,8 @@ _COLUMNS = (
 )
 
 
-def _table(points: Sequence[KeptPlacement]) -> Table:
+def placements_table(points: Sequence[KeptPlacement]) -> Table:
+    """Every case: what the model says and what was measured."""
     methods = {point.placement.method for point in points}
     rows = tuple(_row(point, named=len(methods) > 1) for point in points)
     return Table(_COLUMNS, rows, "Transferability by the model and measured, with 95 % intervals")

@@ -38,13 +38,26 @@ def ranking_section(summary: Summary) -> Section | None:
         *([Text(changed, "warning")] if changed else []),
         Text(" ".join(largest.words)),
         *([Text(" ".join(ranking.words))] if ranking.words else []),
-        draw_ranking(largest, ranking.hindsight),
-        scores_table(largest, ranking.hindsight),
-        *([choices_table(ranking.hindsight)] if ranking.hindsight else []),
-        *(_other_size(one, ranking.hindsight) for one in ranking.rankings[:-1]),
-        Text(ranking.limits, "note"),
+        *ranking_evidence(ranking),
     ]
     return Section(_TITLE, _SLUG, tuple(blocks), files=_files(ranking))
+
+
+def ranking_evidence(ranking: StudyRanking) -> tuple[Block, ...]:
+    """What a ranking rests on, below its sentences: figure, tables, other numbers of labels, limits."""
+    largest = ranking.rankings[-1]
+    return (
+        draw_ranking(largest, ranking.hindsight),
+        *ranking_tables(ranking),
+        *(_other_size(one, ranking.hindsight) for one in ranking.rankings[:-1]),
+        Text(ranking.limits, "note"),
+    )
+
+
+def ranking_tables(ranking: StudyRanking) -> tuple[Table, ...]:
+    """The scores at the largest number of labels and, with hindsight, how each would have chosen."""
+    scores = scores_table(ranking.rankings[-1], ranking.hindsight)
+    return (scores,) if ranking.hindsight is None else (scores, choices_table(ranking.hindsight))
 
 
 def _changed(summary: Summary, ranking: StudyRanking) -> str:

@@ -1,0 +1,99 @@
+"""What every analysis returns: a verdict in words, a table, a page, JSON, and itself in a notebook."""
+
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from transferscope.numerics.ranged import as_json
+from transferscope.report import ReportFiles, Verdict
+from transferscope.report.blocks import Block, Section, Table, Text
+from transferscope.report.html import render_blocks
+from transferscope.report.scaling_page import write_page
+
+
+class AnalysisResult(ABC):
+    """The answer of one analysis.
+
+    A member says its verdict, its numbers, the tables that a notebook shows and the sections of its page; all else is
+    made from these.
+
+    Attributes:
+        kind: The analysis, as its command is called.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What was analysed: a study, a table, a target."""
+
+    @property
+    @abstractmethod
+    def verdict(self) -> Verdict:
+        """The answer: `headline` is one sentence, `sentences` what to know next, and `str` gives all of it."""
+
+    @abstractmethod
+    def table(self) -> pd.DataFrame:
+        """The numbers behind the verdict; the function of the analysis says which columns there are."""
+
+    @abstractmethod
+    def shown_tables(self) -> tuple[Table, ...]:
+        """The tables that a notebook shows below the verdict."""
+
+    @abstractmethod
+    def sections(self) -> list[Section]:
+        """The parts of the page below the verdict."""
+
+    def report(self, path: str | Path) -> ReportFiles:
+        """Write one self-contained HTML page.
+
+        Args:
+            path: The file; one that exists is replaced.
+
+        Returns:
+            What was written.
+
+        Raises:
+            StoreError: The file cannot be written.
+        """
+        verdict = self.verdict
+        body = " ".join(verdict.sentences)
+        page = write_page(
+            self.sections(), Path(path), title=self.title, lead=verdict.headline, body=body, kicker=self.kind
+        )
+        return ReportFiles(page, (), verdict)
+
+    def to_json(self) -> str:
+        """The answer as a JSON object.
+
+        Returns:
+            Text with "analysis", "title", "verdict" (an object of "headline" and "sentences") and "rows" (an object for
+            each row of `table`). What is missing is null; JSON has no infinity, which is the text "inf" or "-inf".
+        """
+        rows = [
+            {str(name): _plain(value) for name, value in row.items()} for row in self.table().to_dict(orient="records")
+        ]
+        verdict = {"headline": self.verdict.headline, "sentences": list(self.verdict.sentences)}
+        answer = {"analysis": self.kind, "title": self.title, "verdict": verdict, "rows": rows}
+        return json.dumps(as_json(answer), allow_nan=False, ensure_ascii=False, indent=2)
+
+    def _repr_html_(self) -> str:
+        """Verdict and tables, for a notebook; all text is escaped."""
+        verdict = self.verdict
+        sentences = [Text(sentence) for sentence in verdict.sentences]
+        blocks: list[Block] = [Text(verdict.headline, "lead"), *sentences, *self.shown_tables()]
+        return render_blocks(blocks)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a table as JSON has it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if value is None or value is pd.NA or (isinstance(value, float) and value != value) else value

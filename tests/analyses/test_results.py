@@ -1,0 +1,264 @@
+"""What the five analyses return: one contract, whatever the question."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from transferscope.analyses.compare import ComparisonResult
+from transferscope.analyses.diagnose import diagnose
+from transferscope.analyses.place import place
+from transferscope.analyses.rank import rank
+from transferscope.analyses.result import AnalysisResult
+from transferscope.analyses.scaling import scaling
+from transferscope.errors import SettingsError, StoreError, UnknownNameError
+from transferscope.models import NetworkSettings, build_network, save_weights
+from transferscope.report.results import summarise
+from transferscope.scaling.table import Columns
+from transferscope.store import Store
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec
+
+HOSTILE = "a<b>&c"
+"""A name that is markup unless it is escaped."""
+
+MLP = NetworkSettings("mlp", (5,))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study, two networks and data in files."""
+    folder = tmp_path_factory.mktemp("analyses")
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(500, 6)).astype(np.float32), np.arange(500) % 2
+    x[:, 0] += 2 * y
+    np.savez(folder / "data.npz", x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:])
+    for seed, name in enumerate((HOSTILE, "second")):
+        save_weights(build_network(MLP, (6,), 2, seed=seed), folder / f"{name}.safetensors")
+    tables = {
+        "name": "small",
+        "seeds": 2,
+        "store": str(folder / "small.sqlite"),
+        "target": {"data": f"npz:{folder / 'data.npz'}", "sizes": [40]},
+        "sources": {
+            HOSTILE: {"data": f"npz:{folder / 'data.npz'}"},
+            "noisy": {"data": f"npz:{folder / 'data.npz'}", "transforms": ["label-noise:0.4"]},
+        },
+        "network": {"name": "mlp", "widths": [5]},
+        "pretraining": {"steps": 30, "lr": 0.1},
+        "training": {"steps": 20, "lr": 0.1},
+        "methods": {"scratch": {}, "fine-tune": {}, "linear-probe": {}},
+        "engine": {"workers": 0, "device": "cpu"},
+    }
+    with Store.open(folder / "small.sqlite") as store:
+        run_study(parse_spec(tables), store)
+    return folder
+
+
+def _compared(folder: Path) -> AnalysisResult:
+    with Store.open(folder / "small.sqlite", create=False) as store:
+        return ComparisonResult(summarise(store, "small"), folder / "small.sqlite", folder / "small.toml")
+
+
+def _ranked_study(folder: Path) -> AnalysisResult:
+    return rank(str(folder / "small.sqlite"), scores=["logme", "knn"], device="cpu")
+
+
+def _ranked_files(folder: Path) -> AnalysisResult:
+    files = [folder / f"{HOSTILE}.safetensors", folder / "second.safetensors"]
+    data = f"npz:{folder / 'data.npz'}"
+    return rank(files, data, network=MLP, labels=40, seeds=2, scores=["logme", "knn"], device="cpu")
+
+
+def _placed(folder: Path) -> AnalysisResult:
+    return place(folder / "small.sqlite")
+
+
+def _diagnosed(folder: Path) -> AnalysisResult:
+    return diagnose(
+        folder / f"{HOSTILE}.safetensors",
+        f"npz:{folder / 'data.npz'}",
+        network=MLP,
+        against=folder / "second.safetensors",
+        diagnostics=["weights", "class-separation", "interpolation"],
+        device="cpu",
+    )
+
+
+def _scaled(folder: Path) -> AnalysisResult:
+    n = np.tile([1000, 2000, 4000, 8000, 16000], 2)
+    by = np.repeat([HOSTILE, "plain"], 5)
+    return scaling(pd.DataFrame({"n": n, "error": 0.1 + 3 * n**-0.4, "by": by}), columns=Columns(by=("by",)))
+
+
+MAKERS: dict[str, Callable[[Path], AnalysisResult]] = {
+    "compare": _compared,
+    "rank": _ranked_study,
+    "rank files": _ranked_files,
+    "place": _placed,
+    "diagnose": _diagnosed,
+    "scaling": _scaled,
+}
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def result(request: pytest.FixtureRequest, folder: Path) -> AnalysisResult:
+    return MAKERS[request.param](folder)
+
+
+def test_the_verdict_is_text_with_its_headline_first(result: AnalysisResult) -> None:
+    said = str(result.verdict)
+    assert said.startswith(result.verdict.headline)
+    assert result.verdict.headline
+    assert all(sentence in said for sentence in result.verdict.sentences)
+
+
+def test_json_is_strict_and_holds_every_number_of_the_table(result: AnalysisResult) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    found = json.loads(result.to_json(), parse_constant=refuse)
+    assert found["analysis"] == result.kind
+    assert found["verdict"]["headline"] == result.verdict.headline
+    table = result.table()
+    assert len(table) == len(found["rows"]) > 0
+    n_numbers = 0
+    for (_, row), kept in zip(table.iterrows(), found["rows"], strict=True):
+        assert list(kept) == list(table.columns)
+        for name, value in row.items():
+            if isinstance(value, float | np.floating):
+                n_numbers += 1
+                assert kept[name] is None if math.isnan(value) else float(kept[name]) == value
+    assert n_numbers > 0
+
+
+class _Tags(HTMLParser):
+    """Which tags a piece of HTML opens, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+        self.closed: list[str] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.opened.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.closed.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_notebook_shows_verdict_and_table_and_escapes_names(result: AnalysisResult) -> None:
+    seen = _Tags(result._repr_html_())
+    assert set(seen.opened) <= {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "small", "code"}
+    assert sorted(seen.opened) == sorted(seen.closed)
+    assert "table" in seen.opened
+    assert result.verdict.headline.replace("`", "").replace(" ", "")[:40] in seen.text.replace("\u00a0", "").replace(
+        " ", ""
+    )
+    assert HOSTILE in seen.text
+
+
+def test_the_page_is_one_file_that_says_the_verdict_and_escapes_names(result: AnalysisResult, tmp_path: Path) -> None:
+    written = result.report(tmp_path / "page.html")
+    html = written.html.read_text(encoding="utf-8")
+    assert "default-src 'none'" in html
+    assert "<b>" not in html
+    assert HOSTILE in _Tags(html).text
+    assert written.verdict.headline == result.verdict.headline
+    assert all(file.is_file() for file in written.files)
+
+
+def test_what_an_analysis_of_a_study_found_is_in_its_report_from_then_on(folder: Path, tmp_path: Path) -> None:
+    ranked, placed = _ranked_study(folder), _placed(folder)
+    page = _compared(folder).report(tmp_path / "study.html").html.read_text(encoding="utf-8")
+    text = "".join(_Tags(page).text.replace("\u00a0", " "))
+    assert ranked.verdict.headline in text
+    assert placed.verdict.headline in text
+
+
+def test_an_answer_is_not_lost_where_the_study_cannot_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise StoreError("the store is read-only")
+
+    monkeypatch.setattr(Store, "put_study_document", refuse)
+    for made in (rank(folder / "small.sqlite", scores=["logme"], device="cpu"), place(folder / "small.sqlite")):
+        assert made.kept == "The report will not show this: the store is read-only"
+        assert len(made.table())
+
+
+def test_mistakes_are_one_sentence(folder: Path) -> None:
+    files, data = [folder / "second.safetensors"], f"npz:{folder / 'data.npz'}"
+    with pytest.raises(SettingsError, match="were given without a target; give it as the second argument"):
+        rank(files)
+    with pytest.raises(SettingsError, match="about a finished study, and a target was given"):
+        rank(files, data, against="fine-tune")
+    with pytest.raises(UnknownNameError, match=r"unknown study in .* 'smal': did you mean 'small'"):
+        place(folder / "small.sqlite", study="smal")
+    with pytest.raises(UnknownNameError, match="did you mean 'weights'"):
+        diagnose(files[0], data, network=MLP, diagnostics=["weigths"])
+
+
+IN_A_NEW_PROCESS = """
+import sys, transferscope
+assert "torch" not in sys.modules and "numpy" not in sys.modules and "pandas" not in sys.modules
+{imports}
+from transferscope import compare, diagnose, place, rank, scaling
+import inspect
+for analysis, first in ((compare, "source"), (diagnose, "checkpoint"), (place, "finished"), (rank, "networks"),
+                        (scaling, "table")):
+    assert callable(analysis), analysis
+    assert next(iter(inspect.signature(analysis).parameters)) == first
+from transferscope.scaling import fit_law
+import transferscope.scaling as laws
+assert laws.fit_law is fit_law
+from transferscope.compare import compare as earlier
+from transferscope import compare, scaling
+assert earlier.__module__ == "transferscope.analyses.compare" and callable(compare) and callable(scaling)
+assert set(transferscope.__all__) <= set(dir(transferscope))
+"""
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["", "import transferscope.compare, transferscope.scaling", "from transferscope.compare import Budget, compare"],
+)
+def test_public_names_can_be_called_whatever_was_imported_before(imports: str) -> None:
+    code = IN_A_NEW_PROCESS.format(imports=imports)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_scaling_law_needs_no_torch() -> None:
+    code = (
+        "import sys, pandas as pd; from transferscope import scaling; "
+        "scaling(pd.DataFrame({'n': [1000, 2000, 4000, 8000], 'error': [.3, .25, .21, .18]})).to_json(); "
+        "assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_public_name_says_which_there_are() -> None:
+    import transferscope
+
+    with pytest.raises(AttributeError, match=r"no attribute 'compere'; it offers Budget, .*compare"):
+        transferscope.compere  # noqa: B018
+
+
+@pytest.mark.parametrize("arguments", [["-m", "transferscope", "--version"], ["-m", "transferscope", "--help"]])
+def test_the_package_runs_as_a_module(arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "transferscope" in done.stdout
