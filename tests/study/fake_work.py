@@ -147,6 +147,7 @@ STRANGE: dict[str, Callable[[], Any]] = {
     "an exception with a null character": lambda: _raised(ValueError("a\0b")),
     "an exception with a lone surrogate": lambda: _raised(ValueError("\udcff")),
     "the end of the process": lambda: _raised(SystemExit(3)),
+    "the end of a generator": lambda: _raised(GeneratorExit()),
 }
 
 

@@ -120,6 +120,11 @@ class Columns:
         """Check that one source of weights was chosen, and the direction."""
         if self.better not in (None, *get_args(Better)):
             raise unknown_name("direction of --better", str(self.better), get_args(Better))
+        twice = [name for name in self.numeric if self.numeric.count(name) > 1]
+        if twice:
+            raise SettingsError(
+                f"the column {twice[0]!r} was given twice, as error, size or standard error; give each its own"
+            )
         if self.stderr is not None and self.repeats:
             raise SettingsError(
                 f"both a column of standard errors ({self.stderr}) and repeats were given; choose one of them"

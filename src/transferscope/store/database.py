@@ -159,7 +159,7 @@ def without_password(url: str) -> str:
     if "@" in (made.host or ""):
         return f"{made.drivername}://{_SECRET}"
     if made.get_backend_name() == "sqlite":
-        return url
+        return f"{made.drivername}://{_SECRET}" if made.password else url
     secret = {name: _SECRET for name in made.query if "pass" in name.lower()}
     shown = made.update_query_dict(secret).render_as_string(hide_password=True)
     return shown.replace(quote(_SECRET, safe=""), _SECRET)
@@ -180,7 +180,10 @@ def sqlite_path(url: str | Path) -> Path | None:
     name, _, options = path.partition("?") if of_sqlite or path.startswith("file:") else (path, "", "")
     in_memory = "mode=memory" in options or "vfs=memdb" in options or ":memory:" in name
     if in_memory or (of_sqlite and (not name or not rest.startswith("/"))):
-        raise StoreError(f"the store {address!r} is in memory and would be lost at the end; give the path of a file")
+        raise StoreError(
+            f"the store {without_password(address)!r} is in memory and would be lost at the end; give the path of a "
+            "file"
+        )
     if of_sqlite and (options or scheme.lower() not in ("sqlite", "sqlite+pysqlite") or name.startswith("file:")):
         raise StoreError(f"the store {address!r} is a SQLite URL with a driver or options; give the path of its file")
     return None if separator and not of_sqlite else Path(path)

@@ -43,7 +43,9 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
     try:
         with thread_limit(context.threads):
             found: object = work(cell, context)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a stranger's code may raise anything
         return Failed(cell.key, failure_of(error))
     try:
         outcome = check_outcome(found)
