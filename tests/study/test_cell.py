@@ -36,3 +36,18 @@ def test_a_recipe_of_another_version_is_refused() -> None:
     with pytest.raises(SettingsError) as error:
         PretrainRecipe.from_payload(payload)
     assert str(error.value) == "a stored NetworkSettings: unknown key 'depth': known are name, widths"
+
+
+@pytest.mark.parametrize(
+    "recipe", [PretrainRecipe(TARGET, NETWORK, TRAINING), MethodRecipe(TARGET, None, NETWORK, TRAINING, Scratch())]
+)
+def test_a_recipe_that_lacks_anything_is_refused_in_a_sentence(recipe: PretrainRecipe | MethodRecipe) -> None:
+    whole = recipe.as_payload()
+    optional = {"checkpoints", "snapshots", "checksum"}
+    for name in whole.keys() - optional:
+        with pytest.raises(SettingsError, match=f"lacks '{name}'"):
+            type(recipe).from_payload({key: value for key, value in whole.items() if key != name})
+    if isinstance(recipe, MethodRecipe):
+        for damaged in ({}, {"name": "scratch"}, None, "scratch", {"name": "gone", "settings": {}}):
+            with pytest.raises(SettingsError):
+                MethodRecipe.from_payload({**whole, "method": damaged})

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
 from transferscope.study.diagnostic_settings import DiagnosticSettings
@@ -40,6 +41,7 @@ class PretrainRecipe:
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
+        _require(payload, "source", "network", "pretraining")
         return cls(
             settings_of(DataSettings, payload["source"]),
             settings_of(NetworkSettings, payload["network"]),
@@ -104,13 +106,14 @@ class MethodRecipe:
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
+        _require(payload, "target", "source", "network", "training", "method", "tuning")
         source, tuning, every = payload["source"], payload["tuning"], payload.get("snapshots")
         return cls(
             settings_of(DataSettings, payload["target"]),
             None if source is None else settings_of(SourceSettings, source),
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["training"]),
-            settings_of(METHODS[payload["method"]["name"]], payload["method"]["settings"]),
+            _stored_method(payload["method"]),
             None if tuning is None else settings_of(CellTuning, tuning),
             None if every is None else tuple(every),
             payload.get("checksum"),
@@ -139,7 +142,29 @@ class DiagnoseRecipe:
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
+        _require(payload, "fit", "diagnostic")
         return cls(MethodRecipe.from_payload(payload["fit"]), DiagnosticSettings.from_json(payload["diagnostic"]))
+
+
+def _stored_method(plain: object) -> Method:
+    """The method that `method_as_json` wrote down."""
+    _require(plain, "name", "settings")
+    assert isinstance(plain, Mapping)
+    return settings_of(METHODS[plain["name"]], plain["settings"])
+
+
+def _require(plain: object, *names: str) -> None:
+    """Refuse stored values that lack something.
+
+    Raises:
+        SettingsError: The store is damaged, or another version wrote it.
+    """
+    lacking = [name for name in names if not isinstance(plain, Mapping) or name not in plain]
+    if lacking:
+        raise SettingsError(
+            f"a stored recipe lacks {lacking[0]!r}: the store is damaged or of another version; restore it from a "
+            "copy, or run the study again in a new one"
+        )
 
 
 def method_as_json(method: Method) -> dict[str, Any]:
