@@ -59,15 +59,15 @@ def test_the_help_lists_it_and_survives_those_that_are_broken() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("missing", "ModuleNotFoundError: No module named 'no_such_package'"),
-        ("no-command", "ValueError: it is a dict, and no typer.Typer"),
+        ("missing", "No module named 'no_such_package'"),
+        ("no-command", "it is a dict, and no typer.Typer"),
     ],
 )
 @pytest.mark.parametrize("words", [(), ("list",), ("draw", "a", "--full", "-x", "3")])
 def test_a_broken_one_is_one_sentence_whatever_it_is_given(name: str, reason: str, words: tuple[str, ...]) -> None:
     with pytest.raises(SettingsError) as broken:
         run(name, *words)
-    assert str(broken.value).startswith(f"the entry point '{name}' of {GROUP} cannot be loaded ({reason}); ")
+    assert str(broken.value).startswith(f"the entry point '{name}' of {GROUP} cannot be loaded: {reason}; ")
 
 
 def test_a_name_of_transferscope_means_its_own_command() -> None:
