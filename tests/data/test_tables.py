@@ -399,3 +399,21 @@ def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path: Path, monkeypa
     assert str(caught.value) == (
         "reading parquet files needs the package pyarrow: pip install 'transferscope[parquet]'"
     )
+
+
+@pytest.mark.parametrize("column", ["a", "y"])
+@pytest.mark.parametrize("binary", [True, False])
+def test_bytes_that_are_no_text_are_refused_in_any_column_of_a_parquet_file(
+    tmp_path: Path, column: str, binary: bool
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    odd = pa.array([b"\xff\xfe", b"b", b"\xff\xfe", b"b"] * 3, type=pa.binary())
+    if not binary:
+        odd = pa.Array.from_buffers(pa.string(), len(odd), odd.buffers())  # text that says it is UTF-8 and is not
+    plain = {"a": pa.array([1.0, 2.0, 3.0, 4.0] * 3), "y": pa.array(["p", "q"] * 6)}
+    parquet.write_table(pa.table({**plain, column: odd}), tmp_path / "odd.parquet")
+    with pytest.raises(DataError) as error:
+        load(tmp_path / "odd.parquet", TableSettings(("y",)), "parquet")
+    assert "\n" not in str(error.value)

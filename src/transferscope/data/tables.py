@@ -4,12 +4,11 @@ import bz2
 import gzip
 import lzma
 import re
-import zlib
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -104,11 +103,14 @@ def _read_table(path: Path, form: Format) -> pd.DataFrame:
     try:
         check_bytes(path, _unpacked_bytes(path, form))
         table = pd.read_csv(path, low_memory=False) if form == "csv" else pd.read_parquet(path)
+        for position, kind in enumerate(table.dtypes):
+            if form == "parquet" and not pd.api.types.is_numeric_dtype(kind):
+                table.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
     except ImportError as error:
         raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
-    except (DataError, SettingsError):
+    except (DataError, SettingsError, MemoryError):
         raise
-    except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, BadZipFile, RuntimeError) as error:
+    except Exception as error:  # on a damaged file the readers raise whatever comes first
         reason = "" if form == "parquet" else f" ({_first_line(error)})"  # of parquet, a reader's inner names
         raise CorruptDataError(f"{path} cannot be read as a {form} file{reason}; write it again") from error
     if form == "csv":
@@ -289,7 +291,7 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
 def _split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:
     """The rows that say "train", and those that say "test"."""
     _require_column(table, split, path)
-    values = set(table[split].dropna().astype(str))
+    values = set(table[split].dropna().map(str))
     if values != {"train", "test"} or table[split].isna().any():
         raise DataError(
             f"{path}: column {split!r} holds {', '.join(sorted(values)[:5]) or 'nothing'}; expected 'train' or 'test' "
@@ -320,7 +322,7 @@ def _refuse_missing(columns: pd.DataFrame, path: Path, *, what: str, remedy: str
 def _no_number(column: pd.Series) -> str:
     """The first value of a column that is no number, for a message."""
     values = column.dropna()
-    strange = values[pd.to_numeric(values.astype(str), errors="coerce").isna()]
+    strange = values[pd.to_numeric(values.map(str), errors="coerce").isna()]
     shown = strange if len(strange) else values
     return repr(shown.iloc[0]) if len(shown) else "nothing"
 
