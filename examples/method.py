@@ -15,6 +15,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from transferscope.errors import SettingsError
 from transferscope.methods import FineTune, Regulariser
 from transferscope.models import Network
 
@@ -36,6 +37,12 @@ class BatchSpectralShrinkage(FineTune):
 
     name: ClassVar[str] = "bss"
     version: ClassVar[int] = 1  # raise it when the same settings give other results than before
+
+    def __post_init__(self) -> None:
+        """Check the ranges: a setting that means nothing is refused before anything runs."""
+        super().__post_init__()
+        if self.eta < 0 or self.k < 1:
+            raise SettingsError(f"eta = {self.eta} and k = {self.k}; expected eta of 0 or more and k of at least 1")
 
     def regulariser(self, own: Network) -> Regulariser:
         """The penalty on the smallest singular values."""

@@ -122,6 +122,12 @@ def test_the_template_adds_what_it_says_to_the_loss_of_fine_tuning() -> None:
     assert all(torch.equal(plain[name], without[name]) for name in plain)
 
 
+@pytest.mark.parametrize("wrong", [{"eta": -1.0}, {"k": 0}, {"lr_scale": 0.0}])
+def test_the_template_refuses_settings_that_mean_nothing(wrong: dict[str, float]) -> None:
+    with pytest.raises(SettingsError, match="expected"):
+        METHODS[BSS](**wrong)
+
+
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_strangers_method_runs_where_the_others_do(tmp_path: Path, workers: int) -> None:
     table = {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}}
