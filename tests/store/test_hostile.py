@@ -110,6 +110,37 @@ def test_a_damaged_value_is_refused_in_a_sentence(path: Path, damage: str) -> No
     assert "\n" not in str(error.value)
 
 
+COLUMNS = [(table.name, column.name) for table in schema.metadata.sorted_tables for column in table.columns]
+
+
+@pytest.mark.parametrize("value", ["NULL", "x'ff'", "'9e999'", "1e300", "''"])
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=lambda name: name)
+def test_any_value_in_any_column_is_read_as_what_it_should_be_or_refused(
+    path: Path, table: str, column: str, value: str
+) -> None:
+    with sqlite3.connect(path) as raw:  # a file that somebody else wrote need not keep our own rules
+        raw.execute("PRAGMA writable_schema = ON")
+        raw.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'")
+        raw.execute(f"PRAGMA schema_version = {raw.execute('PRAGMA schema_version').fetchone()[0] + 1}")
+    raw.close()
+    try:
+        change(path, f"UPDATE {table} SET {column} = {value}")
+    except sqlite3.DatabaseError:
+        return  # two rows alike, or no number as the number of a row: this cannot be in such a file
+    try:
+        with Store.open(path, create=False) as store:
+            read_all(store)
+            for found in store.studies():
+                texts = [found.name, *(standing.key for standing in store.standings(found.name))]
+                for cell in store.cells(found.name):
+                    texts += [cell.cell.key, cell.cell.role, *cell.cell.needs]
+                records = store.records(found.name)
+                texts += [*records.key, *records.name, *records.part, *store.arrays(found.name, "predictions")]
+                assert {type(text) for text in texts} <= {str}
+    except StoreError as error:
+        assert "\n" not in str(error)
+
+
 @pytest.mark.parametrize("owner", ["'nonsense'", "NULL", "''", "'host 12 1234.56'", "'a b c d e'", "x'ff'"])
 @pytest.mark.parametrize("heartbeat", ["0", "NULL", "1e300", "'late'"])
 def test_a_running_cell_of_nobody_is_free(path: Path, owner: str, heartbeat: str) -> None:

@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -30,3 +31,26 @@ def test_outside_the_main_thread_signals_are_left_alone() -> None:
     thread.start()
     thread.join()
     found[0].raise_if_requested()
+
+
+def test_an_interruption_that_python_drops_is_noted_all_the_same() -> None:
+    class Finalised:
+        def __del__(self) -> None:  # whatever is raised here is only written to sys.unraisablehook
+            os.kill(os.getpid(), signal.SIGINT)
+
+    dropped: list[object] = []
+    hook, sys.unraisablehook = sys.unraisablehook, lambda raised: dropped.append(raised.exc_type)
+    try:
+        with deferred_interrupt(at_once=True) as interrupt:
+            finalised = Finalised()
+            del finalised
+            with pytest.raises(KeyboardInterrupt):
+                interrupt.raise_if_requested()
+    finally:
+        sys.unraisablehook = hook
+    assert dropped == [KeyboardInterrupt]
+
+
+def test_an_interruption_stops_at_once_where_that_is_asked_for() -> None:
+    with deferred_interrupt(at_once=True), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)

@@ -67,6 +67,7 @@ def read_standings(connection: Connection, study: int) -> list[Standing]:
     query = query.outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
     rows = connection.execute(query).all()
     for row in rows:
+        _require(row.key, str)
         if row.seconds is not None:
             _require(row.seconds, int, float)
     return [Standing(row.key, _state(row.state), row.seconds) for row in rows]
@@ -115,7 +116,7 @@ def read_records(connection: Connection, study: int) -> RecordColumns:
     query = _of_study(select(*columns), study).join(table, table.c.cell_id == schema.cells.c.id)
     rows = connection.execute(query.order_by(_members.c.position, table.c.position)).all()
     key, name, part, step, value, stderr, n, status = zip(*rows, strict=True) if rows else ((),) * 8
-    kinds = ((value, _NUMBERS), (stderr, _NUMBERS), (step, _WHOLES), (n, _WHOLES), (name + part + status, {str}))
+    kinds = ((value, _NUMBERS), (stderr, _NUMBERS), (step, _WHOLES), (n, _WHOLES), (key + name + part + status, {str}))
     if any(not set(map(type, column)) <= allowed for column, allowed in kinds):
         raise StoreError(DAMAGED)
     return RecordColumns(
@@ -134,7 +135,10 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
     """The array `name` of every cell of the study that has it, by key."""
     query = _of_study(select(schema.cells.c.key, schema.arrays.c.content), study)
     query = query.join(schema.arrays, schema.arrays.c.cell_id == schema.cells.c.id).where(schema.arrays.c.name == name)
-    return {row.key: from_bytes(row.content) for row in connection.execute(query.order_by(_members.c.position))}
+    rows = connection.execute(query.order_by(_members.c.position)).all()
+    for row in rows:
+        _require(row.key, str)
+    return {row.key: from_bytes(row.content) for row in rows}
 
 
 def read_planned(connection: Connection, study: int, cell: int) -> PlannedCell:
@@ -144,6 +148,8 @@ def read_planned(connection: Connection, study: int, cell: int) -> PlannedCell:
     row = connection.execute(query.where(schema.cells.c.id == cell)).one()
     needed = select(schema.cells.c.key).join(schema.needs, schema.needs.c.need_id == schema.cells.c.id)
     needs = tuple(connection.scalars(needed.where(schema.needs.c.cell_id == cell)))
+    for text in (row.key, row.role, *needs):
+        _require(text, str)
     return PlannedCell(row.key, row.role, _labels(row.labels), table_from_json(row.content), needs)
 
 
@@ -186,6 +192,8 @@ def _study(row: Row[Any]) -> StudyRow:
 
 
 def _stored(row: Row[Any], cell: PlannedCell, blocked: bool) -> StoredCell:
+    for text in (row.key, row.role):
+        _require(text, str)
     state: CellState = "blocked" if row.state == "planned" and blocked else _state(row.state)
     if row.seconds is not None:
         _require(row.seconds, int, float)

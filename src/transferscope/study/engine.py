@@ -125,8 +125,11 @@ def _run_cells(
     context = WorkContext(store.files, engine.device, engine.threads)
     seconds = 60.0 * engine.cell_minutes
     if engine.workers == 0:
-        with InlineBackend(work, context, seconds=seconds) as backend:
-            _Runner(plan, store, backend, 1, on_event).run(Interrupt())
+        with (
+            deferred_interrupt(at_once=True) as interrupt,
+            InlineBackend(work, context, seconds=seconds) as backend,
+        ):
+            _Runner(plan, store, backend, 1, on_event).run(interrupt)
         return
     workers = min(engine.workers or default_workers(engine.device), len(plan.cells))
     with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers, seconds=seconds) as backend:
