@@ -64,19 +64,21 @@ def _in_utf8(text: str) -> str:
 _text = lru_cache(lambda text: _in_utf8(_encoder.encode(text)))
 
 
-def from_json(text: str) -> Any:
-    """The value of a JSON text.
+def from_json(text: object) -> Any:
+    """The value of a JSON text; a column of SQLite may hold anything else.
 
     Raises:
         StoreError: It is damaged.
     """
+    if not isinstance(text, str):
+        raise StoreError(DAMAGED)
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(DAMAGED) from error
 
 
-def table_from_json(text: str) -> dict[str, Any]:
+def table_from_json(text: object) -> dict[str, Any]:
     """The JSON object in a text.
 
     Raises:
@@ -101,12 +103,14 @@ def to_bytes(name: str, array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def from_bytes(content: bytes) -> np.ndarray:
+def from_bytes(content: object) -> np.ndarray:
     """The array in `content`.
 
     Raises:
         StoreError: It is damaged.
     """
+    if not isinstance(content, bytes):
+        raise StoreError(DAMAGED)
     try:
         stream = io.BytesIO(content)
         version = np.lib.format.read_magic(stream)

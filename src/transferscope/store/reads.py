@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy import CTE, Connection, Row, Select, func, select
 
 from transferscope.errors import StoreError, unknown_name
-from transferscope.records import Cost, Failure
+from transferscope.records import Cost, Failure, FailureKind, Status
 from transferscope.store import schema
 from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json
 from transferscope.store.planning import hidden
@@ -15,6 +15,7 @@ from transferscope.store.rows import (
     Label,
     PlannedCell,
     RecordColumns,
+    Role,
     Standing,
     StoredCell,
     StudyCounts,
@@ -97,11 +98,7 @@ def read_cells(connection: Connection, study: int, *, only: CellState | None = N
     needs = _needs(connection, study)
     blocked = set(connection.scalars(select(_blocked().c.cell_id)))
     return [
-        _stored(
-            row,
-            PlannedCell(row.key, row.role, _labels(row.labels), payloads[row.payload_id], needs.get(row.id, ())),
-            row.id in blocked,
-        )
+        _stored(row, _planned(row, payloads[row.payload_id], needs.get(row.id, ())), row.id in blocked)
         for row in connection.execute(query)
     ]
 
@@ -116,8 +113,10 @@ def read_records(connection: Connection, study: int) -> RecordColumns:
     query = _of_study(select(*columns), study).join(table, table.c.cell_id == schema.cells.c.id)
     rows = connection.execute(query.order_by(_members.c.position, table.c.position)).all()
     key, name, part, step, value, stderr, n, status = zip(*rows, strict=True) if rows else ((),) * 8
-    kinds = ((value, _NUMBERS), (stderr, _NUMBERS), (step, _WHOLES), (n, _WHOLES), (key + name + part + status, {str}))
-    if any(not set(map(type, column)) <= allowed for column, allowed in kinds):
+    kinds = ((value, _NUMBERS), (stderr, _NUMBERS), (step, _WHOLES), (n, _WHOLES), (key + name + part, {str}))
+    if not set(status) <= set(get_args(Status)) or any(
+        not set(map(type, column)) <= allowed for column, allowed in kinds
+    ):
         raise StoreError(DAMAGED)
     return RecordColumns(
         key=list(key),
@@ -148,9 +147,15 @@ def read_planned(connection: Connection, study: int, cell: int) -> PlannedCell:
     row = connection.execute(query.where(schema.cells.c.id == cell)).one()
     needed = select(schema.cells.c.key).join(schema.needs, schema.needs.c.need_id == schema.cells.c.id)
     needs = tuple(connection.scalars(needed.where(schema.needs.c.cell_id == cell)))
-    for text in (row.key, row.role, *needs):
+    return _planned(row, table_from_json(row.content), needs)
+
+
+def _planned(row: Row[Any], payload: dict[str, Any], needs: tuple[str, ...]) -> PlannedCell:
+    for text in (row.key, *needs):
         _require(text, str)
-    return PlannedCell(row.key, row.role, _labels(row.labels), table_from_json(row.content), needs)
+    if row.role not in get_args(Role):
+        raise StoreError(DAMAGED)
+    return PlannedCell(row.key, row.role, _labels(row.labels), payload, needs)
 
 
 def _of_study(query: Select[Any], study: int) -> Select[Any]:
@@ -192,8 +197,6 @@ def _study(row: Row[Any]) -> StudyRow:
 
 
 def _stored(row: Row[Any], cell: PlannedCell, blocked: bool) -> StoredCell:
-    for text in (row.key, row.role):
-        _require(text, str)
     state: CellState = "blocked" if row.state == "planned" and blocked else _state(row.state)
     if row.seconds is not None:
         _require(row.seconds, int, float)
@@ -202,8 +205,10 @@ def _stored(row: Row[Any], cell: PlannedCell, blocked: bool) -> StoredCell:
             _require(value, int)
         return StoredCell(cell, state, cost=Cost(row.seconds, *whole), notes=table_from_json(row.notes))
     if row.kind is not None:
-        for text in (row.kind, row.message, row.details):
+        for text in (row.message, row.details):
             _require(text, str)
+        if row.kind not in get_args(FailureKind):
+            raise StoreError(DAMAGED)
         return StoredCell(cell, state, failure=Failure(row.kind, row.message, row.details))
     return StoredCell(cell, state)
 
@@ -219,7 +224,7 @@ def _state(found: object) -> CellState:
     return cast(CellState, found)
 
 
-def _labels(content: str) -> dict[str, Label]:
+def _labels(content: object) -> dict[str, Label]:
     """The labels of a cell.
 
     Raises:
