@@ -69,7 +69,7 @@ def test_ratios_to_scratch_are_those_of_the_same_seeds(store: Store, summary: Su
             continue
         ratios = np.log(by_method[method] / by_method["scratch"])
         assert reading.against_scratch is not None
-        assert reading.against_scratch.mean == pytest.approx(ratios.mean())
+        assert reading.against_scratch.value == pytest.approx(ratios.mean())
         low, high = stats.t.interval(0.95, 2, loc=ratios.mean(), scale=stats.sem(ratios))
         assert reading.against_scratch.interval is not None
         assert (reading.against_scratch.interval.low, reading.against_scratch.interval.high) == pytest.approx(
@@ -87,7 +87,7 @@ def test_rank_correlations_are_those_of_scipy_seed_by_seed(store: Store, summary
     each = [stats.spearmanr(rows["value"], 1 - rows["value_of_fit"]).statistic for _, rows in joined.groupby("seed")]
     correlation = found["class-separation"].correlation
     assert correlation is not None
-    assert correlation.mean == pytest.approx(np.mean(each))
+    assert correlation.value == pytest.approx(np.mean(each))
     assert found["kernel-distance"].correlation is None  # three networks a seed: training from scratch has no source
 
 
@@ -102,7 +102,7 @@ def test_checkpoints_stay_out_of_the_comparison_and_have_their_own(store: Store,
         assert series.table["mean"].tolist() == pytest.approx(means.tolist())
         assert means[series.best] == means.max()
         if series.lead is not None:
-            assert series.lead.mean == pytest.approx(means[series.best] - means[60])
+            assert series.lead.value == pytest.approx(means[series.best] - means[60])
     assert {series.method for series in checkpoint_series(summary)} == {"linear-probe", "fine-tune"}
 
 

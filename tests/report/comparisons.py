@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from transferscope.numerics.intervals import Interval, MeanSummary
+from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.paired import PairedDifference
 from transferscope.report.comparison import Call, Comparison, MeanCost
 
@@ -57,10 +57,10 @@ def candidate(
     )
 
 
-def _score(mean: float, n: int) -> MeanSummary:
+def _score(mean: float, n: int) -> Estimate:
     if n == 1:
-        return MeanSummary(mean, math.nan, 1, None, "too_few")
-    return MeanSummary(mean, 0.008, n, Interval(mean - 0.009, mean + 0.009), "ok")
+        return Estimate(mean, None, 1, "too_few")
+    return Estimate(mean, 0.008 / math.sqrt(n), n, "ok", Interval(mean - 0.009, mean + 0.009))
 
 
 def _difference(mean: float, n: int) -> PairedDifference:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from transferscope.records import Cost, Estimate, Failure, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Failure, Record
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 
 N_TEST = 2007

@@ -88,7 +88,7 @@ def test_the_probabilities_of_being_best_add_up_at_each_size(summary: Summary) -
 def test_forgetting_is_the_loss_since_the_pretraining_it_started_from(summary: Summary) -> None:
     found = _one(summary, "l2-sp", "fashion", 600)
     assert found.forgetting is not None
-    assert found.forgetting.mean == pytest.approx(FORGOTTEN["l2-sp"], abs=0.02)
+    assert found.forgetting.value == pytest.approx(FORGOTTEN["l2-sp"], abs=0.02)
     assert _one(summary, "joint", "fashion", 600).forgetting is None
     assert _one(summary, "joint", "fashion", 600).source_kept is not None
 
@@ -132,7 +132,7 @@ def test_one_seed_leaves_only_the_test_examples(tmp_path: Path, small: Fabricati
     fine_tune = next(c for c in comparisons if c.method == "fine-tune")
     assert fine_tune.difference is not None
     assert (fine_tune.score.interval, fine_tune.difference.status, fine_tune.call) == (None, "too_few", "undecided")
-    expected = stats.binomtest(round(fine_tune.score.mean * 300), 300).proportion_ci(method="wilson")
+    expected = stats.binomtest(round(fine_tune.score.value * 300), 300).proportion_ci(method="wilson")
     assert fine_tune.interval is not None
     assert fine_tune.interval.low == pytest.approx(expected.low)
     assert fine_tune.difference_interval == fine_tune.difference_test_interval

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.numerics.intervals import Interval
+from transferscope.estimate import Interval
 from transferscope.report.metric import ACCURACY, SQUARED_ERROR
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from report.comparisons import baseline, candidate
-from transferscope.numerics.intervals import Interval, MeanSummary
+from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.paired import PairedDifference
 from transferscope.report.comparison import Call
 from transferscope.report.metric import ACCURACY, SQUARED_ERROR
@@ -24,10 +24,10 @@ def test_what_a_method_reaches_stands_beside_what_training_from_scratch_reaches(
 
 
 def test_a_squared_error_stands_beside_that_of_training_from_scratch() -> None:
-    scratch = replace(SCRATCH, score=replace(SCRATCH.score, mean=1.42))
+    scratch = replace(SCRATCH, score=replace(SCRATCH.score, value=1.42))
     better = replace(
         candidate("merlin", 1.021, "positive"),
-        score=replace(SCRATCH.score, mean=0.399, interval=Interval(0.2, 0.6)),
+        score=replace(SCRATCH.score, value=0.399, interval=Interval(0.2, 0.6)),
     )
     said = reach(better, [scratch, better], SQUARED_ERROR)
     assert "a squared error of 0.399 (0.2–0.6), 1.02 below training from scratch (1.42)" in said
@@ -57,7 +57,7 @@ def test_two_seeds_are_shown_and_not_made_an_interval() -> None:
     """0.822 and 0.864 have a t-interval of 0.576 to 1.110."""
     two = replace(
         candidate("merlin", 0.1, "undecided", n_seeds=2),
-        score=MeanSummary(0.843, 0.042 / math.sqrt(2), 2, Interval(0.576, 1.0), "ok"),
+        score=Estimate(0.843, 0.021, 2, "ok", Interval(0.576, 1.0)),
     )
     assert two.interval is None
     assert "84.3 % (82.2 % and 86.4 % in two seeds)" in reach(two, [SCRATCH, two], ACCURACY)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from transferscope.numerics.ranged import as_json
+from transferscope.estimate import as_json
 from transferscope.report import ReportFiles, Verdict
 from transferscope.report.blocks import Block, Section, Table, Text
 from transferscope.report.html import render_blocks

@@ -44,9 +44,8 @@ def status(place: Annotated[str, typer.Argument(help="A study file, or the path 
 
 
 def _show(store: "Store", name: str) -> None:
-    from transferscope.cli.words import name_of
-    from transferscope.report.wording import weights_in_words
     from transferscope.study.status import study_status
+    from transferscope.wording import cell_words, weights_in_words
 
     found = study_status(store, name)
     typer.echo(summary(found))
@@ -56,7 +55,7 @@ def _show(store: "Store", name: str) -> None:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
     for cell in found.failed:
         assert cell.failure is not None
-        typer.echo(f"  {name_of(cell.cell)}: {cell.failure.message}")
+        typer.echo(f"  {cell_words(cell.cell.role, cell.cell.labels)}: {cell.failure.message}")
     for sentence in _weak_inner_heads(store, name):
         typer.echo(f"  {sentence}")
 

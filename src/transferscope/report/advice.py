@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from transferscope.numerics.paired import PairedDifference, pairs_to_decide
 from transferscope.report.comparison import ALPHA, Comparison
-from transferscope.report.wording import counted
+from transferscope.wording import counted
 
 _MANY_SEEDS = 200
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from transferscope.report.wording import counted, listed
+from transferscope.wording import counted, listed
 
 WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""

@@ -2,7 +2,7 @@
 
 from transferscope.records import FinishedRuns
 from transferscope.report.frames import StudyFrames
-from transferscope.report.wording import counted
+from transferscope.wording import counted
 
 
 def change_in_words(frames: StudyFrames, then: FinishedRuns, *, since: str, again: str) -> str:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from transferscope.numerics.intervals import MeanSummary, t_interval
+from transferscope.estimate import Estimate
+from transferscope.numerics.intervals import t_interval
 from transferscope.report.metric import Metric
 from transferscope.report.results import Summary
 
@@ -30,7 +31,7 @@ class CheckpointSeries:
     n_target: int
     table: pd.DataFrame
     best: int
-    lead: MeanSummary | None
+    lead: Estimate | None
 
 
 def checkpoint_runs(summary: Summary) -> pd.DataFrame:
@@ -71,10 +72,10 @@ def _row(metric: Metric, step: float, values: np.ndarray) -> dict[str, float]:
     over = t_interval(values)
     interval = None if over.interval is None else metric.bounded(over.interval)
     low, high = (np.nan, np.nan) if interval is None else (interval.low, interval.high)
-    return {"step": step, "n": len(values), "mean": over.mean, "low": low, "high": high}
+    return {"step": step, "n": len(values), "mean": over.value, "low": low, "high": high}
 
 
-def _lead(summary: Summary, by_step: pd.DataFrame, best: float) -> MeanSummary | None:
+def _lead(summary: Summary, by_step: pd.DataFrame, best: float) -> Estimate | None:
     last = float(by_step.columns.to_numpy(dtype=np.float64).max())
     pairs = by_step[[best, last]].dropna() if best != last else pd.DataFrame()
     if pairs.empty:

@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.chance_of_best import chance_of_best
-from transferscope.numerics.intervals import Interval, MeanSummary, t_interval
+from transferscope.numerics.intervals import t_interval
 from transferscope.numerics.multiplicity import holm
 from transferscope.numerics.paired import PairedDifference, paired_difference, sd_of_test_set
 from transferscope.report.frames import StudyFrames
@@ -78,16 +79,16 @@ class Comparison:
     method: str
     n_target: int
     seeds: tuple[int, ...]
-    score: MeanSummary
+    score: Estimate
     test_interval: Interval | None
     difference: PairedDifference | None
     difference_test_interval: Interval | None
     p_holm: float
     call: Call
     p_best: float
-    r2: MeanSummary | None
-    source_kept: MeanSummary | None
-    forgetting: MeanSummary | None
+    r2: Estimate | None
+    source_kept: Estimate | None
+    forgetting: Estimate | None
     cost: MeanCost
 
     @property
@@ -288,7 +289,7 @@ def _values(frames: StudyFrames, name: str, part: str, keys: Sequence[str]) -> n
     return np.array([found.get(key, math.nan) for key in keys], dtype=np.float64)
 
 
-def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> MeanSummary | None:
+def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> Estimate | None:
     started, metric = cells[cells["pretrained"] != ""], frames.metric
     before, after = (
         _values(frames, metric.record, "source_test", started[key].tolist()) for key in ("pretrained", "key")
@@ -296,10 +297,10 @@ def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> Me
     return _summary(metric.improvement(before) - metric.improvement(after), level)
 
 
-def _summary(values: np.ndarray, level: float) -> MeanSummary | None:
+def _summary(values: np.ndarray, level: float) -> Estimate | None:
     measured = values[~np.isnan(values)]
     return t_interval(measured, level=level) if len(measured) else None
 
 
-def _bounded(metric: Metric, summary: MeanSummary) -> MeanSummary:
+def _bounded(metric: Metric, summary: Estimate) -> Estimate:
     return summary if summary.interval is None else replace(summary, interval=metric.bounded(summary.interval))

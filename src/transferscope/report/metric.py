@@ -7,8 +7,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Num
 
-from transferscope.numerics.intervals import Interval, t_interval, wilson_interval
-from transferscope.report.wording import signed
+from transferscope.estimate import Interval
+from transferscope.numerics.intervals import t_interval, wilson_interval
+from transferscope.wording import signed
 
 
 @dataclass(frozen=True, slots=True)

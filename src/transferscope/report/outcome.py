@@ -72,7 +72,7 @@ def champion(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> C
         wanted = "positive" if outcome == "helps" else "leans positive"
         candidates = [c for c in candidates if c.call == wanted]
     if outcome == "no baseline":
-        return max(candidates, key=lambda c: c.score.mean if metric.higher_is_better else -c.score.mean)
+        return max(candidates, key=lambda c: c.score.value if metric.higher_is_better else -c.score.value)
     return max(candidates, key=gain)
 
 

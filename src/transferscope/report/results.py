@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from transferscope.errors import StoreError
-from transferscope.numerics.intervals import Interval
+from transferscope.estimate import Interval
 from transferscope.report.advice import Progress
 from transferscope.report.cautions import cautions, weak_inner_heads
 from transferscope.report.comparison import Comparison, compare_methods
 from transferscope.report.frames import StudyFrames, read_study
 from transferscope.report.verdict import Verdict, reach_verdict
-from transferscope.report.wording import counted, listed
 from transferscope.scores.ranking import DOCUMENT
 from transferscope.store import Store
+from transferscope.wording import counted, listed
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _row(c: Comparison) -> dict[str, object]:
         "method": c.method,
         "n_target": c.n_target,
         "n_seeds": len(c.seeds),
-        "mean": c.score.mean,
+        "mean": c.score.value,
         "sd": c.score.sd,
         "low": _low(c.interval),
         "high": _high(c.interval),
@@ -132,9 +132,9 @@ def _row(c: Comparison) -> dict[str, object]:
         "p_holm": c.p_holm,
         "call": c.call,
         "p_best": c.p_best,
-        "r2": c.r2.mean if c.r2 else np.nan,
-        "source_kept": c.source_kept.mean if c.source_kept else np.nan,
-        "forgetting": c.forgetting.mean if c.forgetting else np.nan,
+        "r2": c.r2.value if c.r2 else np.nan,
+        "source_kept": c.source_kept.value if c.source_kept else np.nan,
+        "forgetting": c.forgetting.value if c.forgetting else np.nan,
         "seconds": c.cost.seconds,
         "pretraining_seconds": c.cost.pretraining_seconds,
         "peak_memory": c.cost.peak_memory,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from transferscope.report.comparison import Call, Comparison
 from transferscope.report.metric import Metric
 from transferscope.report.outcome import Outcome, champion, gain
-from transferscope.report.wording import (
+from transferscope.wording import (
     candidate_words,
     capitalised,
     counted,
@@ -45,7 +45,7 @@ def reach(lead: Comparison, group: Sequence[Comparison], metric: Metric, *, even
     scratch = next((c for c in group if c.call == "baseline"), None)
     if lead.difference is None or scratch is None:
         return f"{labels}, {reached}"
-    value = metric.shown(scratch.score.mean)
+    value = metric.shown(scratch.score.value)
     if set(scratch.seeds) != set(lead.seeds):
         value += f"; the difference is that of the {counted(lead.difference.n, 'seed')} of both"
     gain = metric.gain_in_words(lead.difference.mean)
@@ -143,9 +143,9 @@ def _p(p: float) -> str:
 
 
 def _score(c: Comparison, metric: Metric) -> str:
-    value = metric.in_words(c.score.mean)
+    value = metric.in_words(c.score.value)
     if c.score.n == 2:
-        low, high = (c.score.mean + sign * c.score.sd / math.sqrt(2) for sign in (-1, 1))
+        low, high = (c.score.value + sign * (c.score.stderr or 0.0) for sign in (-1, 1))
         return f"{value} ({metric.shown(low)} and {metric.shown(high)} in two seeds)"
     if c.interval is None:
         return value

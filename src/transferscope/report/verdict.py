@@ -8,7 +8,7 @@ from transferscope.report.comparison import Comparison
 from transferscope.report.metric import Metric
 from transferscope.report.outcome import Outcome, champion, outcome_of
 from transferscope.report.sentences import chance_of_best, evidence, other_methods, reach
-from transferscope.report.wording import candidate_words, capitalised, counted, listed
+from transferscope.wording import candidate_words, capitalised, counted, listed
 
 _OUTCOME_WORDS: dict[Outcome, str] = {
     "helps": "transfer helps",

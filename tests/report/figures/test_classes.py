@@ -23,7 +23,7 @@ def test_class_errors_weighted_by_class_give_the_error(summary: Summary) -> None
     own = errors[(errors["method"] == "scratch") & (errors["n_target"] == 200)]
     scratch = next(c for c in summary.comparisons if c.call == "baseline" and c.n_target == 200)
     weighted = (own["error"] * own["n_examples"]).sum() / own["n_examples"].sum()
-    assert weighted == pytest.approx(1 - scratch.score.mean)
+    assert weighted == pytest.approx(1 - scratch.score.value)
 
 
 def test_without_predictions_there_is_no_figure(summary: Summary) -> None:

@@ -28,7 +28,7 @@ def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Fig
                 panel.axes.plot(best["step"], best["mean"] * scale, style.mark, color=style.colour, markersize=7)
             for c in summary.comparisons:
                 if c.call == "baseline" and c.n_target == panel.n_target:
-                    panel.axes.axhline(c.score.mean * scale, color=QUIET, linestyle="--", linewidth=1)
+                    panel.axes.axhline(c.score.value * scale, color=QUIET, linestyle="--", linewidth=1)
             panel.axes.set_xlim(left=0)
         drawn = {series.method for series in found} | {str(frames.baseline)}
         add_legend(grid.canvas, summary, [method for method in frames.methods if method in drawn])

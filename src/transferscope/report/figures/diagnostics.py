@@ -15,7 +15,7 @@ from transferscope.report.figures.palette import Look, looks
 from transferscope.report.figures.panels import add_legend
 from transferscope.report.figures.style import drawing, new_figure
 from transferscope.report.results import Summary
-from transferscope.report.wording import capitalised
+from transferscope.wording import capitalised
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
 _COLUMNS = 3
@@ -26,7 +26,7 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
     """Every diagnostic in a panel, every method from every source in a row: seeds, mean and interval."""
     frames = summary.frames
     order = [c for c in summary.comparisons if c.n_target == n_target]
-    order = sorted(order, key=lambda c: c.score.mean, reverse=not frames.metric.higher_is_better)
+    order = sorted(order, key=lambda c: c.score.value, reverse=not frames.metric.higher_is_better)
     places = {(c.source or "", c.method): row for row, c in enumerate(order)}
     look = looks(frames.methods, frames.baseline)
     n_rows = -(-len(found) // _COLUMNS)
@@ -99,7 +99,7 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
         interval = reading.over_seeds.interval
         if interval is not None:
             panel.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.6)
-        panel.plot(reading.over_seeds.mean, row, style.mark, color=style.colour, markersize=5)
+        panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
     seen = pd.concat([reading.by_seed for reading in diagnosis.readings])
     if _scale(panel, "x", seen):
         panel.set_xlim(0.8 * seen.min(), 1.25 * seen.max())  # an interval may reach below zero

@@ -15,7 +15,7 @@ from transferscope.report.results import Summary
 def draw_dots(summary: Summary) -> Figure:
     """The figure; for a study with one number of labels."""
     frames, metric = summary.frames, summary.frames.metric
-    ordered = sorted(summary.comparisons, key=lambda c: c.score.mean, reverse=not metric.higher_is_better)
+    ordered = sorted(summary.comparisons, key=lambda c: c.score.value, reverse=not metric.higher_is_better)
     look = looks(frames.methods, frames.baseline)
     with drawing():
         canvas = new_figure(7.4, 0.9 + 0.36 * len(ordered))
@@ -51,13 +51,13 @@ def _row(axes: Axes, row: int, c: Comparison, runs: pd.DataFrame, look: Look, me
     if c.interval:
         ends = [c.interval.low * metric.scale, c.interval.high * metric.scale]
         axes.plot(ends, [row, row], color=look.colour, linewidth=2, solid_capstyle="round")
-    axes.plot(c.score.mean * metric.scale, row, look.mark, color=look.colour, markersize=7)
+    axes.plot(c.score.value * metric.scale, row, look.mark, color=look.colour, markersize=7)
 
 
 def _baseline(axes: Axes, comparisons: list[Comparison], metric: Metric) -> None:
     for c in comparisons:
         if c.call == "baseline":
-            axes.axvline(c.score.mean * metric.scale, color=QUIET, linestyle="--", linewidth=1, zorder=0.5)
+            axes.axvline(c.score.value * metric.scale, color=QUIET, linestyle="--", linewidth=1, zorder=0.5)
             if c.interval:
                 low, high = c.interval.low * metric.scale, c.interval.high * metric.scale
                 axes.axvspan(low, high, color=QUIET, alpha=0.15, linewidth=0, zorder=0.4)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from transferscope.numerics.ranged import Ranged
+from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, short, shown_of, tick_name
 from transferscope.report.figures.palette import Look, looks
@@ -115,7 +115,7 @@ def _draw_panel(axes: Axes, points: Sequence[KeptPlacement], look: dict[str, Loo
     axes.grid(axis="x", visible=False)
 
 
-def _draw_mark(axes: Axes, x: float, found: Ranged, look: Look, scale: _Scale, *, filled: bool) -> None:
+def _draw_mark(axes: Axes, x: float, found: Estimate, look: Look, scale: _Scale, *, filled: bool) -> None:
     if math.isnan(found.value):
         return
     if found.interval:

@@ -4,7 +4,7 @@ from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.checkpoints import CheckpointSeries, checkpoint_series
 from transferscope.report.figures.checkpoints import draw_checkpoints
 from transferscope.report.results import Summary
-from transferscope.report.wording import candidate_words, capitalised, counted, signed
+from transferscope.wording import candidate_words, capitalised, counted, signed
 
 
 def checkpoints_section(summary: Summary) -> Section | None:
@@ -28,7 +28,7 @@ def _in_words(summary: Summary, series: CheckpointSeries) -> str:
     if series.lead is None:
         return f"{said}the last, after {series.best:,} steps of pre-training."
     scale, lead = summary.frames.metric.scale, series.lead
-    gain = signed(scale * lead.mean, 1 if scale > 1 else 4)
+    gain = signed(scale * lead.value, 1 if scale > 1 else 4)
     said += f"that after {series.best:,} steps of pre-training, {gain} against the last"
     if lead.interval is None:
         return f"{said} in one seed."

@@ -5,7 +5,7 @@ import pandas as pd
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text
 from transferscope.report.frames import LABELS
 from transferscope.report.results import Summary
-from transferscope.report.wording import candidate_words, capitalised, counted
+from transferscope.wording import candidate_words, capitalised, counted
 
 _MOST_ROWS = 100
 _STATE_WORDS = {"blocked": "waits for a cell that failed"}

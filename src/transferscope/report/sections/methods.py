@@ -10,15 +10,7 @@ from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.dots import candidate_tick
 from transferscope.report.metric import Metric
 from transferscope.report.results import Summary
-from transferscope.report.wording import (
-    counted,
-    duration,
-    large_count,
-    listed,
-    memory,
-    p_words,
-    probability_words,
-)
+from transferscope.wording import counted, duration, large_count, listed, memory, p_words, probability_words
 
 
 def methods_section(summary: Summary) -> Section:
@@ -38,7 +30,7 @@ def _table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
     metric = summary.frames.metric
     sure = [c for c in group if not math.isnan(c.p_best)]
     top = max(sure, key=lambda c: c.p_best) if sure else None
-    ordered = sorted(group, key=lambda c: c.score.mean, reverse=metric.higher_is_better)
+    ordered = sorted(group, key=lambda c: c.score.value, reverse=metric.higher_is_better)
     optional = _Optional(r2=any(c.r2 for c in group), source=any(c.source_kept for c in group))
     rows = tuple(_row(c, metric, optional, is_top=c is top) for c in ordered)
     return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, best mean first")
@@ -85,8 +77,8 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
 def _row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: bool) -> tuple[Cell, ...]:
     return (
         Cell(tick_name(c.method), f"from {c.source}" if c.source else ""),
-        Cell(metric.shown(c.score.mean), _interval_detail(c, metric), "best" if is_top else ""),
-        *((Cell(f"{c.r2.mean:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
+        Cell(metric.shown(c.score.value), _interval_detail(c, metric), "best" if is_top else ""),
+        *((Cell(f"{c.r2.value:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
         _difference(c, metric),
         Cell(p_words(c.p_holm)),
         _call(c),
@@ -137,13 +129,13 @@ def _kept(c: Comparison, metric: Metric) -> Cell:
     if c.source_kept is None:
         return Cell("–")
     if c.forgetting is None:
-        return Cell(metric.shown(c.source_kept.mean))
-    change = metric.shown_difference(-c.forgetting.mean)
+        return Cell(metric.shown(c.source_kept.value))
+    change = metric.shown_difference(-c.forgetting.value)
     unchanged = metric.shown_difference(0.0)
     words = "unchanged" if change.lstrip("+−-") == unchanged.lstrip("+−-") else "forgotten"
-    if words == "forgotten" and c.forgetting.mean < 0:
+    if words == "forgotten" and c.forgetting.value < 0:
         words = "gained"
-    return Cell(metric.shown(c.source_kept.mean), words if words == "unchanged" else f"{change} {words}")
+    return Cell(metric.shown(c.source_kept.value), words if words == "unchanged" else f"{change} {words}")
 
 
 def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:

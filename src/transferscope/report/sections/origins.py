@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text
 from transferscope.report.results import Summary
-from transferscope.report.wording import listed, weights_in_words
+from transferscope.wording import listed, weights_in_words
 
 
 def origins_section(summary: Summary) -> Section:

@@ -1,4 +1,4 @@
-"""How names and numbers are written for a reader."""
+"""How numbers, lists, durations and names are written for a reader, whichever analysis they come from."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,6 +42,16 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def number_words(value: float, *, share: bool = False) -> str:
+    """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"; a share as "12 %"."""
+    if share:
+        return f"{100 * value:.3g} %".replace("-", "−")
+    if value == float("inf"):
+        return "infinity"
+    words = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return words.replace("-", "−")
+
+
 def signed(value: float, digits: int) -> str:
     """A number with its sign and a real minus."""
     return f"{value:+.{digits}f}".replace("-", "−")
@@ -64,7 +74,7 @@ def probability_words(p: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Wall-clock time in the unit that fits; a dash when unknown."""
+    """Wall-clock time that was measured, in the unit that fits; a dash when unknown."""
     if math.isnan(seconds):
         return "–"
     if seconds < 0.01:
@@ -73,6 +83,21 @@ def duration(seconds: float) -> str:
         return f"{seconds:.3g} s"
     minutes = seconds / 60
     return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def rough_duration(seconds: float) -> str:
+    """A duration that is left or expected, to two digits or so: "8 s", "12 min", "3 h 20 min".
+
+    Args:
+        seconds: At least 0.
+    """
+    if round(seconds) < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 def memory(n_bytes: float) -> str:
@@ -89,6 +114,21 @@ def large_count(n: float) -> str:
         if n >= size:
             return f"{n / size:.3g} {unit}"
     return f"{n:.0f}"
+
+
+def cell_words(role: str, labels: Mapping[str, object]) -> str:
+    """A cell by its labels: "fine-tune from fashion, 600 labels, seed 2", or "curvature of fine-tune from ..."."""
+    parts = [str(labels.get("method") or role)]
+    if labels.get("source") is not None:
+        parts[0] += f" from {labels['source']}"
+    if labels.get("pretrain_step") is not None:
+        parts[0] += f" after {labels['pretrain_step']} steps"
+    if labels.get("diagnostic") is not None:
+        parts[0] = f"{labels['diagnostic']} of {parts[0]}"
+    if labels.get("n_target") is not None:
+        parts.append(f"{labels['n_target']} labels")
+    parts.append(f"seed {labels.get('seed')}")
+    return ", ".join(parts)
 
 
 def weights_in_words(entry: Mapping[str, object]) -> str:

@@ -2,9 +2,10 @@ import math
 
 import pytest
 
-from transferscope.report.wording import (
+from transferscope.wording import (
     candidate_words,
     capitalised,
+    cell_words,
     counted,
     duration,
     large_count,
@@ -12,6 +13,7 @@ from transferscope.report.wording import (
     memory,
     p_words,
     probability_words,
+    rough_duration,
     signed,
 )
 
@@ -62,3 +64,27 @@ def test_durations(seconds: float, text: str) -> None:
 def test_memory_and_large_counts() -> None:
     assert [memory(0), memory(480 << 20), memory(3 << 30)] == ["–", "480 MiB", "3.0 GiB"]
     assert [large_count(940), large_count(61_706), large_count(1_280_000)] == ["940", "61.7 k", "1.28 M"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (8.4, "8 s"),
+        (59.4, "59 s"),
+        (59.9, "1 min"),
+        (719, "12 min"),
+        (3599, "1 h"),
+        (12000, "3 h 20 min"),
+        (172800, "48 h"),
+    ],
+)
+def test_durations_ahead_are_rounded_to_what_a_person_wants_to_know(seconds: float, words: str) -> None:
+    assert rough_duration(seconds) == words
+
+
+def test_a_cell_is_named_by_what_sets_it_apart() -> None:
+    labels = {"source": "fashion", "method": "fine-tune", "n_target": 600, "n_source": 60000, "seed": 2}
+    assert cell_words("method", labels) == "fine-tune from fashion, 600 labels, seed 2"
+    labels = {"source": None, "method": "scratch", "n_target": 600, "n_source": 0, "seed": 2}
+    assert cell_words("method", labels) == "scratch, 600 labels, seed 2"
