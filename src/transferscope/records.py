@@ -1,4 +1,4 @@
-"""Plain frozen results that every room can read and the store can keep. No torch, no NumPy."""
+"""Plain frozen results that every layer can read and the store can keep. No torch, no NumPy."""
 
 import hashlib
 from collections.abc import Iterable

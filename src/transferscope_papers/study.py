@@ -12,7 +12,7 @@ from transferscope.records import Cost, Estimate, Record
 from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.figure import Point, SharingFigure, Simulated, TheoryFigure, settings_of
 

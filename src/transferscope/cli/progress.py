@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
 from transferscope.cli.words import duration, name_of
-from transferscope.study.engine import CellFailed, Event, StudyProgress
+from transferscope.study.run import CellFailed, Event, StudyProgress
 
 _SECONDS_BETWEEN_LINES = 10.0
 
