@@ -8,7 +8,8 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 
 from transferscope.errors import StoreError
-from transferscope.records import Cost, Failure, Record, Status
+from transferscope.estimate import Status
+from transferscope.records import Cost, Failure, Record
 from transferscope.store import schema
 from transferscope.store.database import insert_many
 from transferscope.store.encoding import printable, to_bytes, to_json, to_number
@@ -167,7 +168,7 @@ def _shown(value: object) -> str:
     """A value in a message: short, whatever it is."""
     try:
         text = repr(value)
-    except Exception:  # the code is a stranger's
+    except Exception:  # code of another package may raise anything
         text = f"a {type(value).__name__}"
     return printable(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
 
