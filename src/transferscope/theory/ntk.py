@@ -15,30 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.numerics.ntk import (
-    CHECK_RIDGE,
-    RIDGE,
-    TOLERATED_CHANGE,
-    KernelExamples,
-    KernelTransfer,
-    kernel_examples,
-    kernel_transfer,
-    relu_gram,
-    solve_gram,
-)
+from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, relu_gram, solve_gram
 from transferscope.records import Estimate
-
-__all__ = [
-    "KernelExamples",
-    "KernelTransfer",
-    "LinearKernelBound",
-    "fine_tuning_risk_bound",
-    "kernel_examples",
-    "kernel_norm",
-    "kernel_transfer",
-    "linear_kernel_bound",
-    "relu_gram",
-]
 
 
 def kernel_norm(
