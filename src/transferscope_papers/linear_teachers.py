@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from transferscope.data.problems import LinearTransfer
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import AveragedFineTuning, fine_tuning_average
 from transferscope_papers.figure import SEEDS, D, Point, TheoryFigure, setting
 from transferscope_papers.simulate.linear_transfer import (

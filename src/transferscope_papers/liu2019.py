@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 
+from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Estimate
 from transferscope_papers.figure import (
     Claim,
     Conclusion,

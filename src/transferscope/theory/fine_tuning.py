@@ -33,8 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.estimate import Estimate
 from transferscope.numerics.roots import balanced_root
-from transferscope.records import Estimate
 from transferscope.theory.linear_scratch import scratch_risk_finite, variance_finite, variance_limit
 from transferscope.theory.parameters import Array, Numbers, above, angle, at_least
 

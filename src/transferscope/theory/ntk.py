@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, relu_gram, solve_gram
-from transferscope.records import Estimate
 
 
 def kernel_norm(

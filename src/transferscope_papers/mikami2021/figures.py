@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from transferscope.report.blocks import Figure
-from transferscope.report.export import write_table
 from transferscope.report.figures.palette import Look
 from transferscope.report.figures.scaling_axes import (
     add_legend,
@@ -24,7 +23,8 @@ from transferscope.report.figures.scaling_axes import (
 from transferscope.report.figures.scaling_landscape import draw_landscapes
 from transferscope.report.figures.scaling_parameters import parameter_figure
 from transferscope.report.figures.scaling_surface import draw_surface
-from transferscope.report.figures.style import drawing, save_figure
+from transferscope.report.figures.style import drawing
+from transferscope.report.save import save_figure, write_table
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope_papers.catalogue import found_at, listed
