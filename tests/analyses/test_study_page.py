@@ -40,9 +40,9 @@ def test_the_verdict_comes_first(report: ReportFiles, page: str) -> None:
 
 def test_four_questions_are_the_headings_and_each_begins_with_a_sentence(page: str) -> None:
     found = re.findall(r"<h2>(.*?)</h2>\n<p class=\"(\w+)\">", page)
-    assert found[:3] == [(title, "lead") for title in list(QUESTIONS.values())[:3]]
-    assert found[3] == (QUESTIONS["why"], "plain")  # nothing was diagnosed
+    assert found == [(title, "lead") for title in QUESTIONS.values()]
     why = page[page.index('<section id="why">') :]
+    assert '<p class="lead">Not answered yet.</p>' in why  # nothing was diagnosed
     assert "[diagnostics.weights]" in why
     assert "transferscope theory place STUDY.toml" in why
 
@@ -59,6 +59,9 @@ def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, 
     with fabricate(tmp_path / "s.sqlite", small) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
     how_much = page[page.index('<section id="how-much">') : page.index('<section id="why">')]
+    assert "Not answered yet." in how_much
+    assert "give several numbers of them under <code>[target]</code>" in how_much
+    assert "give several <code>sizes</code> under <code>[pretraining]</code>" in how_much
     assert "<code>transferscope scaling STUDY.toml</code>" in how_much
     assert "<h3>" not in how_much
 
