@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from transferscope.errors import unknown_name
+from transferscope.wording import number_words
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,6 @@ class Implication:
     alone: Callable[[float], str] = lambda value: ""
     share: bool = False
     further: Callable[[Mapping[str, float]], str] = lambda values: ""
-
-
-def number_words(value: float, *, share: bool = False) -> str:
-    """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"; a share as "12 %"."""
-    if share:
-        return f"{100 * value:.3g} %".replace("-", "−")
-    if value == float("inf"):
-        return "infinity"
-    words = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-    return words.replace("-", "−")
 
 
 def change_clause(headline: str, value: float, at_start: float | None) -> str:

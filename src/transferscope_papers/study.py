@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from transferscope.records import Cost, Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings
@@ -27,7 +28,7 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
         figure: The figure with its settings.
 
     Returns:
-        The plan of the study "papers-NAME"; `study.engine.run_plan` with `WORK` does it.
+        The plan of the study "papers-NAME"; `study.run.run_plan` with `WORK` does it.
     """
     settings = settings_of(figure)
     study = StudyRow(

@@ -3,7 +3,8 @@
 import pytest
 
 from transferscope.diagnostics import ClassSeparation, explain
-from transferscope.records import Estimate, Record, Status
+from transferscope.estimate import Estimate, Status
+from transferscope.records import Record
 
 
 def said(status: Status, value: float = 0.5) -> str:

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.diagnostics import DIAGNOSTICS
+from transferscope.estimate import Estimate
 from transferscope.implications import IMPLICATIONS, implied
-from transferscope.records import Cost, Estimate, Record
+from transferscope.records import Cost, Record
 from transferscope.report.blocks import Folded, Section, Table, Text
 from transferscope.report.diagnosis import TITLES, Diagnosis, diagnoses_of
-from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.diagnostics import diagnostics_section, meaning_of
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 
@@ -137,7 +138,7 @@ def test_each_network_is_told_from_its_own_start(pages: dict[tuple[bool, float |
 
 def test_the_correlation_in_words_has_the_sign_of_the_table(pages: dict[tuple[bool, float | None], Page]) -> None:
     page = pages[True, None]
-    assert all(d.correlation is not None and d.correlation.mean == pytest.approx(1) for d in page.diagnoses.values())
+    assert all(d.correlation is not None and d.correlation.value == pytest.approx(1) for d in page.diagnoses.values())
     assert sum("rank correlation 1.00 with the target risk" in text for text in page.texts) == len(DIAGNOSTICS)
 
 

@@ -22,17 +22,18 @@ from transferscope.diagnostics import (
 )
 from transferscope.diagnostics.grid import Progress
 from transferscope.errors import TransferscopeError
+from transferscope.estimate import Estimate
 from transferscope.models import NetworkSettings
-from transferscope.records import Estimate, Record
+from transferscope.records import Record
 from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
 from transferscope.report.figures.diagnosed import draw_density, draw_descent, draw_gradients, draw_interpolation
 from transferscope.report.figures.landscape import draw_landscape
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope.report.verdict import Verdict
-from transferscope.report.wording import counted
+from transferscope.report.page import Verdict
 from transferscope.study.diagnose_file import FileQuestion, FileSubject, subject_of
 from transferscope.study.diagnostic_choice import Changes, Choice, choose, make_diagnostics
 from transferscope.study.settings import DataSettings
+from transferscope.wording import counted
 
 INCHES = (4.6, 3.6)
 WIDE = (7.6, 3.4)

@@ -9,10 +9,10 @@ import typer
 from transferscope.analyses.diagnose import Measured, in_digits, measure_choice, scale_in_words
 from transferscope.cli.diagnose_files import write_all
 from transferscope.cli.diagnose_progress import measuring
-from transferscope.cli.words import duration
 from transferscope.errors import TransferscopeError
 from transferscope.study.diagnose_file import FileQuestion, FileSubject, subject_of
 from transferscope.study.diagnostic_choice import Choice, choose, make_diagnostics, read_changes
+from transferscope.wording import rough_duration
 
 _UNFINISHED = "landscape.unfinished.npz"
 
@@ -139,7 +139,7 @@ def _said(measured: Measured) -> str:
 
 
 def _short(seconds: float) -> str:
-    return "under 1 s" if seconds < 1 else duration(seconds)
+    return "under 1 s" if seconds < 1 else rough_duration(seconds)
 
 
 def _bytes(n: int) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from transferscope.cli.words import duration
 from transferscope.diagnostics.grid import Progress as Report
 from transferscope.study.diagnostic_choice import Choice
+from transferscope.wording import rough_duration
 
 _A_WHILE = 5.0  # estimated seconds from which a diagnostic is announced
 
@@ -51,4 +51,4 @@ def _seconds(choice: Choice) -> float:
 
 
 def _words(choice: Choice) -> str:
-    return f"{choice.diagnostic.name}, about {duration(_seconds(choice))}"
+    return f"{choice.diagnostic.name}, about {rough_duration(_seconds(choice))}"

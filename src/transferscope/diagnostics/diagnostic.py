@@ -9,9 +9,9 @@ import numpy as np
 from scipy import stats
 
 from transferscope.diagnostics.subject import Subject
+from transferscope.estimate import Estimate, Interval
 from transferscope.implications import implied
-from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate, Record
+from transferscope.records import Record
 
 
 @dataclass(frozen=True, slots=True)

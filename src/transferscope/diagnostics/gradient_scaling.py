@@ -19,7 +19,8 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 _NAMED = 6  # weights in a sentence; the rest is counted
 

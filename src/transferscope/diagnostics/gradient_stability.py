@@ -16,7 +16,8 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.surface import loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)

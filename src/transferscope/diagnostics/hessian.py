@@ -16,8 +16,8 @@ from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.diagnostics.surface import LossSurface, loss_surface
 from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import NetworkError
+from transferscope.estimate import Estimate
 from transferscope.numerics.vectorise import Layout
-from transferscope.records import Estimate
 
 Mode = Literal["exact", "finite-difference"]
 """How a product is formed: by differentiating the gradient, or from the difference of two gradients."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.records import Estimate, Status
+from transferscope.estimate import Estimate, Status
 from transferscope.scaling.profile import ProfileSet, unit_of_cost
 from transferscope.scaling.solve import Problem, Solution
 from transferscope.scaling.solve.problem import TINY

@@ -2,7 +2,7 @@
 
 import math
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Decision, Split, VariantGain
 from transferscope.scaling.advice.words import disagreement, in_words, number, percent, surface_run_in_words
 from transferscope.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis

@@ -1,6 +1,6 @@
 import pytest
 
-from transferscope.implications import number_words as number
+from transferscope.wording import number_words as number
 
 
 @pytest.mark.parametrize(

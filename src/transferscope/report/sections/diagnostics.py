@@ -3,15 +3,15 @@
 import math
 from collections.abc import Sequence
 
+from transferscope.analyses.compare.summary import Summary
+from transferscope.estimate import Estimate
 from transferscope.implications import IMPLICATIONS, change_clause, fact_words
-from transferscope.implications import number_words as number
-from transferscope.numerics.intervals import MeanSummary
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
 from transferscope.report.diagnosis import Diagnosis, Reading, diagnoses_of
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.diagnostics import draw_along_training, draw_diagnoses
-from transferscope.report.results import Summary
-from transferscope.report.wording import candidate_words, capitalised, counted, listed
+from transferscope.wording import candidate_words, capitalised, counted, listed
+from transferscope.wording import number_words as number
 
 
 def diagnostics_section(summary: Summary) -> Section | None:
@@ -30,7 +30,7 @@ def diagnostics_section(summary: Summary) -> Section | None:
         *([along] if along else []),
         *(_meaning(diagnosis) for diagnosis in found),
     ]
-    return Section("Why", "diagnostics", tuple(blocks))
+    return Section("Diagnostics of the trained networks", "diagnostics", tuple(blocks))
 
 
 def _how_to_read(found: Sequence[Diagnosis]) -> str:
@@ -72,27 +72,27 @@ def _against_scratch(readings: Sequence[Reading]) -> str:
     )
 
 
-def _side(ratio: MeanSummary | None) -> str:
+def _side(ratio: Estimate | None) -> str:
     if ratio is None or ratio.interval is None or not ratio.interval.excludes(0.0):
         return "the same within the noise"
-    return "lower" if ratio.mean < 0 else "higher"
+    return "lower" if ratio.value < 0 else "higher"
 
 
 def _ratio_words(reading: Reading) -> str:
     ratio = reading.against_scratch
     assert ratio is not None
     c = reading.comparison
-    return f"{candidate_words(c.method, c.source)} (×{number(math.exp(ratio.mean))})"
+    return f"{candidate_words(c.method, c.source)} (×{number(math.exp(ratio.value))})"
 
 
-def _goes_with_risk(correlation: MeanSummary | None) -> str:
+def _goes_with_risk(correlation: Estimate | None) -> str:
     if correlation is None:
         return ""
-    interval, value = correlation.interval, f"rank correlation {correlation.mean:.2f}"
+    interval, value = correlation.interval, f"rank correlation {correlation.value:.2f}"
     if interval is None or correlation.sd == 0:
         return f"{value} with the target risk".replace("-", "−")
     width = f"({max(-1.0, interval.low):.2f} to {min(1.0, interval.high):.2f})"
-    trend = "it rises with the target risk" if correlation.mean > 0 else "it falls as the target risk rises"
+    trend = "it rises with the target risk" if correlation.value > 0 else "it falls as the target risk rises"
     said = trend if interval.excludes(0.0) else "no sure relation to the target risk"
     return f"{said}, {value} {width}".replace("-", "−")
 
@@ -102,12 +102,12 @@ def _is_share(diagnosis: Diagnosis) -> bool:
 
 
 def _range(diagnosis: Diagnosis) -> str:
-    ordered = sorted(diagnosis.readings, key=lambda reading: reading.over_seeds.mean)
+    ordered = sorted(diagnosis.readings, key=lambda reading: reading.over_seeds.value)
     low, high = ordered[0], ordered[-1]
-    if low.over_seeds.mean == high.over_seeds.mean:
-        return f"{number(low.over_seeds.mean, share=_is_share(diagnosis))} throughout"
+    if low.over_seeds.value == high.over_seeds.value:
+        return f"{number(low.over_seeds.value, share=_is_share(diagnosis))} throughout"
     named = [
-        f"{number(reading.over_seeds.mean, share=_is_share(diagnosis))} for "
+        f"{number(reading.over_seeds.value, share=_is_share(diagnosis))} for "
         f"{candidate_words(reading.comparison.method, reading.comparison.source)}"
         for reading in (low, high)
     ]
@@ -134,7 +134,7 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
             interval = reading.over_seeds.interval
             mean, *ends = (
                 number(value, share=_is_share(diagnosis))
-                for value in (reading.over_seeds.mean, *((interval.low, interval.high) if interval else ()))
+                for value in (reading.over_seeds.value, *((interval.low, interval.high) if interval else ()))
             )
             return Cell(mean, " to ".join(ends))
     return Cell("–")
@@ -161,9 +161,9 @@ def meaning_of(diagnosis: Diagnosis) -> list[str]:
     implied: dict[str, list[str]] = {}
     for reading in diagnosis.readings:
         name = candidate_words(reading.comparison.method, reading.comparison.source)
-        end = reading.over_seeds.mean
+        end = reading.over_seeds.value
         start = (
-            None if reading.at_start is None or not IMPLICATIONS[diagnosis.headline].lower else reading.at_start.mean
+            None if reading.at_start is None or not IMPLICATIONS[diagnosis.headline].lower else reading.at_start.value
         )
         before = "" if start is None else f", {number(start, share=share)} at the start"
         numbers.append(f"{number(end, share=share)} ({name}{before})")
