@@ -9,7 +9,7 @@ from scipy import stats
 from scaling.examples import GRID
 from transferscope.scaling import Costs, Surface, fit_surface, next_surface_run
 from transferscope.scaling.advice import Decision, Interval, NextRun, SurfaceRun, next_run
-from transferscope.scaling.advice.preposterior import information, share_of_value
+from transferscope.scaling.advice.next_run import information, share_of_value
 from transferscope.scaling.advice.surface_run import candidate_runs
 from transferscope.scaling.advice.words import disagreement, surface_run_in_words
 from transferscope.scaling.laws import law_named

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice.budget import Costs
 from transferscope.scaling.advice.decision import Decision, decide
-from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, next_run
-from transferscope.scaling.advice.preposterior import information
+from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, information, next_run
 from transferscope.scaling.advice.words import headline, paragraph
 from transferscope.scaling.averaging import AveragedPosterior, averaged_posterior
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
