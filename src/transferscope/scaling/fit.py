@@ -1,9 +1,7 @@
 """Fitting one law to one set of observations."""
 
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import get_args
 
 import numpy as np
@@ -64,19 +62,6 @@ class LawFit:
         x = np.asarray(sizes, dtype=np.float64)
         result: Float[np.ndarray, " t"] = self.law.value(x[:, None] if x.ndim == 1 else x, self.theta[None])[0]
         return result
-
-    def card(self) -> dict[str, str]:
-        """What a reader needs to repeat the fit: law, loss, points, search and versions."""
-        return {
-            "law": f"{self.law.name}: {self.law.formula} ({self.law.source})",
-            "loss": self.loss,
-            "weights": "equal" if self.observations.stderr is None else "1 / stderr^2",
-            "points": f"{len(self.observations)} at {self.observations.n_distinct} sizes",
-            "fixed": ", ".join(f"{name} = {value:g}" for name, value in self.fixed.items()) or "none",
-            "search": f"grid of {len(self.law.grid)} cells, {THOROUGH.n_starts} starts, Levenberg-Marquardt in bounds",
-            "versions": f"transferscope {version('transferscope')}, numpy {np.__version__}, "
-            f"python {platform.python_version()}",
-        }
 
 
 def fit_law(

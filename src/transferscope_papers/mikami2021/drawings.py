@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from transferscope.report.blocks import Figure
-from transferscope.report.figures.palette import Look
-from transferscope.report.figures.scaling_axes import (
+from transferscope.analyses.scaling.axes import (
     add_legend,
     dashes,
     line_sizes,
@@ -15,7 +13,9 @@ from transferscope.report.figures.scaling_axes import (
     new_panels,
     series_looks,
 )
-from transferscope.report.figures.scaling_parameters import parameter_figure
+from transferscope.analyses.scaling.figures import parameter_figure
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.palette import Look
 from transferscope.report.figures.style import drawing
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations

@@ -1,4 +1,4 @@
-"""The command: on a table, on the authors' table, and on the store of a study."""
+"""`transferscope scaling` on a table, on rows that cannot be used, and on the store of a study."""
 
 import itertools
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from scaling.examples import OBJDET, SIZES
+from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError
 from transferscope.records import Cost, Estimate, Record
@@ -224,3 +224,27 @@ def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path) -> None:
         "the study study has target errors at 1 pre-training size(s), and a scaling law takes several; give "
         "sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
     )
+
+
+def test_where_both_sizes_vary_freely_the_surface_is_answered_and_bad_rows_are_named(tmp_path: Path) -> None:
+    """The natural table: no option names a column. Three rows are broken; the Huber fit is not moved by them."""
+    frame = language_models()
+    frame.loc[[4, 17, 59], "loss"] *= [1.3, 1.5, 0.8]
+    path, out = tmp_path / "models.csv", tmp_path / "page.html"
+    frame.to_csv(path, index=False)
+    result = CliRunner().invoke(
+        app, ["scaling", str(path), "--loss", "huber", "--out", str(out)], catch_exceptions=False
+    )
+    assert result.exit_code == 0
+    assert "params was read as the size n, tokens was read as the size s" in result.output
+    assert "(3 of 80 points)" in result.output
+    for row in (5, 18, 60):
+        assert f"row {row}, " in result.output
+    rows = {line.split()[0]: line for line in result.output.splitlines() if " to " in line and "  " in line}
+    for name, true in {"alpha": 0.3478, "beta": 0.3658, "A": 482.01, "B": 2085.43, "E": 1.8172}.items():
+        low, high = (float(end) for end in rows[name].split("  ")[-1].split(" to "))
+        assert low <= true <= high
+        assert high < 4 * low
+    assert "too few" not in result.output
+    assert "E n^" not in result.output
+    assert "Far from the law" in out.read_text()

@@ -7,12 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from scaling.examples import OBJDET, SIZES
+from scaling.examples import OBJDET, SIZES, language_models
+from transferscope.analyses.scaling.analysis import analyse
+from transferscope.analyses.scaling.measurements import (
+    Better,
+    Columns,
+    as_errors,
+    by_finetune_size,
+    curves,
+    found_columns,
+    read_table,
+)
+from transferscope.analyses.scaling.question import Question
+from transferscope.analyses.scaling.tables import curves_table
+from transferscope.analyses.scaling.words import verdict
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, UnknownNameError
-from transferscope.scaling.analysis import analyse
-from transferscope.scaling.question import Question
-from transferscope.scaling.table import Better, Columns, as_errors, by_finetune_size, curves, read_table
-from transferscope.scaling.words import curve_row, verdict
 
 
 def table(n: list[object], error: list[object]) -> pd.DataFrame:
@@ -35,7 +44,7 @@ AWKWARD = {
 def test_an_awkward_table_is_answered(frame: pd.DataFrame) -> None:
     analysis = analyse(curves(frame, Columns()), Question(target_error=0.2))
     assert verdict(analysis)
-    assert all(curve_row(curve) for curve in analysis.curves)
+    assert len(curves_table(analysis).rows) == len(analysis.curves)
 
 
 def test_a_group_of_two_points_does_not_spoil_the_others() -> None:
@@ -200,3 +209,16 @@ def test_the_widest_tables_that_are_taken_are_answered(seed: int) -> None:
     error[generator.random(6) < 0.2] = 0
     analysis = analyse(curves(table(list(n), list(error)), Columns()), Question(target_error=float(error.max() / 3)))
     assert verdict(analysis)
+
+
+def test_only_columns_that_were_not_named_are_looked_for() -> None:
+    frame = language_models()
+    columns, said = found_columns(frame, Columns())
+    assert (columns.error, columns.pretrain_size, columns.finetune_size) == ("loss", "params", "tokens")
+    assert len(said) == 1
+    named = Columns(error="loss", pretrain_size="tokens")
+    assert found_columns(frame, named) == (named, ())
+    plain = pd.DataFrame({"n": [1, 2], "error": [0.5, 0.4], "loss": [1.0, 0.9], "tokens": [5, 6]})
+    assert found_columns(plain, Columns()) == (Columns(), ())
+    twice = pd.DataFrame({"n": [1, 2], "loss": [1.0, 0.9], "val_loss": [5, 6]})
+    assert found_columns(twice, Columns()) == (Columns(), ())  # then the missing column is named in a sentence

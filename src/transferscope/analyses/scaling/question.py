@@ -7,11 +7,11 @@ from typing import get_args
 
 import numpy as np
 
+from transferscope.analyses.scaling.measurements import by_finetune_size
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.scaling.advice import Costs
 from transferscope.scaling.observations import LEAST, MOST, Observations
 from transferscope.scaling.solve import Loss
-from transferscope.scaling.table import by_finetune_size
 
 
 @dataclass(frozen=True, slots=True)

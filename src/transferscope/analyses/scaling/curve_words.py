@@ -1,10 +1,8 @@
-"""Advice as a paragraph of plain words."""
+"""The advice on one curve in words, and the next run over (n, s)."""
 
 import numpy as np
 
-from transferscope.scaling.advice.decision import Decision, Interval
-from transferscope.scaling.advice.next_run import NextRun
-from transferscope.scaling.advice.surface_run import SurfaceRun
+from transferscope.scaling.advice import Advice, Decision, Interval, NextRun, SurfaceRun
 from transferscope.scaling.extrapolation import Extrapolation
 from transferscope.scaling.observations import Observations
 
@@ -21,13 +19,11 @@ LITTLE = 0.02
 """Below this share of the variance, a run tells next to nothing."""
 
 
-def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun | None, data: Observations) -> str:
-    """The advice in words.
+def paragraph(advice: Advice, data: Observations) -> str:
+    """The advice on one curve in words.
 
     Args:
-        decision: Probabilities for the target; None without one.
-        forecast: Errors at larger sizes.
-        run: The next run; None without a target.
+        advice: Forecast, decision and next run.
         data: What was measured, at n = 0 as well.
 
     Returns:
@@ -35,11 +31,12 @@ def paragraph(decision: Decision | None, forecast: Extrapolation, run: NextRun |
     """
     pretrained = data.sizes[:, 0] > 0
     without, data = data.take(~pretrained), data.take(pretrained)
+    forecast, decision = advice.forecast, advice.decision
     sentences = [_measured(data), *_without(without, data), *_rising(data), _ahead(forecast), *_tested(forecast)]
     if decision is not None:
         sentences += _decided(decision, data)
-    if run is not None and decision is not None and decision.scenario != "reached":
-        sentences.append(_measure(run))
+    if advice.next_run is not None and decision is not None and decision.scenario != "reached":
+        sentences.append(_measure(advice.next_run))
     return " ".join(sentences)
 
 
@@ -74,13 +71,13 @@ def surface_run_in_words(found: SurfaceRun) -> tuple[str, ...]:
     )
 
 
-def headline(decision: Decision | None, forecast: Extrapolation, data: Observations) -> str:
+def headline(advice: Advice, data: Observations) -> str:
     """The sentence to read first: that nothing is gained, the answer on the target, or the forecast."""
     pretrained = data.sizes[:, 0] > 0
     without, data = data.take(~pretrained), data.take(pretrained)
     if len(without) and without.errors.mean() <= data.errors.min():
         return _without(without, data)[0]
-    return _ahead(forecast) if decision is None else _verdict(decision)
+    return _ahead(advice.forecast) if advice.decision is None else _verdict(advice.decision)
 
 
 def _decided(decision: Decision, data: Observations) -> list[str]:

@@ -1,12 +1,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import optimize
 
-from transferscope.report.figures.scaling_linear import draw_linearised
-from transferscope.report.figures.scaling_parameters import draw_parameters
-from transferscope.scaling.analysis import Analysis, analyse
-from transferscope.scaling.question import Question
-from transferscope.scaling.table import Columns, curves
+from transferscope.analyses.scaling.analysis import Analysis, analyse
+from transferscope.analyses.scaling.figures import ALPHAS, DS, draw_linearised, draw_parameters, landscape
+from transferscope.analyses.scaling.measurements import Columns, curves
+from transferscope.analyses.scaling.question import Question
+from transferscope.scaling.observations import observe
 
 SIZES = 1000.0 * 2.0 ** np.arange(6)
 
@@ -31,3 +32,11 @@ def test_the_linearised_law_is_a_power_law() -> None:
     assert figure is not None
     np.testing.assert_allclose(figure.data["error_above_C"], 2 * SIZES**-0.4, rtol=1e-3)
     assert draw_linearised(analysis_of(["a"], falls=False)) is None
+
+
+@pytest.mark.parametrize(("i", "j"), [(0, 0), (20, 10), (40, 60), (79, 79)])
+def test_the_landscape_is_that_of_constrained_least_squares(i: int, j: int) -> None:
+    n = 1000 * 2.0 ** np.arange(7)
+    y = np.array([0.30, 0.25, 0.22, 0.18, 0.17, 0.15, 0.14])
+    _, distance = optimize.nnls(np.ones((7, 1)), y - DS[j] * n ** -ALPHAS[i])
+    assert landscape(observe(n, y))[i, j] == pytest.approx(distance / np.sqrt(7))

@@ -1,6 +1,6 @@
 import pytest
 
-from transferscope.report.figures.scaling_axes import dashes, log_axes, new_panels, series_looks, short_size
+from transferscope.analyses.scaling.axes import dashes, log_axes, new_panels, series_looks, short_size
 from transferscope.report.figures.style import drawing
 
 

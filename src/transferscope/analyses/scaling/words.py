@@ -2,12 +2,20 @@
 
 import math
 
+from transferscope.analyses.scaling.analysis import Analysis, SurfaceAnalysis
+from transferscope.analyses.scaling.curve_words import (
+    disagreement,
+    in_words,
+    number,
+    paragraph,
+    percent,
+    surface_run_in_words,
+)
+from transferscope.analyses.scaling.curve_words import headline as curve_headline
+from transferscope.analyses.scaling.measurements import EVERYTHING
 from transferscope.records import Estimate
 from transferscope.scaling.advice import Decision, Split, VariantGain
-from transferscope.scaling.advice.words import disagreement, in_words, number, percent, surface_run_in_words
-from transferscope.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
 from transferscope.scaling.fit import LawFit
-from transferscope.scaling.table import EVERYTHING
 
 STATUS_WORDS = {
     "not_identified": "not determined by the data",
@@ -53,23 +61,6 @@ def identifiability(fit: LawFit) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-CURVE_HEADINGS = ("curve", "sizes", "alpha", "C", "at 4 x n", "90 % interval", "status")
-
-
-def curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
-    """One curve as cells under CURVE_HEADINGS."""
-    alpha, gap = (estimate_in_words(curve.fit.estimates[name]) for name in ("alpha", "C"))
-    if curve.advice is None:
-        return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, "", "", "too few points")
-    forecast = curve.advice.forecast
-    predicted, low, high = (float(values[1]) for values in (forecast.predicted, forecast.low, forecast.high))
-    interval = f"{number(low)} to {number(high)}" if math.isfinite(low) else "none"
-    scenario = curve.advice.decision.scenario if curve.advice.decision is not None else ""
-    own = STATUS_WORDS.get(curve.fit.status, curve.fit.status)
-    status = f"scenario {scenario}" if scenario in ("a", "b", "c", "d") else scenario or own
-    return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, number(predicted), interval, status)
-
-
 def verdict(analysis: Analysis) -> str:
     """The advice on the leading curve, with the next run over (n, s); or why there is none.
 
@@ -84,7 +75,8 @@ def verdict(analysis: Analysis) -> str:
         if curve.name == analysis.lead and curve.advice is not None:
             lead = f"{curve.name}: " if len(analysis.curves) > 1 else ""
             plan = _best_plan(analysis)
-            return " ".join([*plan, lead + curve.advice.text, *_over_both(analysis, curve.advice.decision)])
+            said = lead + paragraph(curve.advice, curve.observations)
+            return " ".join([*plan, said, *_over_both(analysis, curve.advice.decision)])
     return f"No advice: {analysis.curves[0].message}."
 
 
@@ -96,7 +88,7 @@ def headline(analysis: Analysis) -> str:
         return surface_in_words(analysis.surfaces[0])[0]
     for curve in analysis.curves:
         if curve.name == analysis.lead and curve.advice is not None:
-            return curve.advice.headline
+            return curve_headline(curve.advice, curve.observations)
     return verdict(analysis)
 
 
@@ -180,11 +172,8 @@ def _free_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
     return (*sentences, *(_plan(lead, split) for lead, split in plans if split is not None))
 
 
-SURFACE_HEADINGS = ("parameter", "what it is", "value", "95 % set")
-
-
 def surface_parameters(one: SurfaceAnalysis) -> tuple[tuple[str, ...], ...]:
-    """The parameters of the law to read within the measured sizes, as cells under SURFACE_HEADINGS."""
+    """The parameters of the law to read within the measured sizes, as cells: name, meaning, value, 95 % set."""
     fit = one.surface.fits[one.surface.interpolating]
     return tuple(
         (

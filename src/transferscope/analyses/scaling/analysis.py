@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from transferscope.analyses.scaling.measurements import by_finetune_size
+from transferscope.analyses.scaling.question import Question, affordable, hints, within_budget
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice import (
     Advice,
@@ -17,13 +19,10 @@ from transferscope.scaling.advice import (
     next_surface_run,
     variant_gain,
 )
-from transferscope.scaling.advice.words import paragraph
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit_hierarchical
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.question import Question, affordable, hints, within_budget
 from transferscope.scaling.surface import Surface, fit_surface, varies_freely
-from transferscope.scaling.table import by_finetune_size
 
 
 @dataclass(frozen=True)
@@ -181,8 +180,7 @@ def _in_n_and_s(curve: CurveAnalysis) -> CurveAnalysis:
     """The curve without a next run of its own, since the next run of its group was searched in n and s."""
     if curve.advice is None:
         return curve
-    text = paragraph(curve.advice.decision, curve.advice.forecast, None, curve.observations)
-    return replace(curve, advice=replace(curve.advice, next_run=None, text=text))
+    return replace(curve, advice=replace(curve.advice, next_run=None))
 
 
 def _lead(curves: tuple[CurveAnalysis, ...], first_group: list[str]) -> str:
