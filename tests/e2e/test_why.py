@@ -6,10 +6,10 @@ import pytest
 from scipy import stats
 
 from study.test_work import tables
+from transferscope.analyses.diagnose.study import diagnoses_of
 from transferscope.report import build_report
 from transferscope.report.build import ReportFiles
 from transferscope.report.checkpoints import checkpoint_series
-from transferscope.report.diagnosis import diagnoses_of
 from transferscope.report.results import Summary, summarise
 from transferscope.store import Store
 from transferscope.study.run import run_study

@@ -64,10 +64,6 @@ class Curvature:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare networks of "
-        "one architecture trained alike; flatness alone does not imply generalisation."
-    )
 
     k: int = 20
     blocks: tuple[str, ...] = ()

@@ -39,10 +39,6 @@ class CurvatureDensity:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "probes"
-    limits: ClassVar[str] = (
-        "Single eigenvalues inside the bulk are not resolved, and a mass of a few eigenvalues among all parameters is "
-        "lost in the noise of the probes."
-    )
 
     blocks: tuple[str, ...] = ()
     n_probes: int = 10

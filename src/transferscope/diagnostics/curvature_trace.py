@@ -36,10 +36,6 @@ class CurvatureTrace:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "probes"
-    limits: ClassVar[str] = (
-        "The trace adds positive and negative curvature, so it can be small between two sharp directions of opposite "
-        "sign, and it changes when a ReLU network is rescaled without changing its function."
-    )
 
     blocks: tuple[str, ...] = ()
     tolerance: float = 0.05

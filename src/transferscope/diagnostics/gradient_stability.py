@@ -59,9 +59,6 @@ class GradientStability:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "It looks along one direction at one point of training, and compares networks only at the same loss and step."
-    )
 
     steps: int = 100
     scale: float = 0.01

@@ -39,10 +39,6 @@ class Interpolation:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "A barrier on the straight line does not exclude a curved path without one, nor does it see that two networks "
-        "differ by a permutation of units only."
-    )
 
     resolution: int = 21
     n_examples: int = 1000

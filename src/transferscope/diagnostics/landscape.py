@@ -52,10 +52,6 @@ class Landscape:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that the "
-        "eigenvalues show."
-    )
 
     dimensions: Literal[1, 2] = 2
     resolution: int = 25

@@ -126,10 +126,6 @@ class TangentKernel:
     headline: ClassVar[str] = "ntk_label_alignment"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "It describes training with small steps around the present weights, and the average over outputs hides classes "
-        "that behave differently."
-    )
 
     n_examples: int = 200
     blocks: tuple[str, ...] = ()

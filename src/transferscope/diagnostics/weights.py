@@ -83,10 +83,6 @@ class Weights:
     headline: ClassVar[str] = "weight_deviation"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
-    limits: ClassVar[str] = (
-        "The distance depends on learning rate, weight decay and training time as well as on the tasks, so it compares "
-        "runs of one recipe; unit permutations can make two equal functions look distant."
-    )
 
     def measure(self, subject: Subject) -> Findings:
         """Records "weight_deviation" (sum over layers) and, for each layer, "weight_deviation/LAYER" and its relative.

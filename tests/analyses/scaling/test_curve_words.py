@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from scaling.examples import SIZES
-from transferscope.analyses.scaling.curve_words import disagreement, paragraph
+from transferscope.analyses.scaling.curve_words import disagreement, headline, paragraph
 from transferscope.scaling import advise, observe
 from transferscope.scaling.advice import Decision, Interval, NextRun, SurfaceRun
 
@@ -69,7 +69,7 @@ def test_few_sizes_are_warned_about() -> None:
     ],
 )
 def test_contradictions_are_pointed_out(
-    plan: tuple[float, float], reached: float, feasible: float, contradict: bool
+    plan: tuple[float, float], reached: float, feasible: float, apart: bool
 ) -> None:
     some = Interval(1.0, 1.0, 1.0)
     decision = Decision(0.1, 100.0, "a", 1.0, feasible, some, some, some)

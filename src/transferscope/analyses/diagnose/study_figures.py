@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
-from transferscope.report.diagnosis import Diagnosis, headlines
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
 from transferscope.report.figures.dots import candidate_tick
 from transferscope.report.figures.palette import Look, looks

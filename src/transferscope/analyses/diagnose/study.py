@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from transferscope.analyses.diagnose.words import Implication, implication_of
 from transferscope.numerics.intervals import MeanSummary, t_interval
 from transferscope.report.comparison import Comparison
 from transferscope.report.frames import StudyFrames
@@ -14,26 +15,6 @@ from transferscope.report.results import Summary
 
 LEAST_NETWORKS = 4
 """Networks of one seed below which a rank correlation says nothing."""
-
-TITLES = {
-    "weight_deviation": "weight deviation from the start",
-    "hessian_eigenvalue/1": "largest Hessian eigenvalue",
-    "hessian_trace": "Hessian trace",
-    "hessian_flat_share": "share of flat directions",
-    "landscape_rise": "rise of the loss around the network",
-    "loss_barrier": "loss barrier",
-    "loss_variation_gradient_step": "loss variation along the gradient",
-    "gradient_ratio_spread": "spread of gradient ratios between layers (log10)",
-    "variance_ratio": "intra- to inter-class variance",
-    "feature_label_alignment": "cost of reading labels off the features",
-    "effective_rank": "effective rank of the features",
-    "cka": "CKA with the start",
-    "unexplained_share": "share of the target outside the features",
-    "negative_entropy": "negative entropy of the features",
-    "kernel_task_distance": "kernel distance of the tasks",
-    "ntk_label_alignment": "alignment of the tangent kernel with the labels",
-}
-"""The headline of every diagnostic in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +46,9 @@ class Diagnosis:
         name: Its table in the study file.
         headline: Name of the record that it is about.
         part: The data it was measured on.
-        limits: What it cannot tell.
-        note: What was left out; empty when nothing was.
+        known: The words of its headline.
+        left_out: Names of weights that it could not read.
+        note: What an earlier version left out, as a sentence; empty otherwise.
         readings: One for each method and source that has a value.
         correlation: Spearman's rank correlation of the headline with the risk on the target test set over the networks
             of a seed, as a mean over seeds with its interval; None with fewer than 4 networks.
@@ -75,7 +57,8 @@ class Diagnosis:
     name: str
     headline: str
     part: str
-    limits: str
+    known: Implication
+    left_out: tuple[str, ...]
     note: str
     readings: tuple[Reading, ...]
     correlation: MeanSummary | None
@@ -83,8 +66,7 @@ class Diagnosis:
     @property
     def title(self) -> str:
         """The headline in words, with the data where these are not the training examples."""
-        words = TITLES.get(self.headline, self.headline.replace("_", " "))
-        return f"{words}, test examples" if self.part == "target_test" else words
+        return f"{self.known.title}, test examples" if self.part == "target_test" else self.known.title
 
 
 def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
@@ -128,16 +110,18 @@ def _diagnosis(
     summary: Summary, name: object, rows: pd.DataFrame, before: pd.DataFrame, compared: Sequence[Comparison]
 ) -> Diagnosis:
     cells = summary.frames.cells
-    cells = cells[(cells["diagnostic"] == name) & (cells["limits"] != "") & cells["pretrain_step"].isna()]
+    cells = cells[(cells["diagnostic"] == name) & (cells["headline"] != "") & cells["pretrain_step"].isna()]
     baseline = next((c for c in compared if c.call == "baseline"), None)
+    headline = str(rows["headline"].iloc[0])
     scratch = None if baseline is None else _values(rows, baseline)
     followed = before if rows["step"].isna().any() else before.iloc[:0]  # else the start is all that there is
     readings = [_reading(c, _values(rows, c), _values(followed, c), scratch) for c in compared if len(_values(rows, c))]
     return Diagnosis(
         name=str(name),
-        headline=str(rows["headline"].iloc[0]),
+        headline=headline,
         part=str(rows["part"].iloc[0]),
-        limits=str(cells["limits"].iloc[0]),
+        known=implication_of(headline, title=str(cells["title"].iloc[0]), limits=str(cells["limits"].iloc[0])),
+        left_out=cells["left_out"].iloc[0],
         note=str(cells["note"].iloc[0]),
         readings=tuple(readings),
         correlation=_correlation(summary, rows),

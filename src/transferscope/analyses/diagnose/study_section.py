@@ -3,23 +3,23 @@
 import math
 from collections.abc import Sequence
 
-from transferscope.implications import IMPLICATIONS, change_clause, fact_words
-from transferscope.implications import number_words as number
+from transferscope.analyses.diagnose.study import Diagnosis, Reading, diagnoses_of
+from transferscope.analyses.diagnose.study_figures import draw_along_training, draw_diagnoses
+from transferscope.analyses.diagnose.words import change_clause, fact_words, left_out_words
+from transferscope.analyses.diagnose.words import number_words as number
 from transferscope.numerics.intervals import MeanSummary
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
-from transferscope.report.diagnosis import Diagnosis, Reading, diagnoses_of
 from transferscope.report.figures.choice import tick_name
-from transferscope.report.figures.diagnostics import draw_along_training, draw_diagnoses
 from transferscope.report.results import Summary
 from transferscope.report.wording import candidate_words, capitalised, counted, listed
 
 
-def diagnostics_section(summary: Summary) -> Section | None:
-    """The diagnostics at the largest number of labels; None for a study without any."""
+def study_part(summary: Summary) -> list[Section]:
+    """The diagnostics at the largest number of labels, for the page of a study; empty for a study without any."""
     n_target = summary.frames.sizes[-1]
     found = diagnoses_of(summary, n_target)
     if not found:
-        return None
+        return []
     along = draw_along_training(summary, found, n_target)
     blocks: list[Block] = [
         Text(f"What the trained networks look like, with {counted(n_target, 'label')}: what goes with good transfer."),
@@ -30,7 +30,7 @@ def diagnostics_section(summary: Summary) -> Section | None:
         *([along] if along else []),
         *(_meaning(diagnosis) for diagnosis in found),
     ]
-    return Section("Why", "diagnostics", tuple(blocks))
+    return [Section("Why", "diagnostics", tuple(blocks))]
 
 
 def _how_to_read(found: Sequence[Diagnosis]) -> str:
@@ -66,7 +66,7 @@ def _against_scratch(readings: Sequence[Reading]) -> str:
     return "; ".join(
         f"{side} than from scratch for {listed(names)}"
         if side != "the same within the noise"
-        else f"not told apart from scratch for {listed(names)}"
+        else f"not distinguishable from scratch for {listed(names)}"
         for side, names in groups.items()
         if names
     )
@@ -97,17 +97,13 @@ def _goes_with_risk(correlation: MeanSummary | None) -> str:
     return f"{said}, {value} {width}".replace("-", "−")
 
 
-def _is_share(diagnosis: Diagnosis) -> bool:
-    return diagnosis.headline in IMPLICATIONS and IMPLICATIONS[diagnosis.headline].share
-
-
 def _range(diagnosis: Diagnosis) -> str:
     ordered = sorted(diagnosis.readings, key=lambda reading: reading.over_seeds.mean)
     low, high = ordered[0], ordered[-1]
     if low.over_seeds.mean == high.over_seeds.mean:
-        return f"{number(low.over_seeds.mean, share=_is_share(diagnosis))} throughout"
+        return f"{number(low.over_seeds.mean, share=diagnosis.known.share)} throughout"
     named = [
-        f"{number(reading.over_seeds.mean, share=_is_share(diagnosis))} for "
+        f"{number(reading.over_seeds.mean, share=diagnosis.known.share)} for "
         f"{candidate_words(reading.comparison.method, reading.comparison.source)}"
         for reading in (low, high)
     ]
@@ -116,7 +112,7 @@ def _range(diagnosis: Diagnosis) -> str:
 
 def _table(found: Sequence[Diagnosis]) -> Table:
     """A row for each method and source, a column for each diagnostic."""
-    columns = (Column("Method", numeric=False), *(Column(capitalised(d.title), d.limits) for d in found))
+    columns = (Column("Method", numeric=False), *(Column(capitalised(d.title), d.known.limits) for d in found))
     readings = {(r.comparison.method, r.comparison.source): r.comparison for d in found for r in d.readings}
     rows = tuple(
         (
@@ -133,7 +129,7 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
         if (reading.comparison.method, reading.comparison.source) == (method, source):
             interval = reading.over_seeds.interval
             mean, *ends = (
-                number(value, share=_is_share(diagnosis))
+                number(value, share=diagnosis.known.share)
                 for value in (reading.over_seeds.mean, *((interval.low, interval.high) if interval else ()))
             )
             return Cell(mean, " to ".join(ends))
@@ -142,32 +138,26 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
 
 def _meaning(diagnosis: Diagnosis) -> Folded:
     title = f"{capitalised(diagnosis.title)}: what it means"
-    said = [Text(sentence) for sentence in (*meaning_of(diagnosis), diagnosis.note) if sentence]
-    return Folded(title, (*said, Text(f"What it cannot tell: {diagnosis.limits}", "note")))
+    sentences = (*meaning_of(diagnosis), diagnosis.note or left_out_words(diagnosis.left_out))
+    limits = [Text(f"What it cannot tell: {diagnosis.known.limits}", "note")] if diagnosis.known.limits else []
+    return Folded(title, (*(Text(sentence) for sentence in sentences if sentence), *limits))
 
 
 def meaning_of(diagnosis: Diagnosis) -> list[str]:
     """What the means over seeds, those of the table, imply for each network: its end, from its start where measured.
 
-    Args:
-        diagnosis: Of a headline with words in `implications`; of another one nothing is said.
-
     Returns:
         The numbers in one sentence, and what they imply in another, each implication once.
     """
-    if diagnosis.headline not in IMPLICATIONS:
-        return []
-    share, numbers = IMPLICATIONS[diagnosis.headline].share, []
+    known, numbers = diagnosis.known, []
     implied: dict[str, list[str]] = {}
     for reading in diagnosis.readings:
         name = candidate_words(reading.comparison.method, reading.comparison.source)
         end = reading.over_seeds.mean
-        start = (
-            None if reading.at_start is None or not IMPLICATIONS[diagnosis.headline].lower else reading.at_start.mean
-        )
-        before = "" if start is None else f", {number(start, share=share)} at the start"
-        numbers.append(f"{number(end, share=share)} ({name}{before})")
-        implied.setdefault(change_clause(diagnosis.headline, end, start), []).append(name)
-    said = [f"{fact_words(diagnosis.headline, listed(numbers))}."]
+        start = None if reading.at_start is None or not known.lower else reading.at_start.mean
+        before = "" if start is None else f", {number(start, share=known.share)} at the start"
+        numbers.append(f"{number(end, share=known.share)} ({name}{before})")
+        implied.setdefault(change_clause(known, end, start), []).append(name)
+    said = [f"{fact_words(known, listed(numbers))}."]
     clauses = [f"{clause} ({listed(names)})" for clause, names in implied.items() if clause]
     return [*said, f"{capitalised('; '.join(clauses))}."] if clauses else said

@@ -1,12 +1,15 @@
-"""What the headline of a diagnostic implies for one network: its value at the end of training, from that at the start.
+"""What diagnostics say of one network: their headline at the end of training and at its start, and what it implies.
 
 Words only, without torch: a network that was just measured and a page about a whole study say the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from transferscope.errors import unknown_name
+from transferscope.report.wording import capitalised
+
+MOST_NAMED = 6
+"""Weights that were left out and are named one by one."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Implication:
         alone: What the value says without one at the start, without numbers; it may say nothing.
         share: Whether the value is a share of 1, said in per cent.
         further: What other records of the same measurement add, a sentence without its stop; it may say nothing.
+        title: What the headline measures, as a heading.
+        limits: One sentence that says what it cannot tell; empty where nothing is known of it.
     """
 
     fact: str
@@ -28,6 +33,8 @@ class Implication:
     alone: Callable[[float], str] = lambda value: ""
     share: bool = False
     further: Callable[[Mapping[str, float]], str] = lambda values: ""
+    title: str = ""
+    limits: str = ""
 
 
 def number_words(value: float, *, share: bool = False) -> str:
@@ -40,18 +47,17 @@ def number_words(value: float, *, share: bool = False) -> str:
     return words.replace("-", "−")
 
 
-def change_clause(headline: str, value: float, at_start: float | None) -> str:
+def change_clause(known: Implication, value: float, at_start: float | None) -> str:
     """What a value implies, as a clause without numbers.
 
     Args:
-        headline: Name of the record.
+        known: The words of its headline.
         value: At the end of training, finite.
         at_start: At its start; None where that was not measured, or the headline compares with the start by itself.
 
     Returns:
         "training ended in a flatter place than it began"; empty when the value alone implies nothing.
     """
-    known = implication_of(headline)
     if at_start is None or not known.lower:
         return known.alone(value)
     if number_words(value) == number_words(at_start):
@@ -64,6 +70,8 @@ def implied(
     values: Mapping[str, float],
     at_start: Mapping[str, float] | None = None,
     settings: Mapping[str, object] | None = None,
+    *,
+    title: str = "",
 ) -> str:
     """What the values of one network imply for it.
 
@@ -72,25 +80,26 @@ def implied(
         values: Records at the end of training by name; that of the headline is finite.
         at_start: The same at its start; None or without a finite headline where that was not measured.
         settings: Of the diagnostic, where a fact names them.
+        title: What a diagnostic from outside calls its headline.
 
     Returns:
         One or two sentences.
     """
-    known, value = implication_of(headline), values[headline]
+    known, value = implication_of(headline, title=title), values[headline]
     before = (at_start or {}).get(headline)
     before = before if before is not None and before == before and known.lower else None
-    said = fact_words(headline, number_words(value, share=known.share), settings)
+    said = fact_words(known, number_words(value, share=known.share), settings)
     if before is not None:
         said += f", {number_words(before, share=known.share)} at the start"
-    clause, further = change_clause(headline, value, before), known.further(values)
+    clause, further = change_clause(known, value, before), known.further(values)
     return f"{said}{f': {clause}' if clause else ''}.{f' {further}.' if further else ''}"
 
 
-def fact_words(headline: str, numbers: str, settings: Mapping[str, object] | None = None) -> str:
+def fact_words(known: Implication, numbers: str, settings: Mapping[str, object] | None = None) -> str:
     """What was seen, with these numbers in it.
 
     Args:
-        headline: Name of the record.
+        known: The words of the headline.
         numbers: One number, or several with what each belongs to.
         settings: Of the diagnostic; None on a page about a study.
     """
@@ -100,18 +109,36 @@ def fact_words(headline: str, numbers: str, settings: Mapping[str, object] | Non
         filters = "the weights along the sharpest directions by up to {radius:g} times their norm"
     moved = filters.format(**given) if "radius" in given else "the weights within the radius of the landscape"
     steps = f"{given['steps']} steps" if "steps" in given else "the steps taken"
-    return implication_of(headline).fact.format(value=numbers, moved=moved, steps=steps)
+    return known.fact.format(value=numbers, moved=moved, steps=steps)
 
 
-def implication_of(headline: str) -> Implication:
+def implication_of(headline: str, *, title: str = "", limits: str = "") -> Implication:
     """The words of a headline.
 
-    Raises:
-        UnknownNameError: There are none.
+    Args:
+        headline: Name of the record.
+        title: What a diagnostic from outside calls it; empty for its name.
+        limits: What such a diagnostic says that it cannot tell.
+
+    Returns:
+        Those of `IMPLICATIONS`; of a headline that is not among them, the number under its title and no conclusion.
     """
-    if headline not in IMPLICATIONS:
-        raise unknown_name("headline of a diagnostic", headline, IMPLICATIONS)
-    return IMPLICATIONS[headline]
+    if headline in IMPLICATIONS:
+        return IMPLICATIONS[headline]
+    named = title or headline.replace("_", " ")
+    fact = named.replace("{", "{{").replace("}", "}}")
+    return Implication(f"{capitalised(fact)} is {{value}}", title=named, limits=limits)
+
+
+def left_out_words(names: Sequence[str]) -> str:
+    """A sentence on weights that a diagnostic of layers could not read; empty where there are none."""
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return (
+        f"Left out: {', '.join(names[:MOST_NAMED])}{more}, which no linear layer or convolution applies in one call of "
+        "its own (attention applies its projections itself)."
+    )
 
 
 def _of_layers(values: Mapping[str, float]) -> str:
@@ -163,6 +190,11 @@ IMPLICATIONS: dict[str, Implication] = {
         "over layers)",
         alone=lambda value: "they did not move at all" if value == 0 else "",
         further=_of_layers,
+        title="weight deviation from the start",
+        limits=(
+            "The distance depends on learning rate, weight decay and training time as well as on the tasks, so it "
+            "compares runs of one recipe; unit permutations can make two equal functions look distant."
+        ),
     ),
     "hessian_eigenvalue/1": Implication(
         "The sharpest direction of the loss has curvature {value}",
@@ -173,39 +205,74 @@ IMPLICATIONS: dict[str, Implication] = {
             if value > 0
             else "the loss curves upwards in no direction, so this is no minimum"
         ),
+        title="largest Hessian eigenvalue",
+        limits=(
+            "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare "
+            "networks of one architecture trained alike; flatness alone does not imply generalisation."
+        ),
     ),
     "hessian_trace": Implication(
         "The curvatures of the loss in all directions add up to {value}",
         lower="ended where the loss is flatter on the whole than where it began",
         higher="ended where the loss is sharper on the whole than where it began",
         alone=lambda value: "" if value > 0 else "downward curvature outweighs upward curvature, so this is no minimum",
+        title="Hessian trace",
+        limits=(
+            "The trace adds positive and negative curvature, so it can be small between two sharp directions of "
+            "opposite sign, and it changes when a ReLU network is rescaled without changing its function."
+        ),
     ),
     "hessian_flat_share": Implication(
         "{value} of all directions in the weights are flat (curvature within 1 % of the largest from zero)",
         lower="used up directions that were free where it began",
         higher="left more directions free than there were where it began",
         share=True,
+        title="share of flat directions",
+        limits=(
+            "Single eigenvalues inside the bulk are not resolved, and a mass of a few eigenvalues among all "
+            "parameters is lost in the noise of the probes."
+        ),
     ),
     "landscape_rise": Implication(
         "Moving {moved} raises the loss by {value} on average",
         lower="ended where the loss rises less around the network than where it began",
         higher="ended where the loss rises more around the network than where it began",
         alone=lambda value: "" if value > 0 else "the loss around is lower on average than at the network itself",
+        title="rise of the loss around the network",
+        limits=(
+            "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that "
+            "the eigenvalues show."
+        ),
     ),
     "loss_barrier": Implication(
         "On the straight line between the two networks the loss rises {value} above the line between its ends",
         alone=lambda value: "nothing separates them on this line" if value == 0 else "",
+        title="loss barrier",
+        limits=(
+            "A barrier on the straight line does not exclude a curved path without one, nor does it see that two "
+            "networks differ by a permutation of units only."
+        ),
     ),
     "loss_variation_gradient_step": Implication(
         "Within {steps} along the gradient the loss changes by up to {value}",
         lower="ended where the loss changes less along its gradient than where it began",
         higher="ended where the loss changes more along its gradient than where it began",
+        title="loss variation along the gradient",
+        limits=(
+            "It looks along one direction at one point of training, and compares networks only at the same loss and "
+            "step."
+        ),
     ),
     "gradient_ratio_spread": Implication(
         "The factors by which back-propagation changes gradients from layer to layer spread by {value} (log10)",
         lower="made them more even",
         higher="made them less even",
         alone=lambda value: "layers learn at paces that differ by more than 10 times" if value >= 1 else "",
+        title="spread of gradient ratios between layers (log10)",
+        limits=(
+            "Normalisation layers and skip connections between two layers count towards the ratio of those layers, "
+            "and examples that are fitted perfectly have next to no gradient to scale."
+        ),
     ),
     "variance_ratio": Implication(
         "Examples scatter within their class {value} times as much as class means scatter",
@@ -216,23 +283,43 @@ IMPLICATIONS: dict[str, Implication] = {
             if value < 1
             else "examples scatter more than classes lie apart"
         ),
+        title="intra- to inter-class variance",
+        limits=(
+            "On training data a large network separates anything, so read it on test data; it does not see whether a "
+            "linear head could separate classes that overlap in distance."
+        ),
     ),
     "feature_label_alignment": Implication(
         "Reading the labels off the features with a linear head costs {value} (squared norm of the head and its scaled "
         "squared error)",
         lower="brought the features closer to the labels",
         higher="moved the features away from the labels",
+        title="cost of reading labels off the features",
+        limits=(
+            "The value grows with the number of examples and depends on the ridge, so compare networks on the same "
+            "examples only; it speaks about a linear head on frozen features."
+        ),
     ),
     "effective_rank": Implication(
         "The features use about {value} directions",
         lower="gave up directions of the features",
         higher="added directions to the features",
         further=_of_leading,
+        title="effective rank of the features",
+        limits=(
+            "A low rank helps only if the target function lies in the few directions that are left, which this does "
+            "not see; with fewer examples than features the rank is bounded by the number of examples."
+        ),
     ),
     "cka": Implication(
         "The features agree with those of the network compared with at CKA {value} (1: equal up to rotation and scale)",
         alone=lambda value: (
             "they were kept" if value >= 0.9 else "they were kept in part" if value >= 0.5 else "they were learnt anew"
+        ),
+        title="CKA with the start",
+        limits=(
+            "CKA is ruled by the directions of largest variance and can stay near 1 while a small direction that the "
+            "task needs is lost."
         ),
     ),
     "unexplained_share": Implication(
@@ -240,12 +327,22 @@ IMPLICATIONS: dict[str, Implication] = {
         lower="added what a linear head on the features of the start misses",
         higher="lost part of what a linear head on the features of the start reads",
         share=True,
+        title="share of the target outside the features",
+        limits=(
+            "With few examples it mixes what the features cannot express with what a head cannot learn from so "
+            "little; label noise counts as outside."
+        ),
     ),
     "negative_entropy": Implication(
         "A Gaussian fitted to the features has negative entropy {value} nats",
         lower="made the features of these data more varied",
         higher="made the features of these data less varied",
         further=_of_source,
+        title="negative entropy of the features",
+        limits=(
+            "It compares data sets through one backbone only, depends on the scale and width of its features, and "
+            "sees no more than their covariance."
+        ),
     ),
     "kernel_task_distance": Implication(
         "What a wide network learns on the source leaves {value} of the target labels unexplained (100 %: it knows "
@@ -253,12 +350,22 @@ IMPLICATIONS: dict[str, Implication] = {
         alone=lambda value: f"in this model pre-training {'helps' if value < 1 else 'misleads'}",
         share=True,
         further=_of_kernels,
+        title="kernel distance of the tasks",
+        limits=(
+            "It is about infinitely wide two-layer networks on raw inputs, so it knows nothing of the network at "
+            "hand, and pairs source and target classes by their index."
+        ),
     ),
     "ntk_label_alignment": Implication(
         "The tangent kernel agrees with the target labels at {value} of 1",
         lower="turned it away from these labels",
         higher="turned it towards these labels, which gradient descent would now fit faster",
         further=_of_change,
+        title="alignment of the tangent kernel with the labels",
+        limits=(
+            "It describes training with small steps around the present weights, and the average over outputs hides "
+            "classes that behave differently."
+        ),
     ),
 }
 """The words of every headline."""

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from transferscope.analyses.diagnose.subject import FileSubject
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
-from transferscope.study.diagnose_file import FileSubject
 from transferscope.study.file import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
@@ -38,12 +38,14 @@ class Choice:
         cost: What it will take; None if it cannot look at this network and data.
         left_out: Why it is not measured, as a clause; empty when it is.
         start_too: Whether there is time to measure the network as training began as well.
+        wanted: Whether somebody asked for it, by its name or by one of its settings.
     """
 
     diagnostic: Diagnostic
     cost: CostEstimate | None
     left_out: str = ""
     start_too: bool = True
+    wanted: bool = False
 
 
 def read_changes(texts: Sequence[str]) -> Changes:
@@ -126,7 +128,7 @@ def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool) -> 
         return Choice(diagnostic, None, str(error))
     if not wanted and cost.seconds > LONGEST:
         return Choice(diagnostic, cost, "it would take long; name it in --diagnostics to measure it")
-    return Choice(diagnostic, cost, start_too=wanted or 2 * cost.seconds <= LONGEST)
+    return Choice(diagnostic, cost, start_too=wanted or 2 * cost.seconds <= LONGEST, wanted=wanted)
 
 
 def _check_known(names: Sequence[str]) -> None:

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from transferscope.report.figures.diagnosed import draw_density, draw_descent, draw_gradients, draw_interpolation
-from transferscope.report.figures.landscape import draw_landscape
-from transferscope.report.figures.maps import Way, draw_feature_map, draw_weight_map
+from transferscope.analyses.diagnose.figures import (
+    Way,
+    draw_density,
+    draw_descent,
+    draw_feature_map,
+    draw_gradients,
+    draw_interpolation,
+    draw_landscape,
+    draw_weight_map,
+)
 from transferscope.report.figures.style import drawing, new_figure, to_svg
 
 AXIS = np.linspace(-1, 1, 5)

@@ -6,14 +6,14 @@ import pytest
 
 from study.test_diagnose import LOOKS
 from study.test_work import tables
+from transferscope.analyses.diagnose import choice as choices
+from transferscope.analyses.diagnose.choice import CHEAP, choose, make_diagnostics, read_changes
+from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.data.load import load
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Curvature, Landscape
 from transferscope.errors import SettingsError, UnknownNameError
 from transferscope.models import NetworkSettings
-from transferscope.study import diagnostic_choice
 from transferscope.study.context import WorkContext
-from transferscope.study.diagnose_file import FileQuestion, FileSubject, subject_of
-from transferscope.study.diagnostic_choice import CHEAP, choose, make_diagnostics, read_changes
 from transferscope.study.plan import plan_study
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import parse_spec
@@ -124,4 +124,4 @@ def test_a_question_out_of_range_is_refused(kept: Kept) -> None:
     assert str(wrong.value) == (
         "examples = 0, labels = 12 and seed = 0; expected at least 1 example and label, and a seed of at least 0"
     )
-    assert diagnostic_choice.LONGEST == 120.0  # two minutes, as the documentation says
+    assert choices.LONGEST == 120.0  # two minutes, as the documentation says

@@ -8,13 +8,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from study.test_work import tables
-from transferscope.cli.diagnose_map import draw_map, ways_of
+from transferscope.analyses.diagnose import map_weights, weight_map
+from transferscope.analyses.diagnose.weight_map import map_study
 from transferscope.errors import DataError, StoreError
 from transferscope.store import Store
-from transferscope.study import weight_map
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
-from transferscope.study.weight_map import map_study
 
 METHODS = {"scratch": {}, "fine-tune": {}, "merlin": {"target_batch": 8}}
 
@@ -35,7 +34,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_networks_of_a_cell_are_joined_from_start_to_end(store: Store) -> None:
     mapped = map_study(store, "small")
-    ways = ways_of(mapped)
+    ways = mapped.ways()
     assert [(way.source, way.method) for way in ways] == 2 * [
         ("", "scratch"),
         ("source", "fine-tune"),
@@ -66,8 +65,9 @@ def test_snapshots_are_left_out_where_there_is_no_room_the_start_last(
 
 
 def test_figure_and_tables_are_written(store: Store, tmp_path: Path) -> None:
-    words = draw_map(store.place, tmp_path, seed=0, quiet=True)
-    assert words.startswith("6 trained networks; 6 with their start, joined by lines (")
+    mapped = map_weights(store.place)
+    assert mapped.verdict.headline.startswith("6 trained networks; 6 with their start, joined by lines (")
+    mapped.write(tmp_path)
     table = pd.read_csv(tmp_path / "small-weight-map.csv")
     distances = pd.read_csv(tmp_path / "small-weight-distances.csv", index_col="network")
     assert list(table.columns) == ["key", "source", "method", "n_target", "seed", "step", "x", "y"]

@@ -2,7 +2,9 @@
 
 import pytest
 
-from transferscope.diagnostics import ClassSeparation, explain
+from transferscope.analyses.diagnose import explain
+from transferscope.analyses.diagnose.words import number_words as number
+from transferscope.diagnostics import ClassSeparation
 from transferscope.records import Estimate, Record, Status
 
 
@@ -25,3 +27,18 @@ def test_no_number_is_no_conclusion() -> None:
     assert said("undefined", float("nan")) == (
         "variance_ratio does not exist here (undefined), so it says nothing about this network."
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1.047, "1.05"),
+        (2358.05, "2,358"),
+        (805.9, "806"),
+        (-0.0547, "−0.0547"),
+        (-1234.5, "−1,234"),
+        (3.22e-6, "3.22e−06"),
+    ],
+)
+def test_numbers_are_written_without_powers_of_ten_where_they_can(value: float, words: str) -> None:
+    assert number(value) == words
