@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator, product_cost
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
 from transferscope.records import Estimate, Record
@@ -90,7 +90,7 @@ class Curvature:
             SettingsError: More eigenvalues are asked for than there are parameters.
             NetworkError: The network cannot be differentiated twice.
         """
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             operator = self._operator(subject)
             pairs = self._pairs(operator)
             if self.mode == "finite-difference" and pairs.status != "non_finite":

@@ -12,12 +12,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.diagnostics.backpropagation import layer_gradients, weighted_layers
-from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.records import Estimate, Record
 
@@ -93,7 +92,7 @@ class GradientScaling:
         """
         norms: dict[str, list[Tensor]] = {}
         moments: dict[str, Tensor] = {}
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             surface, modules = loss_surface(subject), weighted_layers(subject.network)
             for batch in surface.examples.first(self.n_examples).batches(self.batch_size):
                 for name, gradient in layer_gradients(surface, batch).by_layer.items():

@@ -11,8 +11,8 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import submodule
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.records import Estimate, Record
 
 
@@ -37,7 +37,7 @@ def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
     """
     found: dict[str, Tensor] = {}
     kept = {name for name, _ in network.named_parameters()}  # tied weights once
-    with undisturbed(network), torch.no_grad():
+    with evaluation_mode(network), torch.no_grad():
         for name, module in network.named_modules():
             own = {
                 tensor: parameter

@@ -9,8 +9,8 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from transferscope.diagnostics.network_state import FrozenState, first_outputs, frozen_state
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
-from transferscope.diagnostics.undisturbed import FrozenState, first_outputs, frozen_state
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.numerics.vectorise import Layout
 

@@ -16,7 +16,7 @@ from transferscope.diagnostics import (
     Landscape,
     Subject,
 )
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.cost import peak_bytes
 
 
 def allocated(diagnostic: Diagnostic, subject: Subject) -> int:

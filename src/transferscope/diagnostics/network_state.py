@@ -1,4 +1,4 @@
-"""Looking at a network without changing it."""
+"""Reading a network without changing it: modes, random state, and parameters apart from its gradients."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from transferscope.errors import NetworkError
 
 
 @contextmanager
-def undisturbed(*networks: nn.Module) -> Iterator[None]:
+def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
     """Networks in evaluation mode, gradients on; modes and the global random state come back as they were.
 
     Args:
@@ -34,7 +34,7 @@ def undisturbed(*networks: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def answering(module: nn.Module, answer: Callable[[Tensor], Tensor]) -> Iterator[None]:
+def replaced_forward(module: nn.Module, answer: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Let a module answer with a function of its input in place of its own `forward`.
 
     Args:
@@ -96,7 +96,7 @@ def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Ten
         NetworkError: The forward pass fails, or does not answer with one row for each input.
     """
     tensors = {**state.parameters, **{name: buffer.clone() for name, buffer in state.buffers.items()}}
-    with undisturbed(network), torch.no_grad():
+    with evaluation_mode(network), torch.no_grad():
         try:
             outputs = functional_call(network, tensors, (inputs,))
         except torch.OutOfMemoryError:
