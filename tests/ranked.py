@@ -3,9 +3,8 @@
 import math
 from collections.abc import Mapping
 
-from transferscope.numerics.intervals import Interval
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate, FinishedRuns
+from transferscope.estimate import Estimate, Interval
+from transferscope.records import FinishedRuns
 from transferscope.scores.ranking import (
     RANDOM,
     Choice,
@@ -17,12 +16,12 @@ from transferscope.scores.ranking import (
     Transferred,
 )
 
-NOTHING = Ranged(Estimate(math.nan, None, 100, "too_few"))
+NOTHING = Estimate(math.nan, None, 100, "too_few")
 
 
-def bounded(value: float, half_width: float = 0.1) -> Ranged:
+def bounded(value: float, half_width: float = 0.1) -> Estimate:
     """A number with its interval."""
-    return Ranged(Estimate(value, half_width / 2, 100), Interval(value - half_width, value + half_width))
+    return Estimate(value, half_width / 2, 100, "ok", Interval(value - half_width, value + half_width))
 
 
 def score(name: str, values: Mapping[str, float | None], *, half_width: float = 0.1) -> ScoreRanking:
@@ -50,7 +49,7 @@ def ranking(*scores: ScoreRanking, n_target: int = 100, words: tuple[str, ...] =
     return Ranking(n_target, (0, 1, 2), names, scores, words=words)
 
 
-def choice(name: str, regret: float, saved: Ranged | None) -> Choice:
+def choice(name: str, regret: float, saved: Estimate | None) -> Choice:
     """How a score would have chosen in 6 cases."""
     return Choice(name, 6, 4.0, bounded(regret, 0.01), bounded(0.5), saved)
 

@@ -1,50 +1,11 @@
-"""Plain frozen results that every room can read and the store can keep. No torch, no NumPy."""
+"""What a cell leaves behind, plain and frozen, as the store keeps it. No torch, no NumPy."""
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Self
 
-Status = Literal[
-    "ok",
-    "converged",
-    "max_steps",
-    "non_finite",
-    "at_bound",
-    "not_identified",
-    "too_few",
-    "unbounded",
-    "undefined",
-]
-"""How a number came about. "ok" and "converged" can be used as they are; every other one says why not to.
-
-max_steps: an iteration stopped at its budget. non_finite: overflow or NaN on the way. at_bound: an optimum on the edge
-of its range. not_identified: the data do not determine it. too_few: fewer samples than it takes. unbounded: it is
-infinite in the model. undefined: it does not exist (no variance, an empty class).
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its uncertainty.
-
-    Attributes:
-        value: The number; NaN when the status says that there is none, infinite only when "unbounded".
-        stderr: Standard error in the unit of `value`; None when nothing can be said about it (one sample); 0 for an
-            exact value such as a closed form.
-        n: How many samples the value rests on; 0 for a closed form.
-        status: How the number came about.
-    """
-
-    value: float
-    stderr: float | None = None
-    n: int = 1
-    status: Status = "ok"
-
-    @property
-    def usable(self) -> bool:
-        """Whether the number may be used without reading the status."""
-        return self.status in ("ok", "converged")
+from transferscope.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.errors import SettingsError, unknown_name
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope_papers.simulate.agreement import Agreement, agreement
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float64
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.ntk import KernelTransfer, kernel_examples, kernel_transfer
 from transferscope_papers.figure import (
     Claim,

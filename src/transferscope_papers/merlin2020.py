@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.data.problems import QuadraticProblem
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
 from transferscope_papers.figure import Claim, Curve, Drawn, Panel, Point, Range, Theory
 from transferscope_papers.simulate.descent import Weights

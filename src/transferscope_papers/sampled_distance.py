@@ -12,7 +12,7 @@ from jaxtyping import Float64
 
 from transferscope.data.problems import LinearTeacher, LinearTransfer, isotropic
 from transferscope.errors import SettingsError, missing_extra
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from transferscope.records import Cost, Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings

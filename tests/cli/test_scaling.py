@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError
-from transferscope.records import Cost, Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
 from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
 
 

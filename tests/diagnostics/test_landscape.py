@@ -12,7 +12,8 @@ from transferscope.analyses.diagnose import explain
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 
 def _quadratic() -> Subject:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from transferscope.cli.main import main
+from transferscope.estimate import Estimate
 from transferscope.models import NetworkSettings, build_network, save_weights
-from transferscope.records import Cost, Estimate, Failure, Record
+from transferscope.records import Cost, Failure, Record
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.plan import plan_study
 from transferscope.study.planned import StudyPlan

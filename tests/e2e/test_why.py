@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 
 from study.test_work import tables
+from transferscope.analyses.compare.checkpoints import checkpoint_series
+from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.diagnose.study import diagnoses_of
-from transferscope.report import build_report
-from transferscope.report.build import ReportFiles
-from transferscope.report.checkpoints import checkpoint_series
-from transferscope.report.results import Summary, summarise
+from transferscope.analyses.study_page import build_report
+from transferscope.report.page import ReportFiles
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
@@ -69,7 +69,7 @@ def test_ratios_to_scratch_are_those_of_the_same_seeds(store: Store, summary: Su
             continue
         ratios = np.log(by_method[method] / by_method["scratch"])
         assert reading.against_scratch is not None
-        assert reading.against_scratch.mean == pytest.approx(ratios.mean())
+        assert reading.against_scratch.value == pytest.approx(ratios.mean())
         low, high = stats.t.interval(0.95, 2, loc=ratios.mean(), scale=stats.sem(ratios))
         assert reading.against_scratch.interval is not None
         assert (reading.against_scratch.interval.low, reading.against_scratch.interval.high) == pytest.approx(
@@ -87,7 +87,7 @@ def test_rank_correlations_are_those_of_scipy_seed_by_seed(store: Store, summary
     each = [stats.spearmanr(rows["value"], 1 - rows["value_of_fit"]).statistic for _, rows in joined.groupby("seed")]
     correlation = found["class-separation"].correlation
     assert correlation is not None
-    assert correlation.mean == pytest.approx(np.mean(each))
+    assert correlation.value == pytest.approx(np.mean(each))
     assert found["kernel-distance"].correlation is None  # three networks a seed: training from scratch has no source
 
 
@@ -102,13 +102,19 @@ def test_checkpoints_stay_out_of_the_comparison_and_have_their_own(store: Store,
         assert series.table["mean"].tolist() == pytest.approx(means.tolist())
         assert means[series.best] == means.max()
         if series.lead is not None:
-            assert series.lead.mean == pytest.approx(means[series.best] - means[60])
+            assert series.lead.value == pytest.approx(means[series.best] - means[60])
     assert {series.method for series in checkpoint_series(summary)} == {"linear-probe", "fine-tune"}
 
 
 def test_the_page_says_why(report: ReportFiles) -> None:
     page = report.html.read_text(encoding="utf-8")
-    for words in ("<h2>Why</h2>", "<h2>How long to pre-train</h2>", "Weight deviation from the start", "cannot tell"):
+    for words in (
+        "<h2>Why</h2>",
+        "<h3>Diagnostics of the trained networks</h3>",
+        "<h3>How long to pre-train</h3>",
+        "Weight deviation from the start",
+        "cannot tell",
+    ):
         assert words in page
     names = {path.name for path in report.files}
     assert {"diagnostics.csv", "diagnostics-training.svg", "checkpoints.pdf"} <= names

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from study.plans import small_plan
-from transferscope.records import Cost, Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
 from transferscope.study.engine import CellFailed, Event, run_plan

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.numerics.intervals import Interval, t_interval, wilson_interval
+from transferscope.estimate import Interval
+from transferscope.numerics.intervals import t_interval, wilson_interval
 
 
 def test_the_t_interval_is_the_one_of_scipy() -> None:
@@ -14,12 +15,12 @@ def test_the_t_interval_is_the_one_of_scipy() -> None:
     expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.9)
     assert summary.interval is not None
     assert (summary.interval.low, summary.interval.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
-    assert (summary.mean, summary.sd, summary.n) == pytest.approx((values.mean(), stats.tstd(values), 5))
+    assert (summary.value, summary.sd, summary.n) == pytest.approx((values.mean(), stats.tstd(values), 5))
 
 
 def test_one_sample_says_nothing_about_spread() -> None:
     summary = t_interval(np.array([0.9]))
-    assert (summary.mean, summary.n, summary.interval, summary.status) == (0.9, 1, None, "too_few")
+    assert (summary.value, summary.n, summary.interval, summary.status) == (0.9, 1, None, "too_few")
     assert math.isnan(summary.sd)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.figure import (
     Drawn,

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from transferscope.cli.main import app as command_line
 from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES, PAPERS, found_at
 from transferscope_papers.command import app
 from transferscope_papers.figure import Point, TheoryFigure

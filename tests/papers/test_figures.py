@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from transferscope.errors import SettingsError, UnknownNameError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import printed_transferability
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw

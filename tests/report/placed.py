@@ -3,9 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from transferscope.numerics.intervals import Interval
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate, FinishedRuns
+from transferscope.estimate import Estimate, Interval
+from transferscope.records import FinishedRuns
 from transferscope.store import Store
 from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import (
@@ -15,25 +14,25 @@ from transferscope.theory.placement_document import (
     to_document,
 )
 
-NOT_MEASURED = Ranged(Estimate(math.nan, None, 0, "undefined"), None)
+NOT_MEASURED = Estimate(math.nan, None, 0, "undefined")
 
 
-def ranged(value: float, low: float, high: float) -> Ranged:
+def ranged(value: float, low: float, high: float) -> Estimate:
     """A number with its interval; without standard error where it is infinite."""
     if math.isinf(value):
-        return Ranged(Estimate(value, None, 1000, "unbounded"), Interval(low, high))
-    return Ranged(Estimate(value, (high - low) / 4 if math.isfinite(high - low) else None, 1000), Interval(low, high))
+        return Estimate(value, None, 1000, "unbounded", Interval(low, high))
+    return Estimate(value, (high - low) / 4 if math.isfinite(high - low) else None, 1000, "ok", Interval(low, high))
 
 
 def point(
     source: str = "fashion",
     n_target: int = 50,
     *,
-    modelled: Ranged,
-    measured: Ranged,
-    scratch_gap: Ranged = NOT_MEASURED,
+    modelled: Estimate,
+    measured: Estimate,
+    scratch_gap: Estimate = NOT_MEASURED,
     method: str = "linear-probe",
-    gap: Ranged = NOT_MEASURED,
+    gap: Estimate = NOT_MEASURED,
     words: str = "In words.",
 ) -> KeptPlacement:
     """A point; what lies outside is 10 % (3 to 13) with a noise of 0.1 (0 to 0.3) in 20 directions of the inputs."""

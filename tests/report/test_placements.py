@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 
 from report.placed import NOT_MEASURED, point, ranged
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate, FinishedRuns
-from transferscope.report.changes import change_in_words
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import change_in_words
+from transferscope.estimate import Estimate
+from transferscope.records import FinishedRuns
 from transferscope.report.placements import description_in_words, placement_rows, signs_in_words, signs_of
-from transferscope.report.results import Summary
 from transferscope.theory.placement_document import KeptPlacements
 
 UP, DOWN, ACROSS = ranged(0.2, 0.1, 0.3), ranged(-0.2, -0.3, -0.1), ranged(0.1, -0.1, 0.3)
-ONE_SEED = Ranged(Estimate(0.2, None, 1, "too_few"), None)
+ONE_SEED = Estimate(0.2, None, 1, "too_few")
 NO_FINITE = ranged(-math.inf, -math.inf, -0.1)
 
 
@@ -30,7 +30,7 @@ NO_FINITE = ranged(-math.inf, -math.inf, -0.1)
         (UP, NOT_MEASURED, "open"),
     ],
 )
-def test_signs_are_compared_where_both_are_known(modelled: Ranged, measured: Ranged, signs: str) -> None:
+def test_signs_are_compared_where_both_are_known(modelled: Estimate, measured: Estimate, signs: str) -> None:
     assert signs_of(point(modelled=modelled, measured=measured).placement) == signs
 
 
@@ -53,7 +53,7 @@ def test_signs_are_compared_where_both_are_known(modelled: Ranged, measured: Ran
         ),
     ],
 )
-def test_cases_are_counted_in_a_sentence(pairs: list[tuple[Ranged, Ranged]], words: str) -> None:
+def test_cases_are_counted_in_a_sentence(pairs: list[tuple[Estimate, Estimate]], words: str) -> None:
     assert signs_in_words([point(modelled=modelled, measured=measured) for modelled, measured in pairs]) == words
 
 
@@ -86,7 +86,7 @@ APART, WITHIN = ranged(0.2, 0.1, 0.3), ranged(0.05, -0.1, 0.2)
         ),
     ],
 )
-def test_whether_the_model_describes_the_pairs_is_said_first(gaps: list[Ranged], words: str) -> None:
+def test_whether_the_model_describes_the_pairs_is_said_first(gaps: list[Estimate], words: str) -> None:
     points = [point(n_target=i, modelled=UP, measured=UP, scratch_gap=gap) for i, gap in enumerate(gaps)]
     assert description_in_words(points) == words
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from transferscope.records import Cost, Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, StudyRow
 
 CREATED = "2026-01-01T00:00:00+00:00"

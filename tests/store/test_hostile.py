@@ -12,7 +12,8 @@ from sqlalchemy import text
 
 from store.rows_for_tests import cell, outcome, study
 from transferscope.errors import StoreError, TransferscopeError
-from transferscope.records import Cost, Estimate, Failure, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Failure, Record
 from transferscope.store import Claim, Outcome, Owner, Store, StudyCounts, check_outcome, schema
 from transferscope.store.encoding import DAMAGED, from_bytes, to_bytes
 from transferscope.store.rows import Label, PlannedCell

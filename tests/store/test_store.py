@@ -10,7 +10,8 @@ from sqlalchemy import create_engine, text
 
 from store.rows_for_tests import CREATED, cell, outcome, study
 from transferscope.errors import StoreError, UnknownNameError
-from transferscope.records import Cost, Estimate, Failure, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Failure, Record
 from transferscope.store import Claim, Outcome, Owner, Store, StudyCounts, StudyRow, schema
 
 ME = Owner.current()

@@ -13,7 +13,8 @@ from safetensors.numpy import load_file, save_file
 from threadpoolctl import threadpool_info
 
 from transferscope.errors import DataError
-from transferscope.records import Cost, Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.context import WorkContext
 

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file
 
 from study.test_work import tables
+from transferscope.estimate import Estimate
 from transferscope.models.weights import read_notes
-from transferscope.records import Estimate
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext

@@ -56,9 +56,9 @@ def test_a_case_without_a_result_or_a_value_is_left_out() -> None:
     measured, right = MEASURED.copy(), SCORES["right"].copy()
     measured[0, 1], right[1, 0] = math.nan, math.nan
     choice, at_random = of((SizeCases(100, (0, 1), measured, {"right": right}),)).choices
-    assert (choice.n_cases, choice.regret.estimate.status) == (0, "undefined")
+    assert (choice.n_cases, choice.regret.status) == (0, "undefined")
     assert at_random.n_cases == 1
-    assert (at_random.regret.interval, at_random.regret.estimate.status) == (None, "too_few")
+    assert (at_random.regret.interval, at_random.regret.status) == (None, "too_few")
 
 
 def test_with_many_seeds_the_interval_is_about_that_of_t() -> None:
@@ -74,7 +74,7 @@ def test_with_many_seeds_the_interval_is_about_that_of_t() -> None:
     )
     low, high = stats.t.interval(0.95, seeds - 1, loc=per_seed.mean(), scale=stats.sem(per_seed))
     assert choice.regret.value == pytest.approx(per_seed.mean())
-    assert choice.regret.estimate.stderr == pytest.approx(stats.sem(per_seed), rel=0.05)
+    assert choice.regret.stderr == pytest.approx(stats.sem(per_seed), rel=0.05)
     assert choice.regret.interval is not None
     assert (choice.regret.interval.low, choice.regret.interval.high) == pytest.approx((low, high), rel=0.08)
     assert choice.n_cases == seeds * len(sizes)
@@ -98,7 +98,7 @@ def test_the_standard_error_of_few_seeds_is_that_of_their_mean(seeds: int) -> No
     choice = _saving(gains)
     assert choice.saved is not None
     assert choice.saved.value == pytest.approx(gains.mean())
-    assert choice.saved.estimate.stderr == pytest.approx(stats.sem(gains), rel=0.03)
+    assert choice.saved.stderr == pytest.approx(stats.sem(gains), rel=0.03)
 
 
 def test_intervals_of_three_seeds_cover_as_often_as_they_say() -> None:
@@ -132,10 +132,10 @@ def test_what_transfer_gave_has_the_standard_errors_of_means() -> None:
     measured = np.random.default_rng(0).normal(size=(4, 3))
     best = int(measured.mean(axis=0).argmax())
     for i, found in enumerate(of((SizeCases(100, (0, 1, 2, 3), measured, {}),)).transferred):
-        assert found.performance.estimate.stderr == pytest.approx(stats.sem(measured[:, i]))
+        assert found.performance.stderr == pytest.approx(stats.sem(measured[:, i]))
         if i != best:
             assert found.behind is not None
-            assert found.behind.estimate.stderr == pytest.approx(stats.sem(measured[:, best] - measured[:, i]))
+            assert found.behind.stderr == pytest.approx(stats.sem(measured[:, best] - measured[:, i]))
 
 
 def _saving(gains: np.ndarray) -> Choice:

@@ -9,7 +9,7 @@ import pytest
 from study.placement_truths import FAMILIES, Truth, drawn_truth
 from transferscope.data.problems import teachers_at_angle
 from transferscope.errors import DataError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.study.pair_estimates import (
     N_DRAWS,
     PairEstimate,
@@ -139,8 +139,8 @@ def test_features_that_explain_most_leave_nothing_outside() -> None:
 
 def test_infinite_and_missing_values_have_a_status() -> None:
     infinite = ranged(math.inf, np.full(N_DRAWS, math.inf), n=5)
-    assert (infinite.estimate.status, infinite.estimate.stderr) == ("unbounded", None)
-    assert ranged(math.nan, np.zeros(N_DRAWS), n=5).estimate.status == "undefined"
+    assert (infinite.status, infinite.stderr) == ("unbounded", None)
+    assert ranged(math.nan, np.zeros(N_DRAWS), n=5).status == "undefined"
 
 
 def test_too_few_examples_are_refused() -> None:

@@ -101,7 +101,7 @@ def test_what_is_known_of_two_teachers_is_covered(tmp_path: Path) -> None:
         interval = first.quantities[name].interval
         assert interval is not None
         assert not interval.excludes(value), name
-    assert first.measured.estimate.n == 3
+    assert first.measured.n == 3
     assert first.described is not None
     assert abs(first.scratch_gap.value - (first.scratch_measured.value - first.scratch_modelled.value)) < 1e-12
     assert abs(first.gap.value - (first.measured.value - first.modelled.value)) < 1e-12
@@ -112,7 +112,7 @@ def test_a_classification_has_a_place_for_every_source_size(tmp_path: Path) -> N
     assert [source.name for source in found] == ["source (50 examples)", "source (100 examples)"]
     for source in found:
         (one,) = source.placements
-        assert (one.kind, one.n_target, one.measured.estimate.n) == ("classification", 12, 2)
+        assert (one.kind, one.n_target, one.measured.n) == ("classification", 12, 2)
         assert one.outside_share.interval is not None
         assert 0 <= one.outside_share.interval.low <= one.outside_share.value <= one.outside_share.interval.high <= 1
 
@@ -140,7 +140,7 @@ def test_directions_can_be_given(tmp_path: Path) -> None:
 def test_what_was_not_measured_is_no_number(tmp_path: Path) -> None:
     (_, source) = placed(classification(tmp_path, methods={"fine-tune": {}}), tmp_path)
     (one,) = source.placements
-    assert (one.method, one.measured.estimate.status, one.gap.estimate.status) == ("", "undefined", "undefined")
+    assert (one.method, one.measured.status, one.gap.status) == ("", "undefined", "undefined")
 
 
 def test_mistakes_are_answered_in_a_sentence(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_values_are_those_of_the_scores_on_features_computed_by_hand(tmp_path: P
         view = TargetView(x, subset.labels.astype(np.int64), softmax(c * x @ weight.T + bias, axis=1))
         for score in ranking.scores:
             expected = with_error(SCORES[score.score], view)
-            found = score.of(candidate).score.estimate
+            found = score.of(candidate).score
             assert found.value == pytest.approx(expected.value, rel=1e-4)
             assert found.stderr == pytest.approx(expected.stderr, rel=1e-2)
 
@@ -164,7 +164,7 @@ def test_one_network_alone_is_held_against_random_features(question: RankQuestio
     assert alone.candidates == (question.names[0], "random features")
     for one, other in zip(alone.scores, both.scores, strict=True):
         own, beside = one.of(question.names[0]), other.of(question.names[0])
-        assert own.score.estimate == beside.score.estimate
+        assert own.score == beside.score
         assert own.above_random is not None
         assert beside.above_random is not None
         assert own.above_random.value == beside.above_random.value

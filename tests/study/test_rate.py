@@ -29,11 +29,11 @@ def test_one_subset_has_the_standard_errors_of_means_and_of_paired_differences()
     assert a.place == 1
     assert b.place == 2
     assert a.behind is None
-    assert a.score.estimate.stderr == pytest.approx(x.std(ddof=1) / math.sqrt(30), rel=1e-9)
+    assert a.score.stderr == pytest.approx(x.std(ddof=1) / math.sqrt(30), rel=1e-9)
     assert b.behind is not None
     error = (x - y).std(ddof=1) / math.sqrt(30)
     assert b.behind.value == pytest.approx((x - y).mean())
-    assert b.behind.estimate.stderr == pytest.approx(error, rel=1e-9)
+    assert b.behind.stderr == pytest.approx(error, rel=1e-9)
     assert b.behind.interval is not None
     expected = stats.t.interval(0.95, 29, loc=(x - y).mean(), scale=error)
     assert (b.behind.interval.low, b.behind.interval.high) == pytest.approx(expected, abs=0.1 * error)
@@ -44,9 +44,9 @@ def test_one_subset_has_the_standard_errors_of_means_and_of_paired_differences()
 def test_subsets_that_are_all_the_examples_say_no_more_than_one() -> None:
     sample = np.random.default_rng(1).normal(size=(1, 2, 25))
     once, thrice = rated(sample)[0], rated(np.repeat(sample, 3, axis=0))[0]
-    assert once.score.estimate.stderr == pytest.approx(thrice.score.estimate.stderr)
+    assert once.score.stderr == pytest.approx(thrice.score.stderr)
     apart = rated(np.repeat(sample, 3, axis=0), overlap=1e-9)[0]
-    assert apart.score.estimate.stderr == pytest.approx((once.score.estimate.stderr or 0) / math.sqrt(3), rel=1e-6)
+    assert apart.score.stderr == pytest.approx((once.score.stderr or 0) / math.sqrt(3), rel=1e-6)
 
 
 def test_half_overlapping_subsets_have_the_spread_of_their_mean() -> None:
@@ -60,7 +60,7 @@ def test_half_overlapping_subsets_have_the_spread_of_their_mean() -> None:
     samples = (samples - samples.mean(axis=-1, keepdims=True)) / samples.std(axis=-1, ddof=1, keepdims=True)
     (one,) = rated(samples, ("a",), overlap=n / pool)
     spread = float(np.std(found))
-    assert one.score.estimate.stderr == pytest.approx(spread, abs=4 * spread / math.sqrt(2 * n_repeats))
+    assert one.score.stderr == pytest.approx(spread, abs=4 * spread / math.sqrt(2 * n_repeats))
 
 
 def test_networks_of_their_own_add_their_spread() -> None:
@@ -68,9 +68,9 @@ def test_networks_of_their_own_add_their_spread() -> None:
     samples = np.repeat(values[:, None, None], 12, axis=2)  # no spread over examples
     (fixed,) = rated(samples, ("a",), overlap=0.01)
     (own,) = rated(samples, ("a",), overlap=0.01, networks_vary=True)
-    assert fixed.score.estimate.stderr == pytest.approx(0.0, abs=1e-12)
+    assert fixed.score.stderr == pytest.approx(0.0, abs=1e-12)
     error = values.std(ddof=1) / 2
-    assert own.score.estimate.stderr == pytest.approx(error)
+    assert own.score.stderr == pytest.approx(error)
     assert own.score.interval is not None
     expected = stats.t.interval(0.95, 3, loc=values.mean(), scale=error)
     assert (own.score.interval.low, own.score.interval.high) == pytest.approx(expected, abs=0.2 * error)
@@ -80,9 +80,9 @@ def test_random_features_are_of_their_own_in_every_seed() -> None:
     values = np.array([[1.0, 0.3], [1.0, 0.5], [1.0, 0.7]])
     samples = np.repeat(values[:, :, None], 12, axis=2)
     fixed, random = rated(samples, ("a", RANDOM), overlap=0.01)
-    assert fixed.score.estimate.stderr == pytest.approx(0.0, abs=1e-12)
+    assert fixed.score.stderr == pytest.approx(0.0, abs=1e-12)
     assert fixed.above_random is not None
-    assert fixed.above_random.estimate.stderr == pytest.approx(0.2 / math.sqrt(3))
+    assert fixed.above_random.stderr == pytest.approx(0.2 / math.sqrt(3))
     assert random.behind is not None
     assert random.behind.value == pytest.approx(0.5)
 
@@ -103,7 +103,7 @@ def test_what_has_no_value_has_no_place_and_harms_no_other() -> None:
     scored = ScoreValues(scored.values, scored.without, ("ok", "too_few", "ok"), 15)
     a, b, random = rate(("a", "b", RANDOM), scored, overlap=0.5, networks_vary=False)
     assert (b.place, b.behind, b.above_random, b.probability_best) == (None, None, None, None)
-    assert (b.score.estimate.status, b.score.interval) == ("too_few", None)
+    assert (b.score.status, b.score.interval) == ("too_few", None)
     assert (a.place, random.place) == (1, 2)
     assert a.above_random is not None
     assert random.behind is not None
@@ -117,6 +117,6 @@ def test_without_a_value_for_some_group_there_is_no_spread() -> None:
     a, b = rate(("a", "b"), scored, overlap=0.5, networks_vary=False)
     worse = a if a.place == 2 else b
     assert worse.behind is not None
-    assert (worse.behind.interval, worse.behind.estimate.stderr, a.probability_best) == (None, None, None)
+    assert (worse.behind.interval, worse.behind.stderr, a.probability_best) == (None, None, None)
     assert a.score.interval is not None
     assert b.score.interval is None

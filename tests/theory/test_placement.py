@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transferscope.errors import SettingsError
-from transferscope.numerics.intervals import Interval
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate, Interval
 from transferscope.report.sections.placements import _number as report_number
 from transferscope.theory.effective_dimension import dimension_band, effective_dimension, given_dimension
 from transferscope.theory.linear_scratch import scratch_risk_ridged
@@ -147,8 +145,8 @@ def test_vectors_without_spread_have_no_dimension() -> None:
     assert effective_dimension(np.eye(3)).status == "too_few"
 
 
-def ranged(value: float, low: float, high: float, n: int = 100) -> Ranged:
-    return Ranged(Estimate(value, (high - low) / 4, n), Interval(low, high))
+def ranged(value: float, low: float, high: float, n: int = 100) -> Estimate:
+    return Estimate(value, (high - low) / 4, n, "ok", Interval(low, high))
 
 
 def placement(**changes: object) -> Placement:
@@ -193,7 +191,7 @@ def test_a_placement_in_words() -> None:
 
 
 def test_what_cannot_be_said_is_said() -> None:
-    nothing = Ranged(Estimate(math.nan, None, 0, "undefined"), None)
+    nothing = Estimate(math.nan, None, 0, "undefined")
     unmeasured = in_words(placement(method="", measured=nothing, gap=nothing, scratch_gap=nothing))
     assert unmeasured.endswith("the study has no linear probe; add [methods.linear-probe] to its file.")
     assert unmeasured.startswith(
@@ -240,14 +238,14 @@ numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: float(f"{x:.9g}"))
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_a_rounded_interval_holds_its_rounded_value(three: list[float], shown: Callable[[float], str]) -> None:
     low, value, high = three
-    text = Ranged(Estimate(value, None, 9), Interval(low, high)).shown(shown)
+    text = Estimate(value, None, 9, "ok", Interval(low, high)).shown(shown)
     read = [float(part.replace("−", "-").replace(",", "")) for part in re.split(r" \(| to |\)", text) if part]
     assert read[1] <= read[0] <= read[2], text
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(0.1049, 0.09, 0.1046), (9.96, 9.0, 10.04), (0.001, 0.0019, 0.01)])
 def test_an_interval_is_never_written_as_excluding_its_value(value: float, low: float, high: float) -> None:
-    inside = Ranged(Estimate(value, None, 9), Interval(min(low, value), max(high, value)))
+    inside = Estimate(value, None, 9, "ok", Interval(min(low, value), max(high, value)))
     read = [float(part) for part in re.split(r" \(| to |\)", inside.shown(_number)) if part]
     assert read[1] <= read[0] <= read[2]
 

@@ -4,9 +4,8 @@ import math
 import pytest
 
 from transferscope.errors import StoreError
-from transferscope.numerics.intervals import Interval
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate, FinishedRuns
+from transferscope.estimate import Estimate, Interval
+from transferscope.records import FinishedRuns
 from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import (
     KeptPlacement,
@@ -15,10 +14,10 @@ from transferscope.theory.placement_document import (
     to_document,
 )
 
-FINITE = Ranged(Estimate(0.1 + 0.2, 1e-300, 7), Interval(-0.5, 1.5, 0.9))
-BEYOND = Ranged(Estimate(-math.inf, None, 7, "unbounded"), Interval(-math.inf, 0.25))
-ALONE = Ranged(Estimate(0.5, None, 1, "too_few"), None)
-NOTHING = Ranged(Estimate(math.nan, None, 0, "undefined"), None)
+FINITE = Estimate(0.1 + 0.2, 1e-300, 7, "ok", Interval(-0.5, 1.5, 0.9))
+BEYOND = Estimate(-math.inf, None, 7, "unbounded", Interval(-math.inf, 0.25))
+ALONE = Estimate(0.5, None, 1, "too_few")
+NOTHING = Estimate(math.nan, None, 0, "undefined")
 
 
 def kept(input_dimension: float | None = None) -> KeptPlacements:

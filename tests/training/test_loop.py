@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from transferscope.data.task import LabelledSet
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 from transferscope.training import (
     Batch,
     BatchStream,

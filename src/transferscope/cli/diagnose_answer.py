@@ -14,8 +14,8 @@ from transferscope.analyses.diagnose.question import Refused, measure_all
 from transferscope.analyses.diagnose.result import Measured, in_digits, scale_in_words
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.analyses.diagnose.words import left_out_words
-from transferscope.cli.words import duration
 from transferscope.diagnostics.grid import Progress as Report
+from transferscope.wording import rough_duration
 
 _A_WHILE = 5.0  # estimated seconds from which a diagnostic is announced
 
@@ -124,7 +124,7 @@ def _said(measured: Measured | Refused) -> str:
 
 
 def _short(seconds: float) -> str:
-    return "under 1 s" if seconds < 1 else duration(seconds)
+    return "under 1 s" if seconds < 1 else rough_duration(seconds)
 
 
 def _bytes(n: int) -> str:
@@ -172,4 +172,4 @@ def _seconds(choice: Choice) -> float:
 
 
 def _words(choice: Choice) -> str:
-    return f"{choice.diagnostic.name}, about {duration(_seconds(choice))}"
+    return f"{choice.diagnostic.name}, about {rough_duration(_seconds(choice))}"

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
-from transferscope.cli.words import duration, name_of
 from transferscope.study.engine import CellFailed, Event, StudyProgress
+from transferscope.wording import cell_words, rough_duration
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -56,7 +56,11 @@ class Lines:
     def __call__(self, event: Event) -> None:
         """See `View`."""
         if isinstance(event, CellFailed):
-            print(f"{name_of(event.cell)} failed: {event.failure.message}", file=sys.stderr, flush=True)
+            print(
+                f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}",
+                file=sys.stderr,
+                flush=True,
+            )
             return
         over = event.done + event.failed == event.total
         if self._quiet or (time.monotonic() < self._due and not over):
@@ -80,7 +84,7 @@ class Bar:
     def __call__(self, event: Event) -> None:
         """See `View`."""
         if isinstance(event, CellFailed):
-            line = f"{name_of(event.cell)} failed: {event.failure.message}"
+            line = f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}"
             self._progress.console.print(line, markup=False, highlight=False)
             return
         settled = event.done + event.failed
@@ -97,5 +101,5 @@ def _progress(event: StudyProgress) -> str:
     if event.failed:
         words.append(f"{event.failed} failed")
     if event.seconds_left is not None and event.done + event.failed < event.total:
-        words.append(f"about {duration(event.seconds_left)} left")
+        words.append(f"about {rough_duration(event.seconds_left)} left")
     return ", ".join(words)

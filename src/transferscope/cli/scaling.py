@@ -55,7 +55,7 @@ def scaling(
     from transferscope.analyses.scaling import Columns, Question
     from transferscope.analyses.scaling import scaling as analyse
     from transferscope.analyses.scaling.measurements import Better
-    from transferscope.report.export import file_name
+    from transferscope.report.save import file_name
     from transferscope.scaling.advice import Costs
     from transferscope.scaling.solve import Loss
 

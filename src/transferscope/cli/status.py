@@ -44,9 +44,8 @@ def status(place: Annotated[str, typer.Argument(help="A study file, or the path 
 
 
 def _show(store: "Store", name: str) -> None:
-    from transferscope.cli.words import name_of
-    from transferscope.report.wording import weights_in_words
     from transferscope.study.status import study_status
+    from transferscope.wording import cell_words, weights_in_words
 
     found = study_status(store, name)
     typer.echo(summary(found))
@@ -56,7 +55,7 @@ def _show(store: "Store", name: str) -> None:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
     for cell in found.failed:
         assert cell.failure is not None
-        typer.echo(f"  {name_of(cell.cell)}: {cell.failure.message}")
+        typer.echo(f"  {cell_words(cell.cell.role, cell.cell.labels)}: {cell.failure.message}")
     for sentence in _weak_inner_heads(store, name):
         typer.echo(f"  {sentence}")
 
@@ -68,7 +67,7 @@ def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
     named = {str(table.get("method", name)) for name, table in tables.items() if isinstance(table, Mapping)}
     if not any(method.startswith("merlin") for method in named):
         return ()
-    from transferscope.report.cautions import weak_inner_heads
+    from transferscope.analyses.compare.words import weak_inner_heads
 
     labels = [
         (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"

@@ -13,8 +13,9 @@ from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_ope
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import Estimate, Record
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)

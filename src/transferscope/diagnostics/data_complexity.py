@@ -10,8 +10,9 @@ from sklearn.covariance import ledoit_wolf
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import features_cost, features_of
 from transferscope.diagnostics.subject import Examples, Subject
+from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Estimate, Record
+from transferscope.records import Record
 
 
 def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import stats
 
 from transferscope.diagnostics.subject import Subject
-from transferscope.numerics.intervals import Interval
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate, Interval
+from transferscope.records import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import feature_array, features_cost, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 
 def feature_label_alignment(

@@ -11,7 +11,8 @@ from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import feature_array, features_cost, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
 """Ridges that cross-validation chooses from, relative to the mean squared norm of the features times their number."""

@@ -11,8 +11,9 @@ from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import feature_array, features_cost
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Estimate, Record
+from transferscope.records import Record
 
 
 def linear_cka(features: Float[np.ndarray, "N D"], others: Float[np.ndarray, "N E"]) -> float:

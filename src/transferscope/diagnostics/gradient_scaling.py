@@ -18,7 +18,8 @@ from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)

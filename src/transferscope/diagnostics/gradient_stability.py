@@ -15,7 +15,8 @@ from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)

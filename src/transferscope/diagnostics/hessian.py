@@ -15,8 +15,8 @@ from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
+from transferscope.estimate import Estimate
 from transferscope.numerics.vectorise import Layout
-from transferscope.records import Estimate
 
 Mode = Literal["exact", "finite-difference"]
 """How a product is formed: by differentiating the gradient, or from the difference of two gradients."""

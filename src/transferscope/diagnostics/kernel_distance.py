@@ -10,8 +10,9 @@ from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import check_one_class_each
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError, SettingsError
+from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Estimate, Record
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)

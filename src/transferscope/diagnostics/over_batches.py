@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 
 
 def batch_shares(n: int, batch_size: int) -> Float[Tensor, "B"]:

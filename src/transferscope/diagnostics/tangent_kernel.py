@@ -17,7 +17,8 @@ from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import NetworkError, SettingsError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 MEMORY = 3 * 2**28
 """Bytes of gradients that are kept at a time, by default."""

@@ -13,7 +13,8 @@ from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)

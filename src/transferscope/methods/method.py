@@ -10,8 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.data.task import LabelledSet, TransferTask
+from transferscope.estimate import Status
 from transferscope.models.network import Network
-from transferscope.records import Cost, Record, Status
+from transferscope.records import Cost, Record
 from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
 
 Start = Literal["random", "pretrained"]

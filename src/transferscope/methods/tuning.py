@@ -11,9 +11,10 @@ from torch.nn import functional as F
 
 from transferscope.data.splits import folds
 from transferscope.data.task import TransferTask
+from transferscope.estimate import Estimate
 from transferscope.methods.method import FitOptions, Method
 from transferscope.models.network import Network
-from transferscope.records import Cost, Estimate
+from transferscope.records import Cost
 from transferscope.training import check_targets, stream_seed
 
 Value = bool | int | float | str

@@ -1,59 +1,16 @@
 """Intervals for a mean over few samples and for a proportion. NumPy and SciPy only."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.records import Status
+from transferscope.estimate import Estimate, Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A two-sided interval.
-
-    Attributes:
-        low: Lower end.
-        high: Upper end.
-        level: Nominal coverage, in (0, 1).
-    """
-
-    low: float
-    high: float
-    level: float = 0.95
-
-    def excludes(self, value: float) -> bool:
-        """Whether `value` lies outside."""
-        return value < self.low or value > self.high
-
-    def clipped(self, low: float, high: float) -> "Interval":
-        """The same interval within the range that the quantity can have; the coverage stays the same."""
-        return Interval(min(max(self.low, low), high), min(max(self.high, low), high), self.level)
-
-
-@dataclass(frozen=True, slots=True)
-class MeanSummary:
-    """A mean over samples with what the samples say about it.
-
-    Attributes:
-        mean: Arithmetic mean.
-        sd: Standard deviation with n - 1 in the denominator; NaN for one sample.
-        n: Number of samples.
-        interval: Interval of the mean; None for one sample, which says nothing about spread.
-        status: "ok", or "too_few" for one sample.
-    """
-
-    mean: float
-    sd: float
-    n: int
-    interval: Interval | None
-    status: Status
-
-
-def t_interval(values: Float[np.ndarray, "n"], *, level: float = 0.95) -> MeanSummary:
+def t_interval(values: Float[np.ndarray, "n"], *, level: float = 0.95) -> Estimate:
     """Mean of independent samples with Student's t-interval.
 
         mean +- t_{(1 + level) / 2, n - 1} sd / sqrt(n)
@@ -65,7 +22,7 @@ def t_interval(values: Float[np.ndarray, "n"], *, level: float = 0.95) -> MeanSu
         level: Nominal coverage, in (0, 1).
 
     Returns:
-        The summary; without an interval and with status "too_few" for one sample.
+        The mean; without an error or an interval and with status "too_few" for one sample.
 
     Raises:
         DataError: There is no sample, or one is not finite.
@@ -76,10 +33,10 @@ def t_interval(values: Float[np.ndarray, "n"], *, level: float = 0.95) -> MeanSu
     n = len(values)
     mean = float(values.mean())
     if n == 1:
-        return MeanSummary(mean, math.nan, 1, None, "too_few")
-    sd = float(values.std(ddof=1))
-    half_width = float(stats.t.ppf((1 + level) / 2, n - 1)) * sd / math.sqrt(n)
-    return MeanSummary(mean, sd, n, Interval(mean - half_width, mean + half_width, level), "ok")
+        return Estimate(mean, None, 1, "too_few")
+    stderr = float(values.std(ddof=1)) / math.sqrt(n)
+    half_width = float(stats.t.ppf((1 + level) / 2, n - 1)) * stderr
+    return Estimate(mean, stderr, n, "ok", Interval(mean - half_width, mean + half_width, level))
 
 
 def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:

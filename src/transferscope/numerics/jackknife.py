@@ -6,7 +6,7 @@ from math import isfinite
 import numpy as np
 from jaxtyping import Float64, Int, Int64
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 
 Statistic = Callable[[Int[np.ndarray, "n"]], float]
 """From the indices of the examples to use to a number; NaN where it does not exist."""

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.records import Status
+from transferscope.estimate import Status
 
 Matvec = Callable[[Tensor], Tensor]
 """Product of a symmetric matrix with a vector: shape (n,) to shape (n,)."""

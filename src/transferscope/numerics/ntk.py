@@ -12,7 +12,7 @@ from jaxtyping import Float
 from scipy import linalg
 
 from transferscope.errors import DataError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 
 RIDGE = 1e-6
 """Default ridge, relative to the mean of the diagonal of the Gram matrix."""

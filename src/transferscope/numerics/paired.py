@@ -9,8 +9,8 @@ from jaxtyping import Float
 from scipy import optimize, stats
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.numerics.intervals import Interval, check_level, check_samples, t_interval
-from transferscope.records import Status
+from transferscope.estimate import Interval, Status
+from transferscope.numerics.intervals import check_level, check_samples, t_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,18 @@ def paired_difference(
     check_samples(baseline)
     summary = t_interval(values - baseline, level=level)
     if summary.n == 1:
-        return PairedDifference(summary.mean, math.nan, 1, None, math.nan, "too_few", test_sd)
+        return PairedDifference(summary.value, math.nan, 1, None, math.nan, "too_few", test_sd)
     rounding = 8 * np.finfo(np.float64).eps * max(np.abs(values).max(), np.abs(baseline).max())
     if summary.sd <= rounding:
-        return PairedDifference(summary.mean, 0.0, summary.n, None, math.nan, "undefined", test_sd)
-    stderr, interval = summary.sd / math.sqrt(summary.n), summary.interval
+        return PairedDifference(summary.value, 0.0, summary.n, None, math.nan, "undefined", test_sd)
+    stderr, interval = summary.stderr or 0.0, summary.interval
     if test_sd is None:
-        p_value = 2 * float(stats.t.sf(abs(summary.mean / stderr), summary.n - 1))
+        p_value = 2 * float(stats.t.sf(abs(summary.value / stderr), summary.n - 1))
     else:
-        p_value = float(behrens_fisher_p(summary.mean, stderr, summary.n - 1, test_sd))
+        p_value = float(behrens_fisher_p(summary.value, stderr, summary.n - 1, test_sd))
         half = _half_width(1 - level, stderr, summary.n - 1, test_sd)
-        interval = Interval(summary.mean - half, summary.mean + half, level)
-    return PairedDifference(summary.mean, summary.sd, summary.n, interval, p_value, "ok", test_sd)
+        interval = Interval(summary.value - half, summary.value + half, level)
+    return PairedDifference(summary.value, summary.sd, summary.n, interval, p_value, "ok", test_sd)
 
 
 def sd_of_test_set(gains: Float[np.ndarray, "seeds examples"]) -> float:

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import Matvec, quadrature
-from transferscope.records import Estimate
 
 Probe = Callable[[], Tensor]
 """Draws a vector z of shape (n,) with E[z z'] = I."""

@@ -6,9 +6,9 @@ from typing import Literal
 
 import pandas as pd
 
-from transferscope.report.wording import counted, listed
 from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import KeptPlacement
+from transferscope.wording import counted, listed
 
 Signs = Literal["same", "opposite", "open"]
 """Of the model's and the measured transferability; open where one of them is not known."""
@@ -82,9 +82,9 @@ def placement_rows(points: Sequence[KeptPlacement]) -> pd.DataFrame:
                 "value": found.value,
                 "low": found.interval.low if found.interval else math.nan,
                 "high": found.interval.high if found.interval else math.nan,
-                "stderr": math.nan if found.estimate.stderr is None else found.estimate.stderr,
-                "n": found.estimate.n,
-                "status": found.estimate.status,
+                "stderr": math.nan if found.stderr is None else found.stderr,
+                "n": found.n,
+                "status": found.status,
             }
             for point in points
             for name, found in point.placement.quantities.items()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from transferscope.numerics.ranged import Ranged
+from transferscope.estimate import Estimate
 from transferscope.scores.ranking import Choice, Ranking, Transferred
 
 
@@ -28,7 +28,7 @@ def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
                 **_numbers("behind", one.behind),
                 **_numbers("above_random", one.above_random),
                 "probability_best": math.nan if one.probability_best is None else one.probability_best,
-                "status": one.score.estimate.status,
+                "status": one.score.status,
             }
             for ranking in rankings
             for score in ranking.scores
@@ -69,12 +69,12 @@ def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
     )
 
 
-def _numbers(name: str, found: Ranged | None) -> dict[str, float]:
+def _numbers(name: str, found: Estimate | None) -> dict[str, float]:
     before = f"{name}_" if name else ""
     if found is None:
         found_value, stderr, interval = math.nan, None, None
     else:
-        found_value, stderr, interval = found.value, found.estimate.stderr, found.interval
+        found_value, stderr, interval = found.value, found.stderr, found.interval
     return {
         name or "value": found_value,
         f"{before}stderr": math.nan if stderr is None else stderr,

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from transferscope.errors import SettingsError, unknown_name
-from transferscope.records import Estimate, Status
+from transferscope.estimate import Estimate, Status
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets, unit_of_cost

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.scores.readiness import indicators, without_value
 from transferscope.scores.score import Needs, TargetView
 from transferscope.scores.spectrum import centred, spectrum

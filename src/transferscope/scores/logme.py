@@ -23,7 +23,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from transferscope.records import Estimate, Status
+from transferscope.estimate import Estimate, Status
 from transferscope.scores.readiness import outputs, without_value
 from transferscope.scores.score import Needs, TargetView
 from transferscope.scores.spectrum import Spectrum, spectrum

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.scores.readiness import outputs, without_value
 from transferscope.scores.score import Needs, TargetView
 from transferscope.scores.spectrum import centred

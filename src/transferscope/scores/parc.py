@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.scores.readiness import varies, without_value
 from transferscope.scores.score import Needs, TargetView
 

@@ -1,7 +1,7 @@
 """What scores say of candidates to transfer from, as plain results and as the document kept with a study.
 
 `study` writes the document and `report` reads it. Numbers are those of
-`numerics.ranged.as_json`.
+`estimate.as_json`.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from transferscope.errors import StoreError
-from transferscope.numerics.ranged import Ranged, as_json, ranged_from_json
+from transferscope.estimate import Estimate, as_json, estimate_from_json
 from transferscope.records import FinishedRuns
 
 DOCUMENT = "ranking"
@@ -35,10 +35,10 @@ class RatedCandidate:
     """
 
     candidate: str
-    score: Ranged
+    score: Estimate
     place: int | None
-    behind: Ranged | None
-    above_random: Ranged | None
+    behind: Estimate | None
+    above_random: Estimate | None
     probability_best: float | None
 
 
@@ -113,8 +113,8 @@ class Transferred:
 
     candidate: str
     n_target: int
-    performance: Ranged
-    behind: Ranged | None
+    performance: Estimate
+    behind: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +133,9 @@ class Choice:
     score: str
     n_cases: int
     n_right: float
-    regret: Ranged
-    rank_correlation: Ranged
-    saved: Ranged | None
+    regret: Estimate
+    rank_correlation: Estimate
+    saved: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +219,10 @@ def _ranking(found: Mapping[str, Any]) -> Ranking:
 def _rated(found: Mapping[str, Any]) -> RatedCandidate:
     return RatedCandidate(
         candidate=found["candidate"],
-        score=ranged_from_json(found["score"]),
+        score=estimate_from_json(found["score"]),
         place=found["place"],
-        behind=_maybe_ranged(found["behind"]),
-        above_random=_maybe_ranged(found["above_random"]),
+        behind=_maybe_estimate(found["behind"]),
+        above_random=_maybe_estimate(found["above_random"]),
         probability_best=found["probability_best"],
     )
 
@@ -233,7 +233,10 @@ def _hindsight(found: Mapping[str, Any]) -> Hindsight:
         measure=found["measure"],
         transferred=tuple(
             Transferred(
-                one["candidate"], one["n_target"], ranged_from_json(one["performance"]), _maybe_ranged(one["behind"])
+                one["candidate"],
+                one["n_target"],
+                estimate_from_json(one["performance"]),
+                _maybe_estimate(one["behind"]),
             )
             for one in found["transferred"]
         ),
@@ -242,14 +245,14 @@ def _hindsight(found: Mapping[str, Any]) -> Hindsight:
                 one["score"],
                 one["n_cases"],
                 one["n_right"],
-                ranged_from_json(one["regret"]),
-                ranged_from_json(one["rank_correlation"]),
-                _maybe_ranged(one["saved"]),
+                estimate_from_json(one["regret"]),
+                estimate_from_json(one["rank_correlation"]),
+                _maybe_estimate(one["saved"]),
             )
             for one in found["choices"]
         ),
     )
 
 
-def _maybe_ranged(found: Mapping[str, Any] | None) -> Ranged | None:
-    return None if found is None else ranged_from_json(found)
+def _maybe_estimate(found: Mapping[str, Any] | None) -> Estimate | None:
+    return None if found is None else estimate_from_json(found)

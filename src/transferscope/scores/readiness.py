@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from transferscope.errors import DataError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.scores.score import Score, TargetView
 
 

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.scores.neighbours import accuracy, r_squared
 from transferscope.scores.readiness import outputs, without_value
 from transferscope.scores.score import Needs, TargetView

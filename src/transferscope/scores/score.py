@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from transferscope.errors import DataError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 
 Needs = Literal["features", "source_probabilities"]
 """What a score reads."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import all_but_one_group, grouped_error
-from transferscope.records import Estimate
 from transferscope.scores.score import Score, TargetView
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 
 from transferscope.errors import StoreError
-from transferscope.records import Cost, Failure, Record, Status
+from transferscope.estimate import Status
+from transferscope.records import Cost, Failure, Record
 from transferscope.store import schema
 from transferscope.store.database import insert_many
 from transferscope.store.encoding import printable, to_bytes, to_json, to_number

@@ -6,7 +6,8 @@ import numpy as np
 from sqlalchemy import CTE, Connection, Row, Select, func, select
 
 from transferscope.errors import StoreError, unknown_name
-from transferscope.records import Cost, Failure, FailureKind, Status
+from transferscope.estimate import Status
+from transferscope.records import Cost, Failure, FailureKind
 from transferscope.store import schema
 from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json
 from transferscope.store.planning import hidden

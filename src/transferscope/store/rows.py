@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from transferscope.records import Cost, Failure, Record, Status
+from transferscope.estimate import Status
+from transferscope.records import Cost, Failure, Record
 
 Role = Literal["pretrain", "method", "diagnose", "theory"]
 CellState = Literal["planned", "running", "done", "failed", "blocked"]

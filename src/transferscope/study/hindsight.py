@@ -8,10 +8,9 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy import stats
 
-from transferscope.numerics.intervals import Interval, t_interval
+from transferscope.estimate import Estimate, Interval
+from transferscope.numerics.intervals import t_interval
 from transferscope.numerics.paired import paired_difference
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate
 from transferscope.scores.ranking import Choice, Hindsight, Transferred
 
 N_DRAWS = 10_000
@@ -19,7 +18,7 @@ N_DRAWS = 10_000
 
 _LEVEL = 0.95
 
-_NO_ORDER = Ranged(Estimate(0.0, 0.0, 0))
+_NO_ORDER = Estimate(0.0, 0.0, 0)
 """What picking at random correlates with anything, on average."""
 
 
@@ -124,15 +123,15 @@ def _mean(
     *,
     low: float = -math.inf,
     high: float = math.inf,
-) -> Ranged:
+) -> Estimate:
     """Mean over cases with a bootstrap over seeds, within a range."""
     known = np.isfinite(values)
     values, seeds = values[known], seeds[known]
     if not len(values):
-        return Ranged(Estimate(math.nan, None, 0, "undefined"))
+        return Estimate(math.nan, None, 0, "undefined")
     mean, distinct = float(values.mean()), np.unique(seeds)
     if len(distinct) < 2:
-        return Ranged(Estimate(mean, None, len(values), "too_few"))
+        return Estimate(mean, None, len(values), "too_few")
     belongs = seeds[None] == distinct[:, None]  # (S, cases)
     sums, counts = belongs @ values, belongs.sum(axis=1)
     drawn = np.random.default_rng(0).integers(0, len(distinct), size=(N_DRAWS, len(distinct)))
@@ -142,7 +141,7 @@ def _mean(
     expansion = stats.t.ppf(upper, len(distinct) - 1) / stats.norm.ppf(upper)
     ends = mean + expansion * np.quantile(unbiased, [1 - upper, upper])
     interval = Interval(float(ends[0]), float(ends[1]), _LEVEL).clipped(low, high)
-    return Ranged(Estimate(mean, float(unbiased.std()), len(values)), interval)
+    return Estimate(mean, float(unbiased.std()), len(values), "ok", interval)
 
 
 def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred]:
@@ -155,24 +154,17 @@ def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred
         Transferred(
             candidate=name,
             n_target=size.n_target,
-            performance=_over_seeds(measured[:, i]),
+            performance=t_interval(measured[:, i]),
             behind=None if i == best else _paired(measured[:, best], measured[:, i]),
         )
         for i, name in enumerate(candidates)
     ]
 
 
-def _over_seeds(values: Float64[np.ndarray, "S"]) -> Ranged:
-    found = t_interval(values)
-    if found.interval is None:
-        return Ranged(Estimate(found.mean, None, 1, "too_few"))
-    return Ranged(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)
-
-
-def _paired(best: Float64[np.ndarray, "S"], other: Float64[np.ndarray, "S"]) -> Ranged:
+def _paired(best: Float64[np.ndarray, "S"], other: Float64[np.ndarray, "S"]) -> Estimate:
     found = paired_difference(best, other)
     if found.status == "too_few":
-        return Ranged(Estimate(found.mean, None, 1, "too_few"))
+        return Estimate(found.mean, None, 1, "too_few")
     if found.interval is None:  # every pair differs by the same amount
-        return Ranged(Estimate(found.mean, 0.0, found.n), Interval(found.mean, found.mean))
-    return Ranged(Estimate(found.mean, found.sd / math.sqrt(found.n), found.n), found.interval)
+        return Estimate(found.mean, 0.0, found.n, "ok", Interval(found.mean, found.mean))
+    return Estimate(found.mean, found.sd / math.sqrt(found.n), found.n, "ok", found.interval)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.numerics.intervals import Interval
+from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.paired import paired_difference
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate
 from transferscope.store import StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.pair_estimates import N_DRAWS, ranged
@@ -40,25 +38,25 @@ class Measured:
     scratch: Float64[np.ndarray, "R"]
 
     @property
-    def gain(self) -> Ranged:
+    def gain(self) -> Estimate:
         """The mean gain with its t-interval over seeds; "too_few" seeds leave it without interval."""
         return over_seeds(self.differences)
 
 
-def over_seeds(values: Float64[np.ndarray, "S"]) -> Ranged:
+def over_seeds(values: Float64[np.ndarray, "S"]) -> Estimate:
     """The mean over seeds with its t-interval; "too_few" for one seed, which leaves it without interval."""
     s = len(values)
     if s == 0:
-        return Ranged(Estimate(math.nan, None, 0, "undefined"), None)
+        return Estimate(math.nan, None, 0, "undefined")
     found = paired_difference(values, np.zeros(s))
     if found.status == "undefined":
-        return Ranged(Estimate(found.mean, 0.0, s), Interval(found.mean, found.mean))
+        return Estimate(found.mean, 0.0, s, "ok", Interval(found.mean, found.mean))
     if found.interval is None:
-        return Ranged(Estimate(found.mean, None, s, "too_few"), None)
-    return Ranged(Estimate(found.mean, found.sd / math.sqrt(s), s), found.interval)
+        return Estimate(found.mean, None, s, "too_few")
+    return Estimate(found.mean, found.sd / math.sqrt(s), s, "ok", found.interval)
 
 
-def minus_model(values: Float64[np.ndarray, "S"], modelled: float, draws: Float64[np.ndarray, "draws"]) -> Ranged:
+def minus_model(values: Float64[np.ndarray, "S"], modelled: float, draws: Float64[np.ndarray, "draws"]) -> Estimate:
     """The mean over seeds minus what a model says, with an interval that holds the uncertainty of both.
 
     Args:
@@ -71,10 +69,10 @@ def minus_model(values: Float64[np.ndarray, "S"], modelled: float, draws: Float6
     """
     s = len(values)
     if s == 0 or not math.isfinite(modelled):
-        return Ranged(Estimate(math.nan, None, s, "undefined"), None)
+        return Estimate(math.nan, None, s, "undefined")
     value = float(values.mean())
     if s == 1:
-        return Ranged(Estimate(value - modelled, None, 1, "too_few"), None)
+        return Estimate(value - modelled, None, 1, "too_few")
     stderr = float(values.std(ddof=1)) / math.sqrt(s)
     error = stderr * np.random.default_rng(1).standard_t(s - 1, N_DRAWS)
     return ranged(value - modelled, value + error - draws, n=s)

@@ -13,9 +13,7 @@ from jaxtyping import Float64
 
 from transferscope.diagnostics.feature_gap import unexplained_share
 from transferscope.errors import DataError
-from transferscope.numerics.intervals import Interval
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate, Interval
 from transferscope.theory.effective_dimension import DimensionBand
 from transferscope.theory.placement import Pair
 
@@ -160,7 +158,7 @@ def estimate_pair(
     return PairEstimate(best, draws, n_examples)
 
 
-def ranged(value: float, draws: Float64[np.ndarray, "draws"], *, n: int, level: float = 0.95) -> Ranged:
+def ranged(value: float, draws: Float64[np.ndarray, "draws"], *, n: int, level: float = 0.95) -> Estimate:
     """A number with the middle part of its draws.
 
     Args:
@@ -174,13 +172,13 @@ def ranged(value: float, draws: Float64[np.ndarray, "draws"], *, n: int, level: 
         infinite, "undefined" where it is NaN.
     """
     if math.isnan(value) or np.isnan(draws).any():
-        return Ranged(Estimate(math.nan, None, n, "undefined"), None)
+        return Estimate(math.nan, None, n, "undefined")
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
     interval = Interval(min(float(low), value), max(float(high), value), level)
     if math.isinf(value):
-        return Ranged(Estimate(value, None, n, "unbounded"), interval)
+        return Estimate(value, None, n, "unbounded", interval)
     stderr = float(draws.std()) if np.isfinite(draws).all() else None
-    return Ranged(Estimate(value, stderr, n), interval)
+    return Estimate(value, stderr, n, "ok", interval)
 
 
 def _mean(found: Sequence[Unexplained]) -> Unexplained:

@@ -10,8 +10,8 @@ from transferscope.data.load import load
 from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
+from transferscope.estimate import Estimate
 from transferscope.models import build_network, open_network
-from transferscope.numerics.ranged import Ranged
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
@@ -206,7 +206,7 @@ def _place(start: _Start, pair: PairEstimate, measured: Measured, kind: str) -> 
     modelled, risks = float(modelled_transferability(best, n)), risk_draws(draws, n)
     from_scratch, its_draws = float(scratch_risk(best, n) + best.noise), risks.scratch + draws.noise
 
-    def own(value: np.ndarray | float, possible: np.ndarray | float) -> Ranged:
+    def own(value: np.ndarray | float, possible: np.ndarray | float) -> Estimate:
         return ranged(float(value), np.asarray(possible, dtype=np.float64), n=pair.n_examples)
 
     return Placement(

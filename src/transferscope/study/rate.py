@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from transferscope.estimate import Estimate, Interval, Status
 from transferscope.numerics.chance_of_best import probability_of_best
-from transferscope.numerics.intervals import Interval
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate, Status
 from transferscope.scores.ranking import RANDOM, RatedCandidate
 
 N_DRAWS = 10_000
@@ -50,16 +48,16 @@ class _Spread:
     covariance: Float64[np.ndarray, "C C"]
     draws: Float64[np.ndarray, "draws C"]
 
-    def combined(self, weights: Float64[np.ndarray, "C"], n: int) -> Ranged:
+    def combined(self, weights: Float64[np.ndarray, "C"], n: int) -> Estimate:
         """A sum of means with weights, such as a difference; over n examples."""
         chosen = weights != 0
         weights = weights[chosen]
         value, draws = float(self.means[chosen] @ weights), self.draws[:, chosen] @ weights
         if not np.isfinite(draws).all():
-            return Ranged(Estimate(value, None, n))
+            return Estimate(value, None, n)
         variance = float(weights @ self.covariance[np.ix_(chosen, chosen)] @ weights)
         low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-        return Ranged(Estimate(value, math.sqrt(max(variance, 0.0)), n), Interval(float(low), float(high), _LEVEL))
+        return Estimate(value, math.sqrt(max(variance, 0.0)), n, "ok", Interval(float(low), float(high), _LEVEL))
 
 
 def rate(
@@ -96,7 +94,7 @@ def rate(
     chances = _chances(spread)
     n, unit = scored.n_examples, np.eye(len(candidates))
 
-    def minus(i: int | None, j: int | None) -> Ranged | None:
+    def minus(i: int | None, j: int | None) -> Estimate | None:
         if i is None or j is None or i == j or not (has_value[i] and has_value[j]):
             return None
         return spread.combined(unit[i] - unit[j], n)
@@ -114,8 +112,8 @@ def rate(
     )
 
 
-def _none(status: Status, n: int) -> Ranged:
-    return Ranged(Estimate(math.nan, None, n, "undefined" if status in ("ok", "converged") else status))
+def _none(status: Status, n: int) -> Estimate:
+    return Estimate(math.nan, None, n, "undefined" if status in ("ok", "converged") else status)
 
 
 def _spread(scored: ScoreValues, vary: Bool[np.ndarray, "C"], *, overlap: float) -> _Spread:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.errors import DataError
-from transferscope.records import Estimate, Status
+from transferscope.estimate import Estimate, Status
 from transferscope.registry import Registry
 from transferscope.scores import leave_groups_out
 from transferscope.scores.ranking import LeftOut, Ranking, ScoreRanking

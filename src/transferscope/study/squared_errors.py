@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.store import Store, StoredCell
 from transferscope.study.pair_estimates import Unexplained
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import kept_share
 from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.parameters import above, angle, at_least

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import (
     CHECK_RIDGE,
     RIDGE,
@@ -26,7 +27,6 @@ from transferscope.numerics.ntk import (
     relu_gram,
     solve_gram,
 )
-from transferscope.records import Estimate
 
 __all__ = [
     "KernelExamples",

@@ -17,12 +17,12 @@ directions stands for directions of unequal variance. `MODEL_ERROR` is how far t
 model on problems whose risks are known.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.numerics.ranged import Ranged
+from transferscope.estimate import Estimate
 from transferscope.records import Record
 from transferscope.theory.linear_scratch import scratch_risk_ridged
 from transferscope.theory.parameters import Array, Numbers, at_least, between
@@ -216,19 +216,19 @@ class Placement:
     method: str
     n_examples: int
     kind: str
-    outside_share: Ranged
-    noise_level: Ranged
-    input_dimension: Ranged
-    feature_dimension: Ranged
-    examples_per_dimension: Ranged
-    critical_share: Ranged
-    modelled: Ranged
+    outside_share: Estimate
+    noise_level: Estimate
+    input_dimension: Estimate
+    feature_dimension: Estimate
+    examples_per_dimension: Estimate
+    critical_share: Estimate
+    modelled: Estimate
     chance_negative: float
-    scratch_modelled: Ranged
-    scratch_measured: Ranged
-    scratch_gap: Ranged
-    measured: Ranged
-    gap: Ranged
+    scratch_modelled: Estimate
+    scratch_measured: Estimate
+    scratch_gap: Estimate
+    measured: Estimate
+    gap: Estimate
 
     @property
     def described(self) -> bool | None:
@@ -236,10 +236,13 @@ class Placement:
         return None if self.scratch_gap.interval is None else self.scratch_gap.sign == 0
 
     @property
-    def quantities(self) -> dict[str, Ranged]:
+    def quantities(self) -> dict[str, Estimate]:
         """Everything that has an interval, by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Ranged)}
+        return {name: value for name, value in vars(self).items() if isinstance(value, Estimate)}
 
     def records(self) -> tuple[Record, ...]:
         """The numbers as records, named "placement/NAME"."""
-        return tuple(Record(f"placement/{name}", value.estimate, part="") for name, value in self.quantities.items())
+        return tuple(
+            Record(f"placement/{name}", replace(value, interval=None), part="")
+            for name, value in self.quantities.items()
+        )

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from transferscope.numerics.ranged import Ranged
+from transferscope.estimate import Estimate
 from transferscope.theory.placement import Pair, Placement, modelled_transferability
 
 _MAP = "RdBu"
@@ -122,9 +122,9 @@ def placement_rows(panels: Sequence[PlacedPanel]) -> list[PlacementRow]:
             value=ranged.value,
             low=None if ranged.interval is None else ranged.interval.low,
             high=None if ranged.interval is None else ranged.interval.high,
-            stderr=ranged.estimate.stderr,
-            n=ranged.estimate.n,
-            status=ranged.estimate.status,
+            stderr=ranged.stderr,
+            n=ranged.n,
+            status=ranged.status,
         )
         for panel in panels
         for placement in panel.placements
@@ -171,7 +171,7 @@ def _draw_points(axes: Axes, panel: PlacedPanel) -> None:
         )
 
 
-def _arms(ranged: Ranged) -> list[list[float]] | None:
+def _arms(ranged: Estimate) -> list[list[float]] | None:
     if ranged.interval is None:
         return None
     return [[ranged.value - ranged.interval.low], [ranged.interval.high - ranged.value]]

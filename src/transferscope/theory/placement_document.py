@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from transferscope.errors import StoreError
-from transferscope.numerics.ranged import as_json, maybe_number, ranged_from_json
+from transferscope.estimate import as_json, estimate_from_json, maybe_number
 from transferscope.records import FinishedRuns
 from transferscope.theory.placement import Placement
 
@@ -96,5 +96,5 @@ def _point(point: KeptPlacement) -> dict[str, Any]:
 
 def _from_point(point: Mapping[str, Any]) -> KeptPlacement:
     values: dict[str, Any] = {name: point[name] for name in _PLAIN}
-    values |= {name: ranged_from_json(point["quantities"][name]) for name in _RANGED}
+    values |= {name: estimate_from_json(point["quantities"][name]) for name in _RANGED}
     return KeptPlacement(point["name"], Placement(**values), point["words"])

@@ -99,7 +99,7 @@ def _measured(placement: Placement) -> str:
         return "Nothing was measured: the study has no linear probe; add [methods.linear-probe] to its file."
     if math.isnan(measured.value):
         return f"Nothing was measured: no seed has both {placement.method} and training from scratch."
-    seeds = f"{measured.estimate.n} seed" + ("s" if measured.estimate.n > 1 else "")
+    seeds = f"{measured.n} seed" + ("s" if measured.n > 1 else "")
     found = f"Measured ({placement.method} against scratch, {seeds}): {measured.shown(_signed)}"
     if math.isnan(gap.value):
         return f"{found}."

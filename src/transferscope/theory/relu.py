@@ -13,8 +13,8 @@ from jaxtyping import Float64
 
 from transferscope.data.problems import ReluNetwork
 from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate, Status
 from transferscope.numerics.gaussian import relu_overlap
-from transferscope.records import Estimate, Status
 from transferscope.theory.parameters import Array, Numbers, above, at_least
 
 RTOL = 1e-8

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transferscope.estimate import Estimate
 from transferscope.files import written_whole
-from transferscope.records import Estimate, Record
+from transferscope.records import Record
 
 _CHECKSUM_BYTES = 32
 

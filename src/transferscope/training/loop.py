@@ -10,7 +10,8 @@ import psutil
 import torch
 from torch import nn
 
-from transferscope.records import Cost, Record, Status
+from transferscope.estimate import Status
+from transferscope.records import Cost, Record
 from transferscope.training.augment import flip_crop
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.learner import Learner

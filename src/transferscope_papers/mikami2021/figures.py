@@ -9,8 +9,7 @@ import pandas as pd
 
 from transferscope.analyses.scaling.figures import draw_landscapes, draw_surface
 from transferscope.report.blocks import Figure
-from transferscope.report.export import write_table
-from transferscope.report.figures.style import save_figure
+from transferscope.report.save import save_figure, write_table
 from transferscope_papers.catalogue import found_at, listed
 from transferscope_papers.mikami2021.drawings import (
     draw_extrapolation,

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.data.problems import PowerLawTransfer, power_law_transfer
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.rates import Rates, fine_tuning_rates
 from transferscope_papers.figure import (
     Claim,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.data import LabelledSet, load
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope_papers.figure import (
     Claim,
     Conclusion,

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.data.problems import LinearTransfer, teachers_apart, teachers_at_angle, two_level
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import fine_tuning_finite
 from transferscope.theory.fine_tuning_bounds import BoundOverM, deviation_bound, fine_tuning_bound
 from transferscope.theory.linear_scratch import scratch_risk_finite

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 
 from transferscope.data.problems import Covariance
 from transferscope.errors import DataError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning_bounds import (
     benign_overfitting_bound,
     deviation_bound,

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from transferscope.errors import DataError
-from transferscope.records import Estimate, Status
+from transferscope.estimate import Estimate, Status
 
 StatusArray = Shaped[np.ndarray, "..."]
 """One `records.Status` per element, as a NumPy array of text."""

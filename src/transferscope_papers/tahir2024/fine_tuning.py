@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.data.problems import LinearTransfer, teachers_at_angle
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
 from transferscope_papers.averages import fine_tuned_average
 from transferscope_papers.figure import (

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.data.problems import LinearTransfer, teachers_at_angle
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.distances import kl_divergence, wasserstein_1
 from transferscope.theory.linear_transfer import linear_transferability, linear_transferability_finite
 from transferscope.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit

@@ -8,7 +8,7 @@ import numpy as np
 
 from transferscope.data.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope.errors import SettingsError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.relu import PowerLaw, feature_split, fit_power_law, kernel_alignment, negative_transfer_size
 from transferscope_papers.figure import (
     SEEDS,

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.diagnose.study import Diagnosis, diagnoses_of
 from transferscope.analyses.diagnose.study_section import meaning_of, study_part
 from transferscope.analyses.diagnose.words import IMPLICATIONS, implied
 from transferscope.diagnostics import DIAGNOSTICS
-from transferscope.records import Cost, Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
 from transferscope.report.blocks import Folded, Section, Table, Text
-from transferscope.report.results import Summary, summarise
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 
 VALUES: Mapping[str, float] = {"scratch": 4.0, "fine-tune": 1.0, "linear-probe": 2.0, "l2-sp": 1.5, "joint": 3.0}
@@ -60,7 +61,10 @@ class Page:
     """What the section of one made-up study shows."""
 
     def __init__(self, summary: Summary) -> None:
-        (section,) = study_part(summary)
+        part = study_part(summary)
+        assert part is not None
+        (section,) = part.sections
+        self.sentence = part.sentence
         self.section: Section = section
         self.diagnoses: dict[str, Diagnosis] = {d.headline: d for d in diagnoses_of(summary, 40)}
         assert len(self.diagnoses) == len(DIAGNOSTICS)
@@ -70,7 +74,7 @@ class Page:
     def texts(self) -> list[str]:
         """Everything that is said, folded text included."""
         parts = [p for b in self.section.blocks for p in (b.blocks if isinstance(b, Folded) else (b,))]
-        return [part.text for part in parts if isinstance(part, Text)]
+        return [self.sentence, *(part.text for part in parts if isinstance(part, Text))]
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +140,7 @@ def test_each_network_is_told_from_its_own_start(pages: dict[tuple[bool, float |
 
 def test_the_correlation_in_words_has_the_sign_of_the_table(pages: dict[tuple[bool, float | None], Page]) -> None:
     page = pages[True, None]
-    assert all(d.correlation is not None and d.correlation.mean == pytest.approx(1) for d in page.diagnoses.values())
+    assert all(d.correlation is not None and d.correlation.value == pytest.approx(1) for d in page.diagnoses.values())
     assert sum("rank correlation 1.00 with the target risk" in text for text in page.texts) == len(DIAGNOSTICS)
 
 

@@ -3,9 +3,10 @@
 import pytest
 
 from transferscope.analyses.diagnose import explain
-from transferscope.analyses.diagnose.words import number_words as number
 from transferscope.diagnostics import ClassSeparation
-from transferscope.records import Estimate, Record, Status
+from transferscope.estimate import Estimate, Status
+from transferscope.records import Record
+from transferscope.wording import number_words as number
 
 
 def said(status: Status, value: float = 0.5) -> str:

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope_papers.simulate.agreement import agreement, z_score
 
 

@@ -6,7 +6,7 @@ import torch
 
 from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.errors import DataError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import fine_tuned_weights, fine_tuning_finite
 from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.linear_transfer import linear_transfer_risk

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transferscope.errors import DataError
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope_papers.simulate.outcomes import Outcomes, mean_estimate, mean_of_all
 
 

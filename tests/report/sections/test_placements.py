@@ -6,13 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from report.fabricate import Fabrication, fabricate
+from fabricate import Fabrication, fabricate
 from report.placed import NOT_MEASURED, keep, point, ranged
-from transferscope.numerics.ranged import Ranged
-from transferscope.records import Estimate
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.study_page import build_report
+from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
-from transferscope.report.build import build_report
-from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.placements import placements_section
 from transferscope.theory.placement_document import KeptPlacement
 
@@ -140,8 +139,8 @@ def test_what_was_measured_is_never_cut_off(tmp_path: Path) -> None:
     assert 0 < high < 0.2
 
 
-@pytest.mark.parametrize("measured", [NOT_MEASURED, Ranged(Estimate(0.1, None, 1, "too_few"), None)])
-def test_a_point_without_interval_or_measurement_is_drawn(tmp_path: Path, measured: Ranged) -> None:
+@pytest.mark.parametrize("measured", [NOT_MEASURED, Estimate(0.1, None, 1, "too_few")])
+def test_a_point_without_interval_or_measurement_is_drawn(tmp_path: Path, measured: Estimate) -> None:
     method = "" if measured is NOT_MEASURED else "linear-probe"
     section = section_of(tmp_path, (point(modelled=ranged(0.2, 0.1, 0.3), measured=measured, method=method),))
     figure = only(section, Figure)

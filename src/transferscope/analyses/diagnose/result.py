@@ -33,12 +33,13 @@ from transferscope.diagnostics import (
     tsne_of_features,
 )
 from transferscope.errors import DataError, TransferscopeError
-from transferscope.records import Estimate, Record
+from transferscope.estimate import Estimate
+from transferscope.records import Record
 from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
-from transferscope.report.export import write_table
-from transferscope.report.figures.style import drawing, new_figure, save_figure
-from transferscope.report.verdict import Verdict
-from transferscope.report.wording import counted
+from transferscope.report.figures.style import drawing, new_figure
+from transferscope.report.page import Verdict
+from transferscope.report.save import save_figure, write_table
+from transferscope.wording import counted
 
 INCHES = (4.6, 3.6)
 WIDE = (7.6, 3.4)

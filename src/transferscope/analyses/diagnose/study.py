@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from transferscope.analyses.compare.comparison import Comparison
+from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.words import Implication, implication_of
-from transferscope.numerics.intervals import MeanSummary, t_interval
-from transferscope.report.comparison import Comparison
-from transferscope.report.frames import StudyFrames
-from transferscope.report.results import Summary
+from transferscope.estimate import Estimate
+from transferscope.numerics.intervals import t_interval
 
 LEAST_NETWORKS = 4
 """Networks of one seed below which a rank correlation says nothing."""
@@ -33,9 +34,9 @@ class Reading:
 
     comparison: Comparison
     by_seed: pd.Series
-    over_seeds: MeanSummary
-    against_scratch: MeanSummary | None
-    at_start: MeanSummary | None
+    over_seeds: Estimate
+    against_scratch: Estimate | None
+    at_start: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Diagnosis:
     left_out: tuple[str, ...]
     note: str
     readings: tuple[Reading, ...]
-    correlation: MeanSummary | None
+    correlation: Estimate | None
 
     @property
     def title(self) -> str:
@@ -144,7 +145,7 @@ def _reading(c: Comparison, values: pd.Series, before: pd.Series, scratch: pd.Se
     )
 
 
-def _log_ratio(values: pd.Series, scratch: pd.Series) -> MeanSummary | None:
+def _log_ratio(values: pd.Series, scratch: pd.Series) -> Estimate | None:
     pairs = pd.concat({"own": values, "scratch": scratch}, axis=1).dropna()
     if pairs.empty or (pairs <= 0).any(axis=None):
         return None
@@ -152,7 +153,7 @@ def _log_ratio(values: pd.Series, scratch: pd.Series) -> MeanSummary | None:
     return t_interval(np.log(own / base))
 
 
-def _correlation(summary: Summary, rows: pd.DataFrame) -> MeanSummary | None:
+def _correlation(summary: Summary, rows: pd.DataFrame) -> Estimate | None:
     runs = summary.runs.rename(columns={"value": "score"})
     joined = rows.merge(runs, on=["source", "method", "n_target", "seed"])
     sign = -1.0 if summary.frames.metric.higher_is_better else 1.0

@@ -10,12 +10,10 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
-from transferscope.report.figures.dots import candidate_tick
 from transferscope.report.figures.palette import Look, looks
 from transferscope.report.figures.panels import add_legend
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope.report.results import Summary
-from transferscope.report.wording import capitalised
+from transferscope.wording import capitalised
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
 _COLUMNS = 3
@@ -26,7 +24,7 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
     """Every diagnostic in a panel, every method from every source in a row: seeds, mean and interval."""
     frames = summary.frames
     order = [c for c in summary.comparisons if c.n_target == n_target]
-    order = sorted(order, key=lambda c: c.score.mean, reverse=not frames.metric.higher_is_better)
+    order = sorted(order, key=lambda c: c.score.value, reverse=not frames.metric.higher_is_better)
     places = {(c.source or "", c.method): row for row, c in enumerate(order)}
     look = looks(frames.methods, frames.baseline)
     n_rows = -(-len(found) // _COLUMNS)
@@ -76,7 +74,8 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
             panel.set_title(f"from {source}" if source else "")
         for panel in axes[-1]:
             panel.set_xlabel("Training step")
-        add_legend(canvas, summary, [method for method in frames.methods if (data["method"] == method).any()])
+        drawn = [method for method in frames.methods if (data["method"] == method).any()]
+        add_legend(canvas, looks(frames.methods, frames.baseline), drawn, baseline=frames.baseline)
     return Figure(
         name="diagnostics-training",
         canvas=canvas,
@@ -99,7 +98,7 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
         interval = reading.over_seeds.interval
         if interval is not None:
             panel.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.6)
-        panel.plot(reading.over_seeds.mean, row, style.mark, color=style.colour, markersize=5)
+        panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
     seen = pd.concat([reading.by_seed for reading in diagnosis.readings])
     if _scale(panel, "x", seen):
         panel.set_xlim(0.8 * seen.min(), 1.25 * seen.max())  # an interval may reach below zero

@@ -3,26 +3,26 @@
 import math
 from collections.abc import Sequence
 
+from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.study import Diagnosis, Reading, diagnoses_of
 from transferscope.analyses.diagnose.study_figures import draw_along_training, draw_diagnoses
 from transferscope.analyses.diagnose.words import change_clause, fact_words, left_out_words
-from transferscope.analyses.diagnose.words import number_words as number
-from transferscope.numerics.intervals import MeanSummary
+from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
 from transferscope.report.figures.choice import tick_name
-from transferscope.report.results import Summary
-from transferscope.report.wording import candidate_words, capitalised, counted, listed
+from transferscope.report.page import Part
+from transferscope.wording import candidate_words, capitalised, counted, listed
+from transferscope.wording import number_words as number
 
 
-def study_part(summary: Summary) -> list[Section]:
-    """The diagnostics at the largest number of labels, for the page of a study; empty for a study without any."""
+def study_part(summary: Summary) -> Part | None:
+    """The diagnostics at the largest number of labels, for the page of a study; None for a study without any."""
     n_target = summary.frames.sizes[-1]
     found = diagnoses_of(summary, n_target)
     if not found:
-        return []
+        return None
     along = draw_along_training(summary, found, n_target)
     blocks: list[Block] = [
-        Text(f"What the trained networks look like, with {counted(n_target, 'label')}: what goes with good transfer."),
         *(Text(_in_words(diagnosis)) for diagnosis in found),
         Text(_how_to_read(found), "note"),
         draw_diagnoses(summary, found, n_target),
@@ -30,7 +30,8 @@ def study_part(summary: Summary) -> list[Section]:
         *([along] if along else []),
         *(_meaning(diagnosis) for diagnosis in found),
     ]
-    return [Section("Why", "diagnostics", tuple(blocks))]
+    sentence = f"What the trained networks look like, with {counted(n_target, 'label')}: what goes with good transfer."
+    return Part("why", sentence, (Section("Diagnostics of the trained networks", "diagnostics", tuple(blocks)),))
 
 
 def _how_to_read(found: Sequence[Diagnosis]) -> str:
@@ -72,38 +73,38 @@ def _against_scratch(readings: Sequence[Reading]) -> str:
     )
 
 
-def _side(ratio: MeanSummary | None) -> str:
+def _side(ratio: Estimate | None) -> str:
     if ratio is None or ratio.interval is None or not ratio.interval.excludes(0.0):
         return "the same within the noise"
-    return "lower" if ratio.mean < 0 else "higher"
+    return "lower" if ratio.value < 0 else "higher"
 
 
 def _ratio_words(reading: Reading) -> str:
     ratio = reading.against_scratch
     assert ratio is not None
     c = reading.comparison
-    return f"{candidate_words(c.method, c.source)} (×{number(math.exp(ratio.mean))})"
+    return f"{candidate_words(c.method, c.source)} (×{number(math.exp(ratio.value))})"
 
 
-def _goes_with_risk(correlation: MeanSummary | None) -> str:
+def _goes_with_risk(correlation: Estimate | None) -> str:
     if correlation is None:
         return ""
-    interval, value = correlation.interval, f"rank correlation {correlation.mean:.2f}"
+    interval, value = correlation.interval, f"rank correlation {correlation.value:.2f}"
     if interval is None or correlation.sd == 0:
         return f"{value} with the target risk".replace("-", "−")
     width = f"({max(-1.0, interval.low):.2f} to {min(1.0, interval.high):.2f})"
-    trend = "it rises with the target risk" if correlation.mean > 0 else "it falls as the target risk rises"
+    trend = "it rises with the target risk" if correlation.value > 0 else "it falls as the target risk rises"
     said = trend if interval.excludes(0.0) else "no sure relation to the target risk"
     return f"{said}, {value} {width}".replace("-", "−")
 
 
 def _range(diagnosis: Diagnosis) -> str:
-    ordered = sorted(diagnosis.readings, key=lambda reading: reading.over_seeds.mean)
+    ordered = sorted(diagnosis.readings, key=lambda reading: reading.over_seeds.value)
     low, high = ordered[0], ordered[-1]
-    if low.over_seeds.mean == high.over_seeds.mean:
-        return f"{number(low.over_seeds.mean, share=diagnosis.known.share)} throughout"
+    if low.over_seeds.value == high.over_seeds.value:
+        return f"{number(low.over_seeds.value, share=diagnosis.known.share)} throughout"
     named = [
-        f"{number(reading.over_seeds.mean, share=diagnosis.known.share)} for "
+        f"{number(reading.over_seeds.value, share=diagnosis.known.share)} for "
         f"{candidate_words(reading.comparison.method, reading.comparison.source)}"
         for reading in (low, high)
     ]
@@ -130,7 +131,7 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
             interval = reading.over_seeds.interval
             mean, *ends = (
                 number(value, share=diagnosis.known.share)
-                for value in (reading.over_seeds.mean, *((interval.low, interval.high) if interval else ()))
+                for value in (reading.over_seeds.value, *((interval.low, interval.high) if interval else ()))
             )
             return Cell(mean, " to ".join(ends))
     return Cell("–")
@@ -153,8 +154,8 @@ def meaning_of(diagnosis: Diagnosis) -> list[str]:
     implied: dict[str, list[str]] = {}
     for reading in diagnosis.readings:
         name = candidate_words(reading.comparison.method, reading.comparison.source)
-        end = reading.over_seeds.mean
-        start = None if reading.at_start is None or not known.lower else reading.at_start.mean
+        end = reading.over_seeds.value
+        start = None if reading.at_start is None or not known.lower else reading.at_start.value
         before = "" if start is None else f", {number(start, share=known.share)} at the start"
         numbers.append(f"{number(end, share=known.share)} ({name}{before})")
         implied.setdefault(change_clause(known, end, start), []).append(name)

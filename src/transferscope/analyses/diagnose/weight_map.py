@@ -21,9 +21,9 @@ from transferscope.errors import DataError, StoreError
 from transferscope.models import Network, build_network
 from transferscope.models.weights import open_network
 from transferscope.report.blocks import Figure, Section, Table
-from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope.report.verdict import Verdict
+from transferscope.report.page import Verdict
+from transferscope.report.save import file_name, write_table
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext

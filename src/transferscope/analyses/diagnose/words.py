@@ -6,7 +6,7 @@ Words only, without torch: a network that was just measured and a page about a w
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from transferscope.report.wording import capitalised
+from transferscope.wording import capitalised, number_words
 
 MOST_NAMED = 6
 """Weights that were left out and are named one by one."""
@@ -35,16 +35,6 @@ class Implication:
     further: Callable[[Mapping[str, float]], str] = lambda values: ""
     title: str = ""
     limits: str = ""
-
-
-def number_words(value: float, *, share: bool = False) -> str:
-    """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"; a share as "12 %"."""
-    if share:
-        return f"{100 * value:.3g} %".replace("-", "−")
-    if value == float("inf"):
-        return "infinity"
-    words = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-    return words.replace("-", "−")
 
 
 def change_clause(known: Implication, value: float, at_start: float | None) -> str:

@@ -18,7 +18,7 @@ from transferscope.analyses.scaling.figures import (
 from transferscope.analyses.scaling.tables import curves_table, fit_cards, parameters, surface_table
 from transferscope.analyses.scaling.words import gain_in_words, headline, identifiability, surface_in_words, verdict
 from transferscope.report.blocks import Block, Section, Table, Text
-from transferscope.report.verdict import Verdict
+from transferscope.report.page import Verdict
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from transferscope.analyses.scaling.curve_words import (
 )
 from transferscope.analyses.scaling.curve_words import headline as curve_headline
 from transferscope.analyses.scaling.measurements import EVERYTHING
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Decision, Split, VariantGain
 from transferscope.scaling.fit import LawFit
 

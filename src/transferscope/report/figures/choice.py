@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from transferscope.report.wording import capitalised, counted, listed, method_words
+from transferscope.wording import capitalised, counted, listed, method_words
 
 Item = TypeVar("Item")
 

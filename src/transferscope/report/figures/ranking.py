@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 
-from transferscope.numerics.ranged import Ranged
+from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import evenly_chosen, short
 from transferscope.report.figures.palette import BASELINE_COLOUR
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.report.ranking import ranking_rows
-from transferscope.report.wording import capitalised, method_words
 from transferscope.scores.ranking import RANDOM, Hindsight, Ranking
+from transferscope.wording import capitalised, method_words
 
 _PANELS_IN_A_ROW = 4
 _MOST_CANDIDATES = 12
@@ -26,7 +26,7 @@ class _Panel:
     """What one panel shows: the best minus each candidate, in some unit; None for the best itself."""
 
     title: str
-    behind: Mapping[str, Ranged | None]
+    behind: Mapping[str, Estimate | None]
     scale: float
     colour: str
     unit: str

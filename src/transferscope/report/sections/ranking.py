@@ -4,14 +4,13 @@ import math
 
 import pandas as pd
 
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import change_in_words
 from transferscope.errors import StoreError
-from transferscope.numerics.ranged import Ranged
+from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
-from transferscope.report.changes import change_in_words
 from transferscope.report.figures.ranking import draw_ranking
 from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
-from transferscope.report.results import Summary
-from transferscope.report.wording import capitalised, counted, method_words, probability_words
 from transferscope.scores.ranking import (
     RANDOM,
     Choice,
@@ -21,6 +20,7 @@ from transferscope.scores.ranking import (
     StudyRanking,
     from_document,
 )
+from transferscope.wording import capitalised, counted, method_words, probability_words
 
 _TITLE, _SLUG = "What to transfer from", "ranking"
 
@@ -125,14 +125,14 @@ def _files(ranking: StudyRanking) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def _performance(found: Ranged | None) -> Cell:
+def _performance(found: Estimate | None) -> Cell:
     return Cell("–") if found is None else Cell(f"{100 * found.value:.1f}", _between(found, scale=100.0, digits=1))
 
 
 def _rated(one: RatedCandidate) -> Cell:
     if one.place is None:
         return Cell("–")
-    stderr = one.score.estimate.stderr
+    stderr = one.score.stderr
     error = "" if stderr is None else f"± {_plain(stderr)}, "
     return Cell(_plain(one.score.value), f"{error}{_place(one)}", tone="best" if one.place == 1 else "")
 
@@ -154,20 +154,20 @@ def _choice(choice: Choice) -> tuple[Cell, ...]:
     )
 
 
-def _points(found: Ranged, *, tone: str = "") -> Cell:
+def _points(found: Estimate, *, tone: str = "") -> Cell:
     if math.isnan(found.value):
         return Cell("–")
     shown = Cell(_signless(f"{100 * found.value:.2f}"), _between(found, scale=100.0, digits=2))
     return shown if not tone else Cell(shown.text, shown.detail, tone="positive" if tone == "positive" else "negative")
 
 
-def _number(found: Ranged) -> Cell:
+def _number(found: Estimate) -> Cell:
     if math.isnan(found.value):
         return Cell("–")
     return Cell(_signless(f"{found.value:.2f}"), _between(found, scale=1.0, digits=2))
 
 
-def _between(found: Ranged, *, scale: float, digits: int) -> str:
+def _between(found: Estimate, *, scale: float, digits: int) -> str:
     if found.interval is None:
         return ""
     low, high = scale * found.interval.low, scale * found.interval.high

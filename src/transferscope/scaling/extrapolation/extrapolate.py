@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.records import Status
+from transferscope.estimate import Status
 from transferscope.scaling.extrapolation.backtest import Origins, candidate_errors, origins
 from transferscope.scaling.extrapolation.candidates import CANDIDATES, forecasts
 from transferscope.scaling.extrapolation.curve import Curve, curve_of

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.errors import DataError
-from transferscope.records import Status
+from transferscope.estimate import Status
 from transferscope.scaling.groups.together import GroupSolution, fit_together
 from transferscope.scaling.laws import Law
 from transferscope.scaling.laws.power_floor import POWER_FLOOR

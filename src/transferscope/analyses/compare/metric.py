@@ -1,0 +1,103 @@
+"""What a study is judged by: accuracy, or the squared error of a regression."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Num
+
+from transferscope.estimate import Interval
+from transferscope.numerics.intervals import t_interval, wilson_interval
+from transferscope.wording import signed
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measure of success, with its words.
+
+    Attributes:
+        record: Name of the record that holds it.
+        title: What it is, for axes and tables, with its unit.
+        higher_is_better: Whether more of it is better; otherwise it is a risk itself.
+        scale: Factor from stored to shown values.
+    """
+
+    record: Literal["accuracy", "mse"]
+    title: str
+    higher_is_better: bool
+    scale: float
+
+    def improvement(self, values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+        """The values so that more is better and differences are differences of risk: accuracy, or minus the error."""
+        return np.asarray(values if self.higher_is_better else -values, dtype=np.float64)
+
+    def bounded(self, interval: Interval) -> Interval:
+        """The interval within the range that the measure can have."""
+        return interval.clipped(0.0, 1.0 if self.higher_is_better else math.inf)
+
+    def example_scores(
+        self, predictions: Num[np.ndarray, "N ..."], labels: Num[np.ndarray, "N ..."]
+    ) -> Float[np.ndarray, "N"]:
+        """Score of each test example, more is better: 1 or 0 for right or wrong, or minus the mean squared error."""
+        if self.higher_is_better:
+            return np.asarray(predictions == labels, dtype=np.float64)
+        errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
+        return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
+
+    def interval_over_examples(self, scores: Float[np.ndarray, "N"], *, level: float = 0.95) -> Interval | None:
+        """Interval of the measure over other test sets of the same size.
+
+        Args:
+            scores: From `example_scores`, or their mean over seeds, shape (N,).
+            level: Nominal coverage.
+
+        Returns:
+            Wilson's interval for accuracy (on the wide side when scores are means over seeds), a t-interval for
+            squared error; None for one example of a regression.
+        """
+        if self.higher_is_better:
+            return wilson_interval(round(float(scores.sum())), len(scores), level=level)
+        interval = t_interval(-scores, level=level).interval
+        return None if interval is None else self.bounded(interval)
+
+    def shown(self, value: float) -> str:
+        """A value with its unit."""
+        return f"{100 * value:.1f} %" if self.higher_is_better else f"{value:.3g}"
+
+    def shown_interval(self, interval: Interval) -> str:
+        """An interval without unit, for brackets behind a value."""
+        if self.higher_is_better:
+            return f"{100 * interval.low:.1f}–{100 * interval.high:.1f}"
+        return f"{interval.low:.3g}–{interval.high:.3g}"
+
+    def shown_difference(self, difference: float) -> str:
+        """A transferability with its sign and without unit."""
+        return signed(100 * difference, 1) if self.higher_is_better else f"{difference:+.2g}".replace("-", "−")
+
+    def gain_interval_in_words(self, interval: Interval) -> str:
+        """An interval of a transferability in a sentence: "+1.9 to +3.9 points"."""
+        if self.higher_is_better:
+            return f"{self.shown_difference_interval(interval)} points"
+        low, high = (f"{end:.2g}".replace("-", "−") for end in (interval.low, interval.high))
+        return f"a reduction of {low} to {high}"
+
+    def shown_difference_interval(self, interval: Interval) -> str:
+        """An interval of a transferability."""
+        return f"{self.shown_difference(interval.low)} to {self.shown_difference(interval.high)}"
+
+    def in_words(self, value: float) -> str:
+        """A value in a sentence after "reaches"."""
+        return self.shown(value) if self.higher_is_better else f"a squared error of {self.shown(value)}"
+
+    def gain_in_words(self, difference: float) -> str:
+        """A transferability in a sentence before "training from scratch": "2.9 points above"."""
+        if self.higher_is_better:
+            if abs(100 * difference) < 0.05:
+                return "within 0.1 points of"
+            return f"{abs(100 * difference):.1f} points {'above' if difference >= 0 else 'below'}"
+        return f"{abs(difference):.3g} {'below' if difference >= 0 else 'above'}" if difference else "equal to that of"
+
+
+ACCURACY = Metric("accuracy", "Accuracy on the test set (%)", True, 100.0)
+SQUARED_ERROR = Metric("mse", "Mean squared error on the test set", False, 1.0)

@@ -1,0 +1,135 @@
+"""One number with its uncertainty, whatever it came from: a mean, pairs, draws, a fit. Plain Python, no NumPy."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Status = Literal[
+    "ok",
+    "converged",
+    "max_steps",
+    "non_finite",
+    "at_bound",
+    "not_identified",
+    "too_few",
+    "unbounded",
+    "undefined",
+]
+"""How a number came about. "ok" and "converged" can be used as they are; every other one says why not to.
+
+max_steps: an iteration stopped at its budget. non_finite: overflow or NaN on the way. at_bound: an optimum on the edge
+of its range. not_identified: the data do not determine it. too_few: fewer samples than it takes. unbounded: it is
+infinite in the model. undefined: it does not exist (no variance, an empty class).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A two-sided interval.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+        level: Nominal coverage, in (0, 1).
+    """
+
+    low: float
+    high: float
+    level: float = 0.95
+
+    def excludes(self, value: float) -> bool:
+        """Whether `value` lies outside."""
+        return value < self.low or value > self.high
+
+    def clipped(self, low: float, high: float) -> "Interval":
+        """The same interval within the range that the quantity can have; the coverage stays the same."""
+        return Interval(min(max(self.low, low), high), min(max(self.high, low), high), self.level)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its uncertainty.
+
+    Attributes:
+        value: The number; NaN when the status says that there is none, infinite only when "unbounded".
+        stderr: Standard error in the unit of `value`; None when nothing can be said about it (one sample); 0 for an
+            exact value such as a closed form.
+        n: How many samples the value rests on; 0 for a closed form.
+        status: How the number came about.
+        interval: Where the number lies, with the interval's level; None when it was not asked for or nothing can be
+            said. A store keeps records without it.
+    """
+
+    value: float
+    stderr: float | None = None
+    n: int = 1
+    status: Status = "ok"
+    interval: Interval | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the number may be used without reading the status."""
+        return self.status in ("ok", "converged")
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval; NaN without one."""
+        return math.nan if self.interval is None else self.interval.low
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval; NaN without one."""
+        return math.nan if self.interval is None else self.interval.high
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the samples of a mean, stderr sqrt(n); NaN without a standard error."""
+        return math.nan if self.stderr is None else self.stderr * math.sqrt(self.n)
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 when the whole interval is on that side of 0, else 0."""
+        if self.interval is None or not self.interval.excludes(0.0):
+            return 0
+        return 1 if self.interval.low > 0 else -1
+
+    def ends(self, shown: Callable[[float], str]) -> str:
+        """The interval as "LOW to HIGH", "" without one.
+
+        Args:
+            shown: Writes a number; it must never write a larger one as a smaller. Write the value with the same one:
+                then what is read always lies within what is read of the interval, however coarse the rounding.
+        """
+        return f"{shown(self.interval.low)} to {shown(self.interval.high)}" if self.interval else ""
+
+    def shown(self, shown: Callable[[float], str], *, unit: str = "") -> str:
+        """The number with its unit and its interval in brackets; see `ends`."""
+        value = f"{shown(self.value)}{unit}"
+        return f"{value} ({self.ends(shown)})" if self.interval else value
+
+
+def as_json(value: Any) -> Any:
+    """JSON values of what `dataclasses.asdict` gives; "inf", "-inf" and "nan", which JSON lacks, are text."""
+    if isinstance(value, Mapping):
+        return {name: as_json(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def estimate_from_json(found: Mapping[str, Any]) -> Estimate:
+    """The number of which `as_json(asdict(number))` is `found`.
+
+    Documents of earlier versions hold the number without its interval as "estimate", beside the interval; these are
+    read as well.
+    """
+    number, ends = found.get("estimate", found), found["interval"]
+    interval = None if ends is None else Interval(float(ends["low"]), float(ends["high"]), float(ends["level"]))
+    stderr = maybe_number(number["stderr"])
+    return Estimate(float(number["value"]), stderr, number["n"], number["status"], interval)
+
+
+def maybe_number(value: float | str | None) -> float | None:
+    """A number that may be text, or absent."""
+    return None if value is None else float(value)

@@ -1,0 +1,195 @@
+"""A race over the cells of a study: only those runs that can still decide whether transfer helps, and which way.
+
+Where the race stands is a function of what the store holds, so it can be interrupted, resumed and shared like any
+other study, and cells of an earlier study under the same settings count.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from transferscope.errors import SettingsError
+from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
+from transferscope.store import PlannedCell, Store
+from transferscope.study.planned import StudyPlan
+from transferscope.study.settings import RaceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to transfer from one source, or training from scratch.
+
+    Attributes:
+        method: Name in the study.
+        source: Name in the study; None for what depends on no source.
+    """
+
+    method: str
+    source: str | None
+
+
+@dataclass(frozen=True)
+class RaceScores:
+    """What the runs of a race have given.
+
+    Attributes:
+        arms: Row 0 is training from scratch.
+        seeds: The seeds that may be run.
+        scores: Percent of the test examples, or R² in percent for regression; NaN where nothing is, shape
+            (n_arms, n_seeds).
+        failed: Runs that failed, shape (n_arms, n_seeds).
+        seconds: Mean time of a run of each arm with its pre-training; NaN where nothing is known, shape (n_arms,).
+        spent: Time of all cells that are done.
+        n_done: Runs that are done.
+    """
+
+    arms: tuple[Arm, ...]
+    seeds: tuple[int, ...]
+    scores: Float[np.ndarray, "n_arms n_seeds"]
+    failed: Bool[np.ndarray, "n_arms n_seeds"]
+    seconds: Float[np.ndarray, "n_arms"]
+    spent: float
+    n_done: int
+
+    def standing(self, settings: RaceSettings) -> Standing:
+        """Where the race stands."""
+        return standing(self.scores, rule_of(settings))
+
+
+def rule_of(settings: RaceSettings) -> RaceRule:
+    """The rule of a race; what is expected of the noise before any run is in points of accuracy."""
+    return RaceRule(settings.risk, settings.margin)
+
+
+class Race:
+    """Which cells of a study are done next.
+
+    Args:
+        plan: The whole study, with all its seeds: the most that the race may run.
+        settings: The question, the risk, the margin and the budget.
+        baseline: Name of the method that is training from scratch.
+
+    Raises:
+        SettingsError: The study is no race: several numbers of labels or pre-training sizes, no transfer, no baseline.
+    """
+
+    def __init__(self, plan: StudyPlan, settings: RaceSettings, *, baseline: str = "scratch") -> None:
+        self.plan = plan
+        self.settings = settings
+        cells = [cell for cell in plan.cells if cell.role == "method"]
+        self.arms = _arms(cells, baseline)
+        self.seeds = tuple(sorted({int(str(cell.labels["seed"])) for cell in cells}))
+        self._keys = {
+            (Arm(str(cell.labels["method"]), _text(cell.labels["source"])), cell.labels["seed"]): cell for cell in cells
+        }
+        self._by_key = {cell.key: cell for cell in plan.cells}
+        self._asked: set[str] = set()
+
+    def scores(self, store: Store) -> RaceScores:
+        """What the store holds of the race's runs."""
+        name = self.plan.study.name
+        shape = (len(self.arms), len(self.seeds))
+        scores, failed = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
+        place = {
+            self._keys[arm, seed].key: (i, j)
+            for i, arm in enumerate(self.arms)
+            for j, seed in enumerate(self.seeds)
+            if (arm, seed) in self._keys
+        }
+        stored = {cell.cell.key: cell for cell in store.cells(name)}
+        records = store.records(name)
+        wanted = "accuracy" if "accuracy" in records.name else "r2"
+        for key, record, part, step, value in zip(
+            records.key, records.name, records.part, records.step, records.value, strict=True
+        ):
+            if key in place and record == wanted and part == "target_test" and step is None:
+                scores[place[key]] = 100.0 * value
+        seconds = np.full(shape, np.nan)
+        for key, (i, j) in place.items():
+            cell = stored.get(key)
+            failed[i, j] = cell is not None and cell.state in ("failed", "blocked")
+            if cell is not None and cell.cost is not None:
+                needs = [stored[need].cost for need in cell.cell.needs if need in stored]
+                seconds[i, j] = cell.cost.seconds + sum(cost.seconds for cost in needs if cost is not None)
+        failed |= np.array([[(arm, seed) not in self._keys for seed in self.seeds] for arm in self.arms])
+        known = np.isfinite(seconds)
+        mean = np.where(known, seconds, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
+        spent = sum(cell.cost.seconds for cell in stored.values() if cell.cost is not None)
+        return RaceScores(self.arms, self.seeds, scores, failed, mean, spent, int(np.isfinite(scores).sum()))
+
+    def next_plan(self, store: Store, *, at_once: int = 1) -> StudyPlan | None:
+        """The study with the runs to make next.
+
+        Args:
+            store: What was done so far.
+            at_once: How many runs can be done at the same time.
+
+        Returns:
+            The cells of all runs so far and of the next ones, with what they need; None when the race is over.
+        """
+        now = self.scores(store)
+        runs = [] if self._over(now) else self._next_runs(now, at_once)
+        done = [(i, j) for i, j in np.argwhere(np.isfinite(now.scores) | now.failed)]
+        keys = {
+            self._keys[self.arms[i], self.seeds[j]].key
+            for i, j in (*done, *runs)
+            if (self.arms[i], self.seeds[j]) in self._keys
+        }
+        self._asked |= keys
+        if not runs:
+            return None
+        needed = self._asked | {need for key in self._asked for need in self._by_key[key].needs}
+        return replace(self.plan, cells=tuple(cell for cell in self.plan.cells if cell.key in needed))
+
+    def _over(self, now: RaceScores) -> bool:
+        settings = self.settings
+        if settings.cells is not None and now.n_done >= settings.cells:
+            return True
+        if settings.minutes is not None and now.spent >= 60.0 * settings.minutes:
+            return True
+        return now.standing(settings).settles(settings.question)
+
+    def _next_runs(self, now: RaceScores, at_once: int) -> list[tuple[int, int]]:
+        """As many runs as can be made at once; later ones are chosen as if the earlier ones gave nothing."""
+        costs = np.where(np.isfinite(now.seconds), now.seconds, np.nanmean(now.seconds) if now.n_done else 1.0)
+        taken = now.failed.copy()
+        runs: list[tuple[int, int]] = []
+        room = np.inf if self.settings.cells is None else self.settings.cells - now.n_done
+        while len(runs) < at_once:
+            found = list(next_runs(now.scores, rule_of(self.settings), costs=costs, failed=taken))
+            if not found:
+                break
+            runs += found
+            taken[tuple(np.transpose(found))] = True
+        return runs[: int(min(len(runs), room))]
+
+
+def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
+    """The arms in the order of the plan, training from scratch first."""
+    for label, words in (("n_target", "numbers of labels"), ("pretrain_step", "pre-training steps")):
+        found = {cell.labels.get(label) for cell in cells}
+        if len(found) > 1:
+            raise SettingsError(
+                f"a race is about one question, and the study has {len(found)} {words}; give one, or drop [race]"
+            )
+    sizes: dict[object, set[object]] = {}
+    for cell in cells:
+        sizes.setdefault(cell.labels["source"], set()).add(cell.labels.get("n_source"))
+    if any(len(found) > 1 for found in sizes.values()):
+        raise SettingsError(
+            "a race is about one question, and the study has several pre-training sizes; give one, or drop [race]"
+        )
+    arms = tuple(dict.fromkeys(Arm(str(cell.labels["method"]), _text(cell.labels["source"])) for cell in cells))
+    control = [arm for arm in arms if arm.method == baseline]
+    if len(control) != 1:
+        raise SettingsError(f"a race compares with training from scratch; add [methods.{baseline}] to the study")
+    others = [arm for arm in arms if arm.method != baseline]
+    if not others:
+        raise SettingsError("there is nothing to race against training from scratch; add a method of transfer")
+    return (*control, *others)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

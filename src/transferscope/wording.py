@@ -1,0 +1,150 @@
+"""How numbers, lists, durations and names are written for a reader, whichever analysis they come from."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+_METHOD_WORDS = {
+    "scratch": "training from scratch",
+    "pretrain": "pre-training",
+    "linear-probe": "linear probe",
+    "fine-tune": "fine-tuning",
+    "l2-sp": "L2-SP",
+    "joint": "joint training",
+    "merlin": "MeRLin",
+    "merlin-ft": "MeRLin-ft",
+}
+
+
+def method_words(method: str) -> str:
+    """The method as prose names it; the reader's own name for a variant stays as it is."""
+    return _METHOD_WORDS.get(method, method)
+
+
+def candidate_words(method: str, source: str | None) -> str:
+    """A method together with what it transfers from."""
+    return f"{method_words(method)} from {source}" if source else method_words(method)
+
+
+def capitalised(text: str) -> str:
+    """The text with a capital at its beginning, the rest untouched."""
+    return text[:1].upper() + text[1:]
+
+
+def listed(items: Sequence[str], *, last: str = "and") -> str:
+    """Items in a sentence: "a", "a and b", "a, b and c"."""
+    if len(items) <= 1:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """A count with its noun: "1 seed", "5 seeds", "1,200 labels"."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def number_words(value: float, *, share: bool = False) -> str:
+    """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"; a share as "12 %"."""
+    if share:
+        return f"{100 * value:.3g} %".replace("-", "−")
+    if value == float("inf"):
+        return "infinity"
+    words = f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
+    return words.replace("-", "−")
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign and a real minus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def p_words(p: float) -> str:
+    """A p-value: three decimals, or the bound below which nobody cares."""
+    if math.isnan(p):
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def probability_words(p: float) -> str:
+    """A probability from a few thousand draws, never written as certain."""
+    if math.isnan(p):
+        return "–"
+    if p > 0.995:
+        return "> 99 %"
+    return "< 1 %" if p < 0.005 else f"{100 * p:.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """Wall-clock time that was measured, in the unit that fits; a dash when unknown."""
+    if math.isnan(seconds):
+        return "–"
+    if seconds < 0.01:
+        return "< 0.01 s"
+    if seconds < 100:
+        return f"{seconds:.3g} s"
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def rough_duration(seconds: float) -> str:
+    """A duration that is left or expected, to two digits or so: "8 s", "12 min", "3 h 20 min".
+
+    Args:
+        seconds: At least 0.
+    """
+    if round(seconds) < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def memory(n_bytes: float) -> str:
+    """Memory in MiB or GiB; a dash when unknown."""
+    if not n_bytes > 0:
+        return "–"
+    mib = n_bytes / 2**20
+    return f"{mib:.0f} MiB" if mib < 1000 else f"{mib / 1024:.1f} GiB"
+
+
+def large_count(n: float) -> str:
+    """A large count in three digits: "940", "61.7 k", "1.28 M"."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n:.0f}"
+
+
+def cell_words(role: str, labels: Mapping[str, object]) -> str:
+    """A cell by its labels: "fine-tune from fashion, 600 labels, seed 2", or "curvature of fine-tune from ..."."""
+    parts = [str(labels.get("method") or role)]
+    if labels.get("source") is not None:
+        parts[0] += f" from {labels['source']}"
+    if labels.get("pretrain_step") is not None:
+        parts[0] += f" after {labels['pretrain_step']} steps"
+    if labels.get("diagnostic") is not None:
+        parts[0] = f"{labels['diagnostic']} of {parts[0]}"
+    if labels.get("n_target") is not None:
+        parts.append(f"{labels['n_target']} labels")
+    parts.append(f"seed {labels.get('seed')}")
+    return ", ".join(parts)
+
+
+def weights_in_words(entry: Mapping[str, object]) -> str:
+    """What the file of a network gave to the network of a study.
+
+    Args:
+        entry: Of a source that is a network, in the facts of a study.
+
+    Returns:
+        As in "net.safetensors gives 270,160 of the backbone's 270,160 numbers (100 %)"; with "left out: ..." for what
+        the network has no place for.
+    """
+    file, matched, backbone = entry.get("file"), entry.get("matched_numbers"), entry.get("backbone_numbers")
+    if not isinstance(matched, int) or not isinstance(backbone, int):
+        return str(file or "a network")
+    share = f" ({100 * matched / backbone:.3g} %)" if backbone else ""
+    left = entry.get("left_out")
+    more = f", left out: {listed([str(name) for name in left])}" if isinstance(left, list) and left else ""
+    return f"{file} gives {matched:,} of the backbone's {backbone:,} numbers{share}{more}"

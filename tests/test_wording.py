@@ -1,0 +1,90 @@
+import math
+
+import pytest
+
+from transferscope.wording import (
+    candidate_words,
+    capitalised,
+    cell_words,
+    counted,
+    duration,
+    large_count,
+    listed,
+    memory,
+    p_words,
+    probability_words,
+    rough_duration,
+    signed,
+)
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")],
+)
+def test_items_are_listed_as_in_a_sentence(items: list[str], text: str) -> None:
+    assert listed(items) == text
+
+
+def test_methods_have_their_names_of_prose_and_variants_their_own() -> None:
+    assert candidate_words("merlin", "fashion-mnist") == "MeRLin from fashion-mnist"
+    assert candidate_words("scratch", None) == "training from scratch"
+    assert candidate_words("merlin-rho-4", "mnist") == "merlin-rho-4 from mnist"
+
+
+def test_a_capital_leaves_the_rest_of_the_text_alone() -> None:
+    assert capitalised("fine-tuning from USPS") == "Fine-tuning from USPS"
+
+
+def test_counts_carry_their_noun() -> None:
+    assert [counted(1, "seed"), counted(1200, "label")] == ["1 seed", "1,200 labels"]
+
+
+def test_a_minus_is_a_minus() -> None:
+    assert [signed(-1.26, 1), signed(0.5, 2)] == ["−1.3", "+0.50"]
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0123, "0.012"), (0.0004, "< 0.001"), (math.nan, "–")])
+def test_p_values(p: float, text: str) -> None:
+    assert p_words(p) == text
+
+
+@pytest.mark.parametrize(("p", "text"), [(1.0, "> 99 %"), (0.0, "< 1 %"), (0.42, "42 %"), (math.nan, "–")])
+def test_a_probability_from_draws_is_never_certain(p: float, text: str) -> None:
+    assert probability_words(p) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.001, "< 0.01 s"), (21.34, "21.3 s"), (600, "10.0 min"), (20_000, "5.6 h")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_memory_and_large_counts() -> None:
+    assert [memory(0), memory(480 << 20), memory(3 << 30)] == ["–", "480 MiB", "3.0 GiB"]
+    assert [large_count(940), large_count(61_706), large_count(1_280_000)] == ["940", "61.7 k", "1.28 M"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (8.4, "8 s"),
+        (59.4, "59 s"),
+        (59.9, "1 min"),
+        (719, "12 min"),
+        (3599, "1 h"),
+        (12000, "3 h 20 min"),
+        (172800, "48 h"),
+    ],
+)
+def test_durations_ahead_are_rounded_to_what_a_person_wants_to_know(seconds: float, words: str) -> None:
+    assert rough_duration(seconds) == words
+
+
+def test_a_cell_is_named_by_what_sets_it_apart() -> None:
+    labels = {"source": "fashion", "method": "fine-tune", "n_target": 600, "n_source": 60000, "seed": 2}
+    assert cell_words("method", labels) == "fine-tune from fashion, 600 labels, seed 2"
+    labels = {"source": None, "method": "scratch", "n_target": 600, "n_source": 0, "seed": 2}
+    assert cell_words("method", labels) == "scratch, 600 labels, seed 2"
