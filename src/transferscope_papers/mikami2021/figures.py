@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from transferscope.report.blocks import Figure
-from transferscope.report.figures.palette import Look
-from transferscope.report.figures.scaling_axes import (
+from transferscope.analyses.scaling.axes import (
     add_legend,
     dashes,
     line_sizes,
@@ -20,9 +18,9 @@ from transferscope.report.figures.scaling_axes import (
     new_panels,
     series_looks,
 )
-from transferscope.report.figures.scaling_landscape import draw_landscapes
-from transferscope.report.figures.scaling_parameters import parameter_figure
-from transferscope.report.figures.scaling_surface import draw_surface
+from transferscope.analyses.scaling.figures import draw_landscapes, draw_surface, parameter_figure
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.palette import Look
 from transferscope.report.figures.style import drawing
 from transferscope.report.save import save_figure, write_table
 from transferscope.scaling.fit import LawFit, fit_law

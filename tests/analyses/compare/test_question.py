@@ -157,7 +157,7 @@ def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None
     (tmp_path / "digits-to-glyphs.toml").write_text("# edited by hand")
     with pytest.raises(SettingsError) as refused:
         compare("digits", "glyphs?n_train=20&n_test=5&size=8", labels=[0], methods=["fine-tune"], folder=tmp_path)
-    assert str(refused.value) == "the comparison: [target] sizes holds 0; expected at least 1"
+    assert str(refused.value) == "the comparison: [target] labels holds 0; expected at least 1"
     assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
 
 
@@ -201,7 +201,7 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     spec = parse_spec(tables)
     assert spec.name == "glyphs-glyphs-2-to-digits"
     assert list(spec.sources) == ["glyphs", "glyphs-2"]
-    assert spec.target.sizes == (100, 600)
+    assert spec.target.labels == (100, 600)
     assert list(spec.methods) == ["scratch", "fine-tune"]
     assert list(spec.diagnostics) == ["weights"]
 

@@ -1,0 +1,286 @@
+"""What diagnostics look at, from files: a trained network, where it started, and data."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from transferscope.data.load import load
+from transferscope.data.splits import few_shot
+from transferscope.data.task import Dataset
+from transferscope.diagnostics import Diagnostic, Examples, Findings, Landscape, Subject
+from transferscope.diagnostics.features import submodule
+from transferscope.diagnostics.grid import Progress
+from transferscope.errors import DataError, NetworkError, SettingsError
+from transferscope.models import Network, NetworkSettings, build_network, open_network
+from transferscope.models.weights import read_notes
+from transferscope.records import Record
+from transferscope.study.fitting import spread_examples
+from transferscope.study.settings import DataSettings
+from transferscope.training import PixelScale, choose_device, measure, pixel_scale, stream_seed
+
+_THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
+
+
+@dataclass(frozen=True, slots=True)
+class FileQuestion:
+    """Which files to look at, and how.
+
+    Attributes:
+        checkpoint: Weights of the trained network: a safetensors file, or a state dict written by `torch.save`.
+        data: The data to measure on.
+        network: The architecture that the weights belong to.
+        against: Weights that the training started from; None for none. A file with another head gives its backbone.
+        source: Source data, for what compares two tasks; None for none.
+        labels: Training examples that the network was trained on, at least 1: the subset that a study draws by
+            `seed`; None for all.
+        seed: Seed of that subset, as in a study; at least 0.
+        examples: Examples to measure on, at least 1, at even distances.
+        part: Which of the data they are taken from.
+        head: Name of the submodule whose input is "the features".
+        device: "auto", "cpu", "cuda" or "mps".
+        scaling: How inputs are scaled before the network reads them: "own" by the mean and standard deviation of the
+            training examples, "none" as they are (bytes as 0..1), or "MEAN/STD" in that unit, as for
+            `PixelScale.from_text`; None for what the file says, and "own" where it says nothing.
+
+    Raises:
+        SettingsError: A number is out of range, or the scaling cannot be read.
+    """
+
+    checkpoint: Path
+    data: DataSettings
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    against: Path | None = None
+    source: DataSettings | None = None
+    labels: int | None = None
+    seed: int = 0
+    examples: int = 600
+    part: Literal["target_train", "target_test"] = "target_train"
+    head: str = "head"
+    device: str = "auto"
+    scaling: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if self.scaling not in (None, "own"):
+            PixelScale.from_text(str(self.scaling))
+        if self.examples < 1 or (self.labels is not None and self.labels < 1) or self.seed < 0:
+            raise SettingsError(
+                f"examples = {self.examples}, labels = {self.labels} and seed = {self.seed}; expected at least 1 "
+                "example and label, and a seed of at least 0"
+            )
+
+
+@dataclass(frozen=True)
+class FileSubject:
+    """What the files hold, ready to be measured.
+
+    Attributes:
+        subject: For the diagnostics.
+        performance: Loss and accuracy (or their like for regression) of the network on the examples.
+        backbone_only: Whether the start came with another head, so that only backbones can be compared: the start
+            then has the head of the network.
+        classes: Names of the classes; None for regression.
+        scale: How inputs were scaled.
+        scale_from: Who said so: "own" (their own training examples), "file" or "given".
+    """
+
+    subject: Subject
+    performance: tuple[Record, ...]
+    backbone_only: bool
+    classes: tuple[str, ...] | None
+    scale: PixelScale
+    scale_from: Literal["own", "file", "given"]
+
+    def check(self, diagnostic: Diagnostic) -> None:
+        """Whether a diagnostic can look at this.
+
+        Raises:
+            NetworkError: It needs the whole network at the start, and there is only a backbone.
+            SettingsError: It compares with a start or with source data, and there are none.
+        """
+        if diagnostic.needs_start and self.subject.start is None:
+            raise SettingsError(f"{diagnostic.name} compares a network with where it started; give it with --against")
+        if diagnostic.needs_source and self.subject.source is None:
+            raise SettingsError(f"{diagnostic.name} compares two tasks; give the source data with --source")
+        at_start = isinstance(diagnostic, Landscape) and diagnostic.centre == "start"
+        if self.backbone_only and (at_start or diagnostic.name == "interpolation"):
+            raise NetworkError(
+                f"{diagnostic.name} needs the loss of the start and its head is another one; give the network as its "
+                "training began, under the new head"
+            )
+
+    def measure(
+        self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
+    ) -> Findings:
+        """Measure a diagnostic.
+
+        Args:
+            diagnostic: What to measure.
+            file: Where a landscape keeps what is done (.npz), to go on from after an interruption.
+            progress: Called now and then with what is done and what there is to do, by those that can say.
+
+        Returns:
+            The findings, without what is about heads where only backbones are compared.
+        """
+        if isinstance(diagnostic, Landscape):
+            losses = diagnostic.losses(self.subject, file=file, progress=progress)
+            return diagnostic.findings(losses, self.subject)
+        found = diagnostic.measure(self.subject)
+        if not self.backbone_only:
+            return found
+        return self._without_heads(found)
+
+    def measure_start(self, diagnostic: Diagnostic) -> Findings | None:
+        """Measure a diagnostic on the network as training began.
+
+        Returns:
+            The findings at step 0; None where there is no start, the diagnostic compares with it by itself or looks at
+            no network, or the start has another head and the diagnostic looks through the head.
+        """
+        start, by_itself = self.subject.start, diagnostic.needs_start or diagnostic.name == "kernel-distance"
+        if start is None or by_itself or (isinstance(diagnostic, Landscape) and diagnostic.centre == "start"):
+            return None
+        if self.backbone_only and diagnostic.name not in _THROUGH_FEATURES:
+            return None
+        return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
+
+    def _without_heads(self, found: Findings) -> Findings:
+        return replace(found, records=tuple(r for r in found.records if not self._about_heads(r.name)))
+
+    def _about_heads(self, name: str) -> bool:
+        return name == "ntk_change" or name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
+
+
+def subject_of(question: FileQuestion) -> FileSubject:
+    """Read the files of a question.
+
+    Args:
+        question: Which files, and how to look.
+
+    Returns:
+        What there is to look at.
+
+    Raises:
+        DataError: A file is missing or is not what it should be, the data do not go with the network, or there is no
+            loss to measure.
+        NetworkError: Weights do not belong to the architecture, or are not finite.
+        UnknownNameError: An unknown data set, transformation or submodule.
+        SettingsError: A setting is out of range, or the machine has no such device.
+    """
+    device = choose_device(question.device)
+    data = _data(question)
+    network = _trained(question, data, device)
+    submodule(network, question.head)
+    scale, scale_from = _scale(question, data)
+    start = None if question.against is None else _start(network, question.against)
+    chosen = data.train if question.part == "target_train" else data.test
+    subject = Subject(
+        network,
+        spread_examples(chosen, scale=scale, at_most=question.examples, device=device),
+        start=None if start is None else start.network,
+        source=_source(question, data, device),
+        head=question.head,
+        n_train=len(data.train),
+        part=question.part,
+    )
+    performance = _performance(subject, question.checkpoint)
+    return FileSubject(
+        subject, performance, start is not None and start.backbone_only, data.train.classes, scale, scale_from
+    )
+
+
+@dataclass(frozen=True)
+class _Start:
+    network: Network
+    backbone_only: bool
+
+
+def _data(question: FileQuestion) -> Dataset:
+    data = _load(question.data)
+    if question.labels is None:
+        return data
+    subset = few_shot(data.train, question.labels, seed=stream_seed(question.seed, "subset"))
+    return replace(data, train=subset)
+
+
+def _load(data: DataSettings) -> Dataset:
+    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+
+
+def _source(question: FileQuestion, target: Dataset, device: torch.device) -> Examples | None:
+    if question.source is None:
+        return None
+    source = _load(question.source)
+    if source.train.input_shape != target.train.input_shape:
+        raise DataError(
+            f"source inputs have shape {source.train.input_shape} and target inputs {target.train.input_shape}; bring "
+            "both to one shape with transformations such as resize:28"
+        )
+    scale = pixel_scale(source.train)  # as a study does, whose files know the scale of the target alone
+    if question.scaling not in (None, "own"):
+        scale = PixelScale.from_text(str(question.scaling)).fitted_to(source.train)
+    return spread_examples(source.train, scale=scale, at_most=question.examples, device=device)
+
+
+def _scale(question: FileQuestion, data: Dataset) -> tuple[PixelScale, Literal["own", "file", "given"]]:
+    """How the network reads its inputs, and who says so."""
+    if question.scaling not in (None, "own"):
+        return PixelScale.from_text(str(question.scaling)).fitted_to(data.train), "given"
+    noted = None if question.scaling == "own" else PixelScale.from_notes(read_notes(question.checkpoint))
+    return (pixel_scale(data.train), "own") if noted is None else (noted.fitted_to(data.train), "file")
+
+
+def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Network:
+    path, shape = question.checkpoint, data.train.input_shape
+    frame = build_network(question.network, shape, data.train.n_outputs, seed=0).to(device)
+    network = open_network(frame, path, read_as=question.network.read_as(shape)).network
+    _check_head(network, data, path)
+    return network
+
+
+def _check_head(network: Network, data: Dataset, path: Path) -> None:
+    n_outputs = data.train.n_outputs
+    if _head_width(network) != n_outputs:
+        kind = "regression target" if data.train.classes is None else "class"
+        plural = "" if n_outputs == 1 else "es" if kind == "class" else "s"
+        raise DataError(
+            f"the head of {path} has {_head_width(network)} outputs and {data.name} has {n_outputs} {kind}{plural}; "
+            "give the data that the head was trained on"
+        )
+
+
+def _start(network: Network, path: Path) -> _Start:
+    """The network of a file; its backbone under the head of `network` where the heads differ."""
+    opened = open_network(network, path, head="either")
+    if opened.report.n_outputs == _head_width(network):
+        return _Start(opened.network, backbone_only=False)
+    return _Start(opened.network.with_head(network.copy().head), backbone_only=True)
+
+
+def _head_width(network: Network) -> int:
+    weight: Tensor = network.head.get_parameter("weight")
+    return len(weight)
+
+
+def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
+    outputs = _outputs(subject)
+    records = measure(outputs, subject.examples.labels, part=subject.part).records
+    if any(record.estimate.status == "non_finite" for record in records):
+        raise NetworkError(
+            f"the loss of {path} on {subject.part} is not finite; check that the data are scaled as in its training, "
+            "or say how they were with --scaling"
+        )
+    return records
+
+
+def _outputs(subject: Subject) -> Tensor:
+    was_training = subject.network.training
+    subject.network.eval()
+    try:
+        with torch.no_grad():
+            return torch.cat([subject.network(batch.inputs) for batch in subject.examples.batches(512)])
+    finally:
+        subject.network.train(was_training)

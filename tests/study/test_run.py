@@ -1,0 +1,330 @@
+import os
+import signal
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from torch import nn
+
+from study.fake_work import STRANGE
+from study.plans import small_plan
+from study.specs import spec
+from transferscope.errors import SettingsError, StoreError
+from transferscope.models import Network
+from transferscope.models.weights import save_weights
+from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
+from transferscope.study import run
+from transferscope.study.backends import InlineBackend, Message
+from transferscope.study.backends.attempt import attempt
+from transferscope.study.context import WorkContext
+from transferscope.study.plan import StudyPlan
+from transferscope.study.run import CellFailed, Event, Interrupt, StudyProgress, deferred_interrupt, run_plan
+from transferscope.study.settings import EngineSettings
+from transferscope.study.status import StudyStatus
+
+INLINE = EngineSettings(workers=0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "s.sqlite") as opened:
+        yield opened
+
+
+def do(plan: StudyPlan, store: Store, work: str = "count", **options: Any) -> StudyStatus:
+    options.setdefault("engine", INLINE)
+    return run_plan(plan, store, work=f"study.fake_work:{work}", **options)
+
+
+def table(store: Store, name: str = "small") -> pd.DataFrame:
+    return pd.DataFrame(store.records(name).columns())
+
+
+def log(store: Store) -> list[str]:
+    return (store.files / "log.txt").read_text().split()
+
+
+def test_all_cells_are_done_and_stored(store: Store) -> None:
+    plan = small_plan()
+    status = do(plan, store)
+    assert status == StudyStatus("small", store.place, StudyCounts(done=12), ())
+    assert len(table(store)) == 36
+    assert len(store.arrays("small", "predictions")) == 12
+    labels = store.study_array("small", "target_test_labels")
+    assert labels is not None
+    np.testing.assert_array_equal(labels, np.arange(20))
+
+
+def test_pretraining_whose_network_is_gone_is_done_again_when_a_cell_needs_it(store: Store) -> None:
+    do(small_plan(1), store)
+    before = table(store)
+    (network,) = store.files.glob("*.safetensors")
+    network.unlink()
+    do(small_plan(1), store, work="log_count")
+    assert not (store.files / "log.txt").exists()  # no cell that is left to do needs it
+    larger = small_plan(1, sizes=(10, 20, 30))
+    status = do(larger, store, work="log_count")
+    assert status.counts == StudyCounts(done=5)
+    assert log(store) == [network.stem, larger.cells[-1].key]
+    after = table(store)
+    pd.testing.assert_frame_equal(after[after.key.isin(before.key)].reset_index(drop=True), before)
+
+
+def test_a_device_that_is_absent_is_refused_before_any_cell_fails(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SettingsError) as refused:
+        do(small_plan(), store, engine=EngineSettings(workers=0, device="cuda"))
+    assert str(refused.value) == ("device 'cuda' was asked for and this machine has none; use device = 'auto' or 'cpu'")
+    assert store.counts("small") == StudyCounts(planned=12)
+
+
+def test_one_and_two_processes_give_the_same_tables(store: Store, tmp_path: Path) -> None:
+    do(small_plan(), store)
+    for workers in (1, 2):
+        with Store.open(tmp_path / f"{workers}.sqlite") as other:
+            do(small_plan(), other, engine=EngineSettings(workers=workers))
+            pd.testing.assert_frame_equal(table(other), table(store), check_exact=True)
+
+
+def test_only_what_is_missing_is_done(store: Store) -> None:
+    do(small_plan(2), store, "log_count")
+    do(small_plan(3, sizes=(10, 20, 30)), store, "log_count")
+    assert sorted(log(store)) == sorted(cell.key for cell in small_plan(3, sizes=(10, 20, 30)).cells)
+
+
+def test_a_study_that_is_done_starts_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    do(small_plan(), store)
+    monkeypatch.setattr(run, "InlineBackend", None)
+    assert do(small_plan(), store).counts == StudyCounts(done=12)
+
+
+def test_a_failure_is_stored_and_the_rest_goes_on(store: Store) -> None:
+    events: list[Event] = []
+    status = do(small_plan(6), store, "troubled", on_event=events.append)
+    failures = [event for event in events if isinstance(event, CellFailed)]
+    assert status.counts == StudyCounts(done=4, failed=10, blocked=10)
+    assert [cell.cell.key for cell in status.failed] == [event.cell.key for event in failures]
+    kinds = [(event.cell.labels["seed"], event.failure.kind) for event in failures if event.cell.role == "pretrain"]
+    assert kinds == [(1, "bad_input"), (2, "exception"), (3, "out_of_memory"), (4, "non_finite"), (5, "non_finite")]
+
+
+def test_failed_cells_are_tried_again_when_asked(store: Store) -> None:
+    do(small_plan(2), store, "troubled")
+    assert do(small_plan(2), store).counts == StudyCounts(done=4, failed=2, blocked=2)
+    assert do(small_plan(2), store, retry_failed=True).counts == StudyCounts(done=8)
+
+
+def test_cells_whose_process_died_are_tried_again_unasked(store: Store) -> None:
+    plan = small_plan(7)
+    one = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.labels["seed"] == 6), {})
+    assert do(one, store, "troubled", engine=EngineSettings(workers=1)).counts == StudyCounts(failed=2, blocked=2)
+    assert do(one, store).counts == StudyCounts(done=4)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_cells_that_found_the_disk_full_are_tried_again_unasked(store: Store) -> None:
+    status = do(small_plan(1), store, "full")
+    assert {cell.failure.kind for cell in status.failed if cell.failure} == {"disk_full"}
+    assert do(small_plan(1), store).counts == StudyCounts(done=4)
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00" * 8, "half", "flipped"])
+def test_pretraining_whose_network_is_damaged_is_done_again(store: Store, damage: bytes | str) -> None:
+    do(small_plan(1), store)
+    (network,) = store.files.glob("*.safetensors")
+    save_weights(Network(nn.Identity(), nn.Linear(4, 3), 4), network)
+    whole = network.read_bytes()
+    flipped = whole[:-1] + bytes([whole[-1] ^ 1])
+    kinds = {"half": whole[: len(whole) // 2], "flipped": flipped}
+    network.write_bytes(kinds[damage] if isinstance(damage, str) else damage)
+    larger = small_plan(1, sizes=(10, 20, 30))
+    assert do(larger, store, work="log_count").counts == StudyCounts(done=5)
+    assert log(store) == [network.stem, larger.cells[-1].key]
+
+
+def test_what_strangers_give_is_a_failure_row_and_the_study_goes_on(store: Store) -> None:
+    n = len(STRANGE)
+    plan = small_plan(n)
+    plan = StudyPlan(plan.study, tuple(cell for cell in plan.cells if not cell.needs and cell.role == "method"), {})
+    status = do(plan, store, "strange")
+    assert status.counts == StudyCounts(failed=n)
+    assert {cell.failure.kind for cell in status.failed if cell.failure} == {"exception"}
+
+
+def test_a_cell_in_line_keeps_its_lease_however_long_it_takes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    beats: list[float] = []
+    monkeypatch.setattr(run, "_HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(Store, "heartbeat", lambda _store, _owner: beats.append(time.monotonic()))
+    do(small_plan(1), store, "slow_count")  # each takes at least 50 ms
+    assert len(beats) >= 4
+    assert not [thread for thread in threading.enumerate() if "_beat" in thread.name]
+
+
+def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = Store.finish
+    lost: list[str] = []
+
+    def freed_meanwhile(opened: Store, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
+        if not lost:
+            lost.append(key)
+            assert claim is not None
+            opened.release(Owner.current())  # as another runner does when the lease is over
+        return finish(opened, key, outcome, claim=claim)
+
+    monkeypatch.setattr(Store, "finish", freed_meanwhile)
+    assert do(small_plan(1), store, "log_count").counts == StudyCounts(done=4)
+    assert sorted(log(store)) == sorted([*(cell.key for cell in small_plan(1).cells), *lost])
+
+
+def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_STUCK_SECONDS", 0.1)
+    plan = small_plan(1)
+    store.plan(plan.study, plan.cells)
+    with sqlite3.connect(store.place) as raw:
+        raw.execute("INSERT INTO needs SELECT need_id, cell_id FROM needs")
+    raw.close()
+    with pytest.raises(StoreError) as error:
+        do(plan, store)
+    assert str(error.value) == (
+        "3 cells of small wait for cells that nobody can do, so the store "
+        f"{store.place} is damaged; restore it from a copy, or give another path and run again"
+    )
+    assert store.counts("small").done == 1
+
+
+class _Crowd(InlineBackend):
+    """Room for all; the cells that others wait for are done last."""
+
+    def __init__(self, work: str, context: WorkContext, *, seconds: float | None = None) -> None:
+        super().__init__(work, context)
+        self._started: list[PlannedCell] = []
+
+    @property
+    def free(self) -> int:
+        return 100 - len(self._started)
+
+    def start(self, cell: PlannedCell) -> None:
+        self._started = sorted([*self._started, cell], key=lambda other: other.role == "pretrain")
+
+    def messages(self, timeout: float) -> Iterator[Message]:
+        yield attempt(self._work, self._started.pop(0), self._context)
+
+
+def test_while_all_wait_for_one_cell_the_store_is_not_asked_after_every_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    ready = claims.ready
+
+    def counted(connection: Any, study: int) -> Any:
+        asked.append(study)
+        return ready(connection, study)
+
+    monkeypatch.setattr(claims, "ready", counted)
+    monkeypatch.setattr(run, "InlineBackend", _Crowd)
+    monkeypatch.setattr(run, "_CLAIM_SECONDS", 1000.0)
+    plan = small_plan(40)
+    waiting = {cell.key for cell in plan.cells if cell.labels["seed"] != 0 and cell.labels["method"] != "scratch"}
+    few = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.key not in waiting), {})
+    assert do(few, store).counts == StudyCounts(done=43)
+    assert len(asked) <= 5  # before and after the pre-training, and not after each of the 40 cells from scratch
+
+
+def test_the_number_of_threads_is_stored(store: Store) -> None:
+    assert EngineSettings().threads == 1
+    assert spec().as_json()["engine"]["threads"] == 1
+
+
+def test_progress_is_told_for_the_whole_study(store: Store) -> None:
+    events: list[Event] = []
+    do(small_plan(2), store)
+    do(small_plan(4), store, "slow_count", on_event=events.append)
+    progress = [event for event in events if isinstance(event, StudyProgress)]
+    assert progress[-1] == StudyProgress(done=16, failed=0, running=0, total=16, seconds_left=0.0)
+    assert progress[0].seconds_left is not None
+    assert all(event.total == 16 and event.done >= 8 for event in progress)
+
+
+def test_an_interruption_in_line_keeps_what_is_done(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(event: Event) -> None:
+        if isinstance(event, StudyProgress) and event.done == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "_WAIT_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt) as error:
+        do(small_plan(), store, on_event=interrupt)
+    assert str(error.value) == "stopped with 3 of 12 cells done and stored; the same command goes on from there"
+    assert store.counts("small") == StudyCounts(planned=9, done=3)
+    do(small_plan(), store)
+    with Store.open(store.files.parent / "other.sqlite") as other:
+        do(small_plan(), other)
+        pd.testing.assert_frame_equal(table(other), table(store), check_exact=True)
+
+
+def test_studies_with_common_cells_do_them_once(store: Store) -> None:
+    do(small_plan(name="one"), store, "log_count")
+    do(small_plan(4, name="two"), store, "log_count")
+    assert len(log(store)) == len(set(log(store))) == 16
+    merged = table(store, "two").merge(table(store, "one"), on=["key", "step"])
+    assert (merged.value_x == merged.value_y).all()
+
+
+def test_the_first_interruption_is_noted_and_the_second_stops_at_once() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with deferred_interrupt() as interrupt:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupt.requested
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.raise_if_requested()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_outside_the_main_thread_signals_are_left_alone() -> None:
+    found: list[Interrupt] = []
+
+    def enter() -> None:
+        with deferred_interrupt() as interrupt:
+            found.append(interrupt)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    found[0].raise_if_requested()
+
+
+def test_an_interruption_that_python_drops_is_noted_all_the_same() -> None:
+    class Finalised:
+        def __del__(self) -> None:  # whatever is raised here is only written to sys.unraisablehook
+            os.kill(os.getpid(), signal.SIGINT)
+
+    dropped: list[object] = []
+    hook, sys.unraisablehook = sys.unraisablehook, lambda raised: dropped.append(raised.exc_type)
+    try:
+        with deferred_interrupt(at_once=True) as interrupt:
+            finalised = Finalised()
+            del finalised
+            with pytest.raises(KeyboardInterrupt):
+                interrupt.raise_if_requested()
+    finally:
+        sys.unraisablehook = hook
+    assert dropped == [KeyboardInterrupt]
+
+
+def test_an_interruption_stops_at_once_where_that_is_asked_for() -> None:
+    with deferred_interrupt(at_once=True), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,49 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from study.plans import small_plan
+from study.specs import spec
+from transferscope.store import Standing, Store, StudyRow
+from transferscope.study.status import Forecast, edited_plan
+
+CELLS = small_plan(2, sizes=(10, 20)).cells  # per seed: one pretraining, one from scratch, two fine-tunings
+
+
+def by_method(method: str) -> list[str]:
+    return [cell.key for cell in CELLS if cell.labels["method"] == method]
+
+
+def test_nothing_is_known_before_a_cell_is_done() -> None:
+    forecast = Forecast(CELLS, [])
+    assert forecast.seconds_left({}, workers=1) is None
+    forecast.count_failed(CELLS[0].key)
+    assert forecast.seconds_left({}, workers=1) is None
+
+
+def test_each_kind_counts_with_what_it_took_and_unseen_kinds_with_the_average() -> None:
+    forecast = Forecast(CELLS, [Standing(by_method("pretrain")[0], "done", 100.0)])
+    forecast.count_done(by_method("scratch")[0], 10.0)
+    # left: 1 pretraining (100 s), 1 from scratch (10 s), 4 fine-tunings (the average, 55 s)
+    assert forecast.seconds_left({}, workers=1) == pytest.approx(100 + 10 + 4 * 55)
+    forecast.count_done(by_method("fine-tune")[0], 1.0)
+    assert forecast.seconds_left({}, workers=2) == pytest.approx((100 + 10 + 3 * 1) / 2)
+    assert forecast.seconds_left({by_method("pretrain")[1]: 0.75}, workers=1) == pytest.approx(25 + 10 + 3)
+
+
+def test_failed_cells_are_not_waited_for() -> None:
+    standings = [Standing(cell.key, "failed", None) for cell in CELLS[1:]]
+    forecast = Forecast(CELLS, standings)
+    forecast.count_done(CELLS[0].key, 5.0)
+    assert (forecast.done, forecast.failed, forecast.total) == (1, 7, 8)
+    assert forecast.seconds_left({}, workers=1) == 0
+
+
+def test_a_store_that_says_sizes_for_numbers_of_labels_holds_the_same_study(tmp_path: Path) -> None:
+    study = spec()
+    stored = json.loads(json.dumps(study.as_json()))
+    stored["target"]["sizes"] = stored["target"].pop("labels")
+    with Store.open(tmp_path / "s.sqlite") as store:
+        store.plan(StudyRow(study.name, stored, {}, "2025-01-01T00:00:00+00:00"), [])
+        assert edited_plan(study, store) is None
