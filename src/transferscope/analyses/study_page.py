@@ -86,7 +86,7 @@ def _sizes_to_try(summary: Summary) -> list[str]:
     """What to do for the two sizes, labels and pre-training, as far as this page does not answer them."""
     found, cells = [], summary.frames.method_cells
     if len(summary.frames.sizes) == 1:
-        found.append("For how many labels it takes, give several numbers of them under `[target]` and run it again.")
+        found.append("For how many labels it takes, give several `labels` under `[target]` and run it again.")
     if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
         found.append("How the error falls with the examples of pre-training: `transferscope scaling STUDY.toml`.")
     elif (cells["source"] != "").any():
