@@ -6,9 +6,9 @@ from pathlib import Path
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
+from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
-from transferscope.report.sections.diagnostics import diagnostics_section
 from transferscope.report.sections.placements import placements_section
 from transferscope.report.sections.ranking import ranking_section
 from transferscope.store import Store
@@ -53,10 +53,11 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
 
 def study_sections(summary: Summary) -> list[Section]:
     """The page of a study: the four questions, then the study itself."""
+    diagnosed = diagnostics_part(summary)
     parts = [
         *study_parts(summary),
         *_part("which", ranking_section(summary)),
-        *_part("why", diagnostics_section(summary)),
+        *([diagnosed] if diagnosed is not None else []),
         *_part("why", placements_section(summary)),
     ]
     questions = []
