@@ -67,22 +67,33 @@ def study_sections(summary: Summary) -> list[Section]:
 def _question(question: Question, parts: list[Part], to_do: list[str]) -> Section:
     """One question with what was found: the sentence of the first part, what else to ask, then all sections.
 
-    The sentence of every other part stands at the beginning of its first section.
+    The sentence of every other part stands at the beginning of its first section. Warnings that a part begins with,
+    such as that the study has changed since, stand before its sentence.
     """
-    sections = [section for part in parts[:1] for section in part.sections]
-    for part in parts[1:]:
+    title, slug, notes = QUESTIONS[question], question.replace(" ", "-"), [Text(sentence) for sentence in to_do]
+    if not parts:
+        return Section(title, slug, (Text("Not answered yet.", "lead"), *notes))
+    sections: list[Section] = []
+    lead: list[Block] = []
+    for part in parts:
         head, *rest = part.sections
-        sections += [replace(head, blocks=(Text(part.sentence), *head.blocks)), *rest]
-    lead = [Text(part.sentence, "lead") for part in parts[:1]] or [Text("Not answered yet.", "lead")]
-    notes = [Text(sentence) for sentence in to_do]
-    return Section(QUESTIONS[question], question.replace(" ", "-"), (*lead, *notes), sections=tuple(sections))
+        warnings = [block for block in head.blocks if isinstance(block, Text) and block.tone == "warning"]
+        others = [block for block in head.blocks if block not in warnings]
+        if not others:  # nothing but a warning: it is the evidence
+            warnings, others = [], list(head.blocks)
+        if part is parts[0]:
+            lead = [*warnings, Text(part.sentence, "lead")]
+            sections += [replace(head, blocks=tuple(others)), *rest]
+        else:
+            sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]
+    return Section(title, slug, (*lead, *notes), sections=tuple(sections))
 
 
 def _sizes_to_try(summary: Summary) -> list[str]:
     """What to do for the two sizes, labels and pre-training, as far as this page does not answer them."""
     found, cells = [], summary.frames.method_cells
     if len(summary.frames.sizes) == 1:
-        found.append("For how many labels it takes, give several numbers of them under `[target]` and run it again.")
+        found.append("For how many labels it takes, give several `labels` under `[target]` and run it again.")
     if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
         found.append("How the error falls with the examples of pre-training: `transferscope scaling STUDY.toml`.")
     elif (cells["source"] != "").any():
