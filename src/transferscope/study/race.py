@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from transferscope.errors import SettingsError
 from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
 from transferscope.store import PlannedCell, Store
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan
 from transferscope.study.settings import RaceSettings
 
 
