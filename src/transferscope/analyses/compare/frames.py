@@ -10,7 +10,6 @@ import pandas as pd
 from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR, Metric
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
-from transferscope.theory.placement_document import DOCUMENT
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -24,15 +23,16 @@ class StudyFrames:
         study: Its row: name, study file, facts.
         cells: One row per cell: key, role ("checkpoint" for a method that starts from an earlier step of pre-training),
             state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
-            pre-training), diagnostic (its table in the study file, "" for none), headline, note and limits (of a
-            finished diagnostic, else ""), last_step (the training step of its end; NaN for none), pretrained (key of
-            the pre-training it starts from, "" for none), seconds, peak_memory, trained_parameters, examples_seen,
-            failure_kind, failure_message, failure_details ("" unless failed).
+            pre-training), diagnostic (its table in the study file, "" for none), headline ("" unless
+            it is finished), title and limits (the words of a diagnostic from outside), left_out (names of weights that
+            it could not read), note (what an earlier version said of them), last_step (the training step of its end;
+            NaN for none), pretrained (key of the pre-training it starts from, "" for none), seconds, peak_memory,
+            trained_parameters, examples_seen, failure_kind, failure_message, failure_details ("" unless failed).
         records: One row per record: RECORD_COLUMNS (step is NaN for final values) and the columns role and LABELS of
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
         test_labels: Labels of the target test set, shape (N,) or (N, n_outputs); None when the study keeps none.
-        placements: The document that `theory.placement_document` reads; None for a study that was not placed.
+        placements: The document that `analyses.place` keeps; None for a study that was not placed.
     """
 
     study: StudyRow
@@ -121,7 +121,7 @@ def read_study(store: Store, name: str) -> StudyFrames:
         records=records_frame(pd.DataFrame(store.records(name).columns()), cells),
         predictions=store.arrays(name, "predictions"),
         test_labels=store.study_array(name, "target_test_labels"),
-        placements=store.study_document(name, DOCUMENT),
+        placements=store.study_document(name, "placements"),
     )
 
 
@@ -160,7 +160,9 @@ _CELL_COLUMNS = (
     "pretrain_step",
     "diagnostic",
     "headline",
+    "title",
     "note",
+    "left_out",
     "limits",
     "last_step",
     "inner_risk",
@@ -189,7 +191,8 @@ def _cell_row(stored: StoredCell, roles: Mapping[str, str], several: frozenset[s
         "seed": int(cell.labels.get("seed") or 0),
         "pretrain_step": float(cell.labels.get("pretrain_step") or np.nan),
         "diagnostic": str(cell.labels.get("diagnostic") or ""),
-        **{name: str(stored.notes.get(name) or "") for name in ("headline", "note", "limits")},
+        **{name: str(stored.notes.get(name) or "") for name in ("headline", "title", "note", "limits")},
+        "left_out": tuple(map(str, stored.notes.get("left_out") or ())),
         "last_step": float(stored.notes.get("last_step") or np.nan),
         "inner_risk": float(stored.notes.get("inner_risk") or np.nan),
         "pretrained": pretrained[0] if pretrained else "",

@@ -1,4 +1,4 @@
-"""Can more pre-training alone reach a target error, and with how much?"""
+"""Can more pre-training alone reach a target error, with how much, and what would other data gain?"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from transferscope.estimate import Estimate, Interval
 from transferscope.scaling.averaging import AveragedPosterior
 from transferscope.scaling.posterior import PowerPosterior, WeightedDraws
 
@@ -20,15 +21,6 @@ a: what one has before the law is known; the data do not yet decide between b, c
 
 DECIDED = 0.6
 """A scenario is named when its posterior probability is at least this."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A posterior median with a central 90 % interval; ends may be infinite."""
-
-    median: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +43,9 @@ class Decision:
     scenario: Scenario
     reachable: float
     feasible: float
-    size_needed: Interval
-    gap: Interval
-    rate: Interval
+    size_needed: Estimate
+    gap: Estimate
+    rate: Estimate
 
 
 def decide(
@@ -91,13 +83,70 @@ def decide(
     )
 
 
-def interval(posterior: WeightedDraws, values: Float[np.ndarray, " N"]) -> Interval:
-    """Median and 90 % interval of a value of each draw."""
-    low, median, high = (posterior.quantile(values, level) for level in (0.05, 0.5, 0.95))
-    return Interval(median, low, high)
+def interval(posterior: WeightedDraws, values: Float[np.ndarray, " N"]) -> Estimate:
+    """Median and central 90 % interval of a value of each draw; any of the three may be infinite."""
+    return _median(*(posterior.quantile(values, level) for level in (0.05, 0.5, 0.95)), n=len(values))
+
+
+def _median(low: float, median: float, high: float, *, n: int) -> Estimate:
+    return Estimate(median, None, n, "ok" if np.isfinite(median) else "unbounded", Interval(low, high, 0.9))
 
 
 def _scenario(reachable: float, feasible: float) -> Scenario:
     probabilities: dict[Scenario, float] = {"b": feasible, "c": 1 - reachable, "d": reachable - feasible}
     likeliest = max(probabilities, key=lambda name: probabilities[name])
     return likeliest if probabilities[likeliest] >= DECIDED else "a"
+
+
+PAIRS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class VariantGain:
+    """A variant of the pre-training data against a baseline.
+
+    Attributes:
+        baseline: Name of the baseline.
+        variant: Name of the variant.
+        gap: Transfer gap of the variant minus that of the baseline; negative is good.
+        rate: Its rate minus that of the baseline; positive is good.
+        lower_gap: Probability that the variant has the smaller transfer gap.
+    """
+
+    baseline: str
+    variant: str
+    gap: Estimate
+    rate: Estimate
+    lower_gap: float
+
+
+def variant_gain(
+    baseline: PowerPosterior, variant: PowerPosterior, *, names: tuple[str, str] = ("baseline", "variant")
+) -> VariantGain:
+    """Compare two posteriors, taken as independent.
+
+    Args:
+        baseline: Posterior of one variant.
+        variant: Posterior of the other.
+        names: Their names.
+
+    Returns:
+        Differences with 90 % intervals, over PAIRS pairs of draws.
+    """
+    first, second = _resampled(baseline, seed=0), _resampled(variant, seed=1)
+    difference = second - first  # (alpha, D, C)
+    return VariantGain(
+        *names,
+        gap=_interval(difference[:, 2]),
+        rate=_interval(difference[:, 0]),
+        lower_gap=float((difference[:, 2] < 0).mean()),
+    )
+
+
+def _resampled(posterior: PowerPosterior, *, seed: int) -> Float[np.ndarray, "N 3"]:
+    index = np.random.default_rng(seed).choice(len(posterior.weights), PAIRS, p=posterior.weights)
+    return posterior.theta[index]
+
+
+def _interval(values: Float[np.ndarray, " N"]) -> Estimate:
+    return _median(*(float(np.quantile(values, level)) for level in (0.05, 0.5, 0.95)), n=len(values))
