@@ -7,10 +7,10 @@ from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
+from transferscope.analyses.place.result import study_part as place_part
+from transferscope.analyses.rank.result import study_part as rank_part
 from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
-from transferscope.report.sections.placements import placements_section
-from transferscope.report.sections.ranking import ranking_section
 from transferscope.store import Store
 
 _UNANSWERED: dict[Question, str] = {
@@ -53,13 +53,8 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
 
 def study_sections(summary: Summary) -> list[Section]:
     """The page of a study: the four questions, then the study itself."""
-    diagnosed = diagnostics_part(summary)
-    parts = [
-        *study_parts(summary),
-        *_part("which", ranking_section(summary)),
-        *([diagnosed] if diagnosed is not None else []),
-        *_part("why", placements_section(summary)),
-    ]
+    found = [*study_parts(summary), rank_part(summary), diagnostics_part(summary), place_part(summary)]
+    parts = [part for part in found if part is not None]
     questions = []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
@@ -107,14 +102,3 @@ def _sizes_to_try(summary: Summary) -> list[str]:
             "`transferscope scaling STUDY.toml`."
         )
     return found
-
-
-def _part(question: Question, section: Section | None) -> list[Part]:
-    """A section as a part: its first sentence, warnings aside, is the answer."""
-    if section is None:
-        return []
-    plain = [block for block in section.blocks if isinstance(block, Text) and block.tone == "plain"]
-    if not plain:
-        return [Part(question, "The answer that was kept cannot be shown.", (section,))]
-    blocks: tuple[Block, ...] = tuple(block for block in section.blocks if block is not plain[0])
-    return [Part(question, plain[0].text, (replace(section, blocks=blocks),))]
