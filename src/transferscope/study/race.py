@@ -43,6 +43,7 @@ class RaceScores:
         seconds: Mean time of a run of each arm with its pre-training; NaN where nothing is known, shape (n_arms,).
         spent: Time of all cells that are done.
         n_done: Runs that are done.
+        numbers: Whether labels are numbers, so that scores are R².
     """
 
     arms: tuple[Arm, ...]
@@ -52,6 +53,7 @@ class RaceScores:
     seconds: Float[np.ndarray, "n_arms"]
     spent: float
     n_done: int
+    numbers: bool
 
     def standing(self, settings: RaceSettings) -> Standing:
         """Where the race stands."""
@@ -71,6 +73,11 @@ class Race:
         settings: The question, the risk, the margin and the budget.
         baseline: Name of the method that is training from scratch.
 
+    Attributes:
+        arms: Training from scratch first.
+        seeds: The seeds that may be run.
+        keys: The cell of every arm and seed.
+
     Raises:
         SettingsError: The study is no race: several numbers of labels or pre-training sizes, no transfer, no baseline.
     """
@@ -81,26 +88,22 @@ class Race:
         cells = [cell for cell in plan.cells if cell.role == "method"]
         self.arms = _arms(cells, baseline)
         self.seeds = tuple(sorted({int(str(cell.labels["seed"])) for cell in cells}))
-        self._keys = {
-            (Arm(str(cell.labels["method"]), _text(cell.labels["source"])), cell.labels["seed"]): cell for cell in cells
-        }
+        keys = {(_arm(cell), cell.labels["seed"]): cell.key for cell in cells}
+        self.keys = tuple(tuple(keys[arm, seed] for seed in self.seeds) for arm in self.arms)
         self._by_key = {cell.key: cell for cell in plan.cells}
-        self._asked: set[str] = set()
 
     def scores(self, store: Store) -> RaceScores:
         """What the store holds of the race's runs."""
         name = self.plan.study.name
         shape = (len(self.arms), len(self.seeds))
         scores, failed = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
-        place = {
-            self._keys[arm, seed].key: (i, j)
-            for i, arm in enumerate(self.arms)
-            for j, seed in enumerate(self.seeds)
-            if (arm, seed) in self._keys
-        }
+        place = {key: (i, j) for i, keys in enumerate(self.keys) for j, key in enumerate(keys)}
         stored = {cell.cell.key: cell for cell in store.cells(name)}
         records = store.records(name)
-        wanted = "accuracy" if "accuracy" in records.name else "r2"
+        numbers = not any(
+            name == "accuracy" and part == "target_test" for name, part in zip(records.name, records.part, strict=True)
+        )
+        wanted = "r2" if numbers else "accuracy"
         for key, record, part, step, value in zip(
             records.key, records.name, records.part, records.step, records.value, strict=True
         ):
@@ -113,13 +116,13 @@ class Race:
             if cell is not None and cell.cost is not None:
                 needs = [stored[need].cost for need in cell.cell.needs if need in stored]
                 seconds[i, j] = cell.cost.seconds + sum(cost.seconds for cost in needs if cost is not None)
-        failed |= np.array([[(arm, seed) not in self._keys for seed in self.seeds] for arm in self.arms])
         known = np.isfinite(seconds)
         mean = np.where(known, seconds, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
         spent = sum(cell.cost.seconds for cell in stored.values() if cell.cost is not None)
-        return RaceScores(self.arms, self.seeds, scores, failed, mean, spent, int(np.isfinite(scores).sum()))
+        n_done = int(np.isfinite(scores).sum())
+        return RaceScores(self.arms, self.seeds, scores, failed, mean, spent, n_done, numbers)
 
-    def next_plan(self, store: Store, *, at_once: int = 1) -> StudyPlan | None:
+    def plan_next(self, store: Store, *, at_once: int = 1) -> tuple[StudyPlan, bool]:
         """The study with the runs to make next.
 
         Args:
@@ -127,21 +130,14 @@ class Race:
             at_once: How many runs can be done at the same time.
 
         Returns:
-            The cells of all runs so far and of the next ones, with what they need; None when the race is over.
+            The cells of all runs so far and of the next ones, with what they need; and whether there are next ones.
         """
         now = self.scores(store)
         runs = [] if self._over(now) else self._next_runs(now, at_once)
-        done = [(i, j) for i, j in np.argwhere(np.isfinite(now.scores) | now.failed)]
-        keys = {
-            self._keys[self.arms[i], self.seeds[j]].key
-            for i, j in (*done, *runs)
-            if (self.arms[i], self.seeds[j]) in self._keys
-        }
-        self._asked |= keys
-        if not runs:
-            return None
-        needed = self._asked | {need for key in self._asked for need in self._by_key[key].needs}
-        return replace(self.plan, cells=tuple(cell for cell in self.plan.cells if cell.key in needed))
+        made = np.argwhere(np.isfinite(now.scores) | now.failed).tolist()
+        kept = {self.keys[i][j] for i, j in (*made, *runs)}
+        kept |= {need for key in kept for need in self._by_key[key].needs}
+        return replace(self.plan, cells=tuple(cell for cell in self.plan.cells if cell.key in kept)), bool(runs)
 
     def _over(self, now: RaceScores) -> bool:
         settings = self.settings
@@ -181,7 +177,7 @@ def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
         raise SettingsError(
             "a race is about one question, and the study has several pre-training sizes; give one, or drop [race]"
         )
-    arms = tuple(dict.fromkeys(Arm(str(cell.labels["method"]), _text(cell.labels["source"])) for cell in cells))
+    arms = tuple(dict.fromkeys(_arm(cell) for cell in cells))
     control = [arm for arm in arms if arm.method == baseline]
     if len(control) != 1:
         raise SettingsError(f"a race compares with training from scratch; add [methods.{baseline}] to the study")
@@ -191,5 +187,18 @@ def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
     return (*control, *others)
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _arm(cell: PlannedCell) -> Arm:
+    source = cell.labels["source"]
+    return Arm(str(cell.labels["method"]), None if source is None else str(source))
+
+
+def race_of(spec: StudySpec) -> Race:
+    """The race of a study.
+
+    Raises:
+        SettingsError: It has no [race], or cannot be one.
+        DataError: The data are missing, or the study cannot be done with them.
+    """
+    if spec.race is None:
+        raise SettingsError(f"the study {spec.name} has no [race]")
+    return Race(plan_study(spec), spec.race, baseline=baseline_of(spec))
