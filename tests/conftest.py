@@ -5,9 +5,16 @@ from jaxtyping import install_import_hook
 install_import_hook(["transferscope", "transferscope_papers"], "runtime_types.checked")
 
 import os  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
+
+from fabricate import CLASSES, FAILED, Fabrication, fabricate  # noqa: E402
+from transferscope.analyses.compare.summary import Summary, summarise  # noqa: E402
+from transferscope.analyses.study_page import build_report  # noqa: E402
+from transferscope.report.page import ReportFiles  # noqa: E402
+from transferscope.store import Store  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,3 +30,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _no_stray_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches and working files of a test go to its own folder."""
     monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Five methods, two sources, three sizes, five seeds, ten classes, one failure."""
+    path = tmp_path_factory.mktemp("full") / "usps.sqlite"
+    with fabricate(path, Fabrication(classes=CLASSES, failed=frozenset({FAILED}))) as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def summary(store: Store) -> Summary:
+    return summarise(store, "usps")
+
+
+@pytest.fixture(scope="session")
+def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
+    return build_report(store, "usps", tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def page(report: ReportFiles) -> str:
+    return report.html.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Fabrication:
+    """One source, two methods, one size, three seeds."""
+    return Fabrication(gains={"fashion": {"fine-tune": 0.08, "joint": -0.10}}, sizes=(600,), n_seeds=3, n_test=300)

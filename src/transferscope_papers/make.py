@@ -7,8 +7,8 @@ import pandas as pd
 
 from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
-from transferscope.report.export import write_table
-from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
+from transferscope.report.figures.style import drawing, new_figure, to_svg
+from transferscope.report.save import save_figure, write_table
 from transferscope.store import Store
 from transferscope.study.engine import run_plan
 from transferscope.study.settings import EngineSettings

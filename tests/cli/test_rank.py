@@ -10,11 +10,11 @@ import typer
 from typer.testing import CliRunner
 
 from study.test_place import classification
+from transferscope.analyses.study_page import build_report
 from transferscope.cli import main
 from transferscope.cli.rank import rank
 from transferscope.errors import SettingsError, StoreError
 from transferscope.models import NetworkSettings, build_network, save_weights
-from transferscope.report import build_report
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec

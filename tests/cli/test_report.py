@@ -5,7 +5,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from report.fabricate import Fabrication, fabricate
+from fabricate import Fabrication, fabricate
 from transferscope.cli.report import report
 from transferscope.errors import StoreError, UnknownNameError
 from transferscope.store import Store

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError, StoreError
-from transferscope.report import build_report
-from transferscope.report.html import typeset
+from transferscope.report.page import typeset
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import read_spec

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from transferscope.analyses.study_page import build_report
 from transferscope.models import NetworkSettings
-from transferscope.report import build_report
-from transferscope.report.html import typeset
+from transferscope.report.page import typeset
 from transferscope.scores.ranking import RANDOM
 from transferscope.store import Store
 from transferscope.study.rank_files import RankQuestion, rank_checkpoints

@@ -6,11 +6,11 @@ import pytest
 from scipy import stats
 
 from study.test_work import tables
-from transferscope.report import build_report
-from transferscope.report.build import ReportFiles
-from transferscope.report.checkpoints import checkpoint_series
+from transferscope.analyses.compare.checkpoints import checkpoint_series
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.study_page import build_report
 from transferscope.report.diagnosis import diagnoses_of
-from transferscope.report.results import Summary, summarise
+from transferscope.report.page import ReportFiles
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
@@ -108,7 +108,13 @@ def test_checkpoints_stay_out_of_the_comparison_and_have_their_own(store: Store,
 
 def test_the_page_says_why(report: ReportFiles) -> None:
     page = report.html.read_text(encoding="utf-8")
-    for words in ("<h2>Why</h2>", "<h2>How long to pre-train</h2>", "Weight deviation from the start", "cannot tell"):
+    for words in (
+        "<h2>Why</h2>",
+        "<h3>Diagnostics of the trained networks</h3>",
+        "<h3>How long to pre-train</h3>",
+        "Weight deviation from the start",
+        "cannot tell",
+    ):
         assert words in page
     names = {path.name for path in report.files}
     assert {"diagnostics.csv", "diagnostics-training.svg", "checkpoints.pdf"} <= names

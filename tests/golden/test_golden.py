@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 
 from transferscope import diagnose, place, rank, scaling
-from transferscope.analyses.compare import ComparisonResult
+from transferscope.analyses.compare.result import ComparisonResult
+from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.result import AnalysisResult
 from transferscope.models import NetworkSettings
-from transferscope.report.results import summarise
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import read_spec

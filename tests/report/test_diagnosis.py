@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.estimate import Estimate
 from transferscope.implications import IMPLICATIONS, implied
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Folded, Section, Table, Text
 from transferscope.report.diagnosis import TITLES, Diagnosis, diagnoses_of
-from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.diagnostics import diagnostics_section, meaning_of
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 

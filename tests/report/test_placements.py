@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from report.placed import NOT_MEASURED, point, ranged
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import change_in_words
 from transferscope.estimate import Estimate
 from transferscope.records import FinishedRuns
-from transferscope.report.changes import change_in_words
 from transferscope.report.placements import description_in_words, placement_rows, signs_in_words, signs_of
-from transferscope.report.results import Summary
 from transferscope.theory.placement_document import KeptPlacements
 
 UP, DOWN, ACROSS = ranged(0.2, 0.1, 0.3), ranged(-0.2, -0.3, -0.1), ranged(0.1, -0.1, 0.3)

@@ -29,7 +29,7 @@ from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Ta
 from transferscope.report.figures.diagnosed import draw_density, draw_descent, draw_gradients, draw_interpolation
 from transferscope.report.figures.landscape import draw_landscape
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope.report.verdict import Verdict
+from transferscope.report.page import Verdict
 from transferscope.study.diagnose_file import FileQuestion, FileSubject, subject_of
 from transferscope.study.diagnostic_choice import Changes, Choice, choose, make_diagnostics
 from transferscope.study.settings import DataSettings

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import pandas as pd
 
+from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.result import AnalysisResult
 from transferscope.report.blocks import Section, Table
+from transferscope.report.page import Verdict
 from transferscope.report.placements import description_in_words, placement_rows, signs_in_words
-from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.placements import placements_evidence, placements_table
-from transferscope.report.verdict import Verdict
 from transferscope.study.context import no_progress
 from transferscope.study.keep_placements import as_kept, keep_placements
 from transferscope.study.place import place_study

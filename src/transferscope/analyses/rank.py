@@ -12,9 +12,9 @@ from transferscope.errors import SettingsError
 from transferscope.models import NetworkSettings
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Section, Table
+from transferscope.report.page import Verdict
 from transferscope.report.ranking import ranking_rows
 from transferscope.report.sections.ranking import ranking_evidence, ranking_tables
-from transferscope.report.verdict import Verdict
 from transferscope.scores.ranking import StudyRanking
 from transferscope.study.context import no_progress
 from transferscope.study.places import keep_for_report, one_study, open_existing

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 
 from transferscope.estimate import as_json
-from transferscope.report import ReportFiles, Verdict
 from transferscope.report.blocks import Block, Section, Table, Text
-from transferscope.report.html import render_blocks
-from transferscope.report.scaling_page import write_page
+from transferscope.report.page import ReportFiles, Verdict, render_blocks, write_page
 
 
 class AnalysisResult(ABC):
@@ -62,11 +60,9 @@ class AnalysisResult(ABC):
             StoreError: The file cannot be written.
         """
         verdict = self.verdict
-        body = " ".join(verdict.sentences)
-        page = write_page(
-            self.sections(), Path(path), title=self.title, lead=verdict.headline, body=body, kicker=self.kind
-        )
-        return ReportFiles(page, (), verdict)
+        body = (Text(" ".join(verdict.sentences)),) if verdict.sentences else ()
+        in_short = Section("In short", "verdict", (Text(verdict.headline, "lead"), *body))
+        return write_page([in_short, *self.sections()], Path(path), kicker=self.kind, title=self.title, verdict=verdict)
 
     def to_json(self) -> str:
         """The answer as a JSON object.

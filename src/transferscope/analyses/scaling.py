@@ -10,8 +10,8 @@ import pandas as pd
 from transferscope.analyses.result import AnalysisResult
 from transferscope.errors import DataError
 from transferscope.report.blocks import Section, Table
+from transferscope.report.page import Verdict
 from transferscope.report.scaling_page import curves_table, scaling_sections, surface_table, verdict_of
-from transferscope.report.verdict import Verdict
 from transferscope.scaling.analysis import Analysis, analyse
 from transferscope.scaling.fit import LawFit
 from transferscope.scaling.question import Question

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from transferscope.analyses.diagnose import INCHES, TWO_PANELS, WIDE, Measured, measured_rows
 from transferscope.diagnostics import features_of, tsne_of_features
 from transferscope.errors import DataError
-from transferscope.report.export import write_table
 from transferscope.report.figures.maps import draw_feature_map
-from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
+from transferscope.report.figures.style import drawing, new_figure, to_svg
+from transferscope.report.save import save_figure, write_table
 from transferscope.study.diagnose_file import FileQuestion, FileSubject
 
 _LEAST_MAPPED = 8  # examples

@@ -11,8 +11,8 @@ import pandas as pd
 
 from transferscope.cli.diagnose_files import write_figure
 from transferscope.errors import StoreError
-from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.maps import Way, draw_weight_map
+from transferscope.report.save import file_name, write_table
 from transferscope.store import without_password
 from transferscope.study.places import open_existing, studies_in
 from transferscope.study.weight_map import MappedNetwork, WeightMap, map_study

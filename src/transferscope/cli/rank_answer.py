@@ -9,10 +9,9 @@ from rich.progress import Progress
 
 from transferscope.analyses.rank import rank
 from transferscope.report.blocks import Cell, Figure, Table
-from transferscope.report.export import file_name, write_table
 from transferscope.report.figures.ranking import draw_ranking
-from transferscope.report.figures.style import save_figure
 from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
+from transferscope.report.save import file_name, save_figure, write_table
 from transferscope.report.sections.ranking import choices_table, scores_table
 from transferscope.scores.ranking import StudyRanking
 from transferscope.study.rank_files import RankQuestion, rank_checkpoints

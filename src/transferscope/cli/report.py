@@ -19,8 +19,8 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The HTML file to write; NAME.html if not given.")] = None,
 ) -> None:
     """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
-    from transferscope.report import build_report
-    from transferscope.report.export import file_name
+    from transferscope.analyses.study_page import build_report
+    from transferscope.report.save import file_name
     from transferscope.store import Store
 
     url, name = _located(study_or_store, study)

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from transferscope.analyses.scaling import scaling
-from transferscope.report.export import file_name
+from transferscope.report.save import file_name
 from transferscope.scaling.analysis import Analysis
 from transferscope.scaling.question import Question
 from transferscope.scaling.table import Columns

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from transferscope.errors import StoreError
-from transferscope.report.export import file_name, write_table
-from transferscope.report.figures.style import drawing, new_figure, save_figure, to_svg
+from transferscope.report.figures.style import drawing, new_figure, to_svg
+from transferscope.report.save import file_name, save_figure, write_table
 from transferscope.store import without_password
 from transferscope.study.keep_placements import keep_placements
 from transferscope.study.place import place_study

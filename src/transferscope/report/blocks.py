@@ -122,14 +122,16 @@ class Section:
         slug: Its address within the page, such as "methods".
         blocks: What it holds, in the order of reading.
         files: Tables to keep beside the page, by name.
+        sections: What stands below it, each with its own heading.
     """
 
     title: str
     slug: str
     blocks: tuple[Block, ...]
     files: dict[str, pd.DataFrame] = field(default_factory=dict)
+    sections: "tuple[Section, ...]" = ()
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """Its figures."""
+        """Its own figures."""
         return tuple(block for block in self.blocks if isinstance(block, Figure))

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from transferscope.analyses.compare.comparison import Comparison
+from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.compare.summary import Summary
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
-from transferscope.report.comparison import Comparison
-from transferscope.report.frames import StudyFrames
-from transferscope.report.results import Summary
 
 LEAST_NETWORKS = 4
 """Networks of one seed below which a rank correlation says nothing."""

@@ -1,9 +1,22 @@
-"""What a page about a study is made of: each analysis fills its place under one of four questions."""
+"""The one writer of pages: sections in, one HTML file out that loads nothing.
 
+A page about a study has four questions as its headings; each analysis fills its place under one of them with a `Part`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import Literal
 
-from transferscope.report.blocks import Section
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from transferscope.errors import StoreError
+from transferscope.report.blocks import Block, Figure, Section
+from transferscope.report.figures.style import inline_svg
+from transferscope.report.save import save_sections, write_text
 
 Question = Literal["whether", "which", "how much", "why"]
 
@@ -29,3 +42,120 @@ class Part:
     question: Question
     sentence: str
     sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer of an analysis.
+
+    Attributes:
+        outcomes: What transfer does, by number of labels; empty where that was not asked.
+        headline: One sentence.
+        sentences: What a reader should know next, in the order of reading.
+    """
+
+    outcomes: Mapping[int, str]
+    headline: str
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *self.sentences])
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFiles:
+    """What was written.
+
+    Attributes:
+        html: The page; it needs nothing beside it.
+        files: Figures (SVG, PDF) and tables (CSV), in the folder `NAME.files` beside the page; empty where none were
+            asked for.
+        verdict: What the page says first.
+    """
+
+    html: Path
+    files: tuple[Path, ...]
+    verdict: Verdict
+
+
+def write_page(
+    sections: Sequence[Section],
+    out: Path,
+    *,
+    kicker: str,
+    title: str,
+    verdict: Verdict,
+    facts: str = "",
+    with_files: bool = False,
+) -> ReportFiles:
+    """Write sections as one self-contained HTML page.
+
+    Args:
+        sections: The page in the order of reading; those within a section get smaller headings.
+        out: The file; one that exists is replaced.
+        kicker: What kind of page it is, in a word or two above the title.
+        title: What it is about.
+        verdict: The answer; its headline goes into the title of the window.
+        facts: What was studied, in one line below the title; may be empty.
+        with_files: Whether figures and tables are written as SVG, PDF and CSV too, into `NAME.files` beside the page.
+
+    Returns:
+        What was written; every text on the page is escaped.
+
+    Raises:
+        StoreError: The files cannot be written.
+    """
+    folder = out.with_suffix(".files")
+    settings = {"files_folder": folder.name} if with_files else {}
+    page = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            sections=sections,
+            kicker=kicker,
+            title=title,
+            headline=verdict.headline,
+            facts=facts,
+            version=version("transferscope"),
+            **settings,
+        )
+    )
+    try:
+        files = save_sections(sections, folder) if with_files else []
+        write_text(out, page)
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"
+        ) from error
+    return ReportFiles(out, tuple(files), verdict)
+
+
+def render_blocks(blocks: Sequence[Block]) -> str:
+    """Blocks as a piece of HTML without a page around it, as a notebook shows it; every text is escaped."""
+    return _environment().get_template("fragment.html.j2").render(blocks=blocks)
+
+
+def typeset(text: str) -> Markup:
+    """Escaped text in which numbers keep their unit on the line, and `names` in backticks are set as code."""
+    escaped = str(escape(text))
+    escaped = re.sub(r"(\d) (%|points\b|labels?\b|seeds?\b)", "\\1\u00a0\\2", escaped)
+    escaped = re.sub(r"([<>]|&lt;|&gt;) (\d)", "\\1\u00a0\\2", escaped)
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))
+
+
+def _environment() -> Environment:
+    """Where the templates are, with what they use."""
+    made = Environment(
+        loader=PackageLoader("transferscope.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["typeset"] = typeset
+    made.globals["svg"] = _svg
+    return made
+
+
+def _svg(figure: Figure) -> Markup:
+    return Markup(inline_svg(figure.svg, figure.name, width=figure.canvas.get_figwidth()))

@@ -1,20 +1,13 @@
-"""The report on a table of errors: one HTML page with its figures inside."""
+"""The parts of the page on a table of errors."""
 
-from collections.abc import Sequence
-from importlib.metadata import version
-from pathlib import Path
-
-from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Cell, Column, Section, Table, Text
-from transferscope.report.export import write_text
 from transferscope.report.figures.scaling_backtest import draw_backtests
 from transferscope.report.figures.scaling_curves import draw_curves
 from transferscope.report.figures.scaling_landscape import draw_fit_landscapes
 from transferscope.report.figures.scaling_linear import draw_linearised
 from transferscope.report.figures.scaling_parameters import draw_parameters
 from transferscope.report.figures.scaling_surface import draw_surface
-from transferscope.report.html import environment
-from transferscope.report.verdict import Verdict
+from transferscope.report.page import Verdict
 from transferscope.scaling.analysis import Analysis, SurfaceAnalysis
 from transferscope.scaling.words import (
     CURVE_HEADINGS,
@@ -43,28 +36,6 @@ def verdict_of(analysis: Analysis) -> Verdict:
     text, lead = verdict(analysis), headline(analysis)
     body = text.replace(lead, "", 1).replace("  ", " ").strip() if lead in text else text
     return Verdict({}, lead, (body,) if body else ())
-
-
-def write_page(
-    sections: Sequence[Section], out: Path, *, title: str, lead: str, body: str, kicker: str = "scaling"
-) -> Path:
-    """Write sections as one HTML page that loads nothing, below a verdict in one sentence and its reasons.
-
-    Raises:
-        StoreError: The file cannot be written.
-    """
-    page = (
-        environment()
-        .get_template("scaling.html.j2")
-        .render(kicker=kicker, title=title, lead=lead, body=body, sections=sections, version=version("transferscope"))
-    )
-    try:
-        write_text(out, page)
-    except OSError as error:
-        raise StoreError(
-            f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"
-        ) from error
-    return out
 
 
 def scaling_sections(analysis: Analysis) -> list[Section]:

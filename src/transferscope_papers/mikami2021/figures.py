@@ -8,10 +8,9 @@ from typing import cast
 import pandas as pd
 
 from transferscope.report.blocks import Figure
-from transferscope.report.export import write_table
 from transferscope.report.figures.scaling_landscape import draw_landscapes
 from transferscope.report.figures.scaling_surface import draw_surface
-from transferscope.report.figures.style import save_figure
+from transferscope.report.save import save_figure, write_table
 from transferscope_papers.catalogue import found_at, listed
 from transferscope_papers.mikami2021.drawings import (
     draw_extrapolation,

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from report.fabricate import Fabrication, fabricate
+from fabricate import Fabrication, fabricate
 from report.placed import NOT_MEASURED, keep, point, ranged
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.study_page import build_report
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
-from transferscope.report.build import build_report
-from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.placements import placements_section
 from transferscope.theory.placement_document import KeptPlacement
 

@@ -3,12 +3,12 @@ from pathlib import Path
 
 import numpy as np
 
+from fabricate import Fabrication, fabricate
 from ranked import study_ranking
-from report.fabricate import Fabrication, fabricate
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.study_page import build_report
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
-from transferscope.report.build import build_report
-from transferscope.report.results import Summary, summarise
 from transferscope.report.sections.ranking import ranking_section
 from transferscope.scores.ranking import RANDOM, StudyRanking, to_document
 

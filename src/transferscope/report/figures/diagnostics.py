@@ -7,14 +7,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from transferscope.analyses.compare.figures import candidate_tick
+from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.diagnosis import Diagnosis, headlines
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
-from transferscope.report.figures.dots import candidate_tick
 from transferscope.report.figures.palette import Look, looks
 from transferscope.report.figures.panels import add_legend
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope.report.results import Summary
 from transferscope.wording import capitalised
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
@@ -76,7 +76,8 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
             panel.set_title(f"from {source}" if source else "")
         for panel in axes[-1]:
             panel.set_xlabel("Training step")
-        add_legend(canvas, summary, [method for method in frames.methods if (data["method"] == method).any()])
+        drawn = [method for method in frames.methods if (data["method"] == method).any()]
+        add_legend(canvas, looks(frames.methods, frames.baseline), drawn, baseline=frames.baseline)
     return Figure(
         name="diagnostics-training",
         canvas=canvas,

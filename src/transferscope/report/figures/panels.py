@@ -1,6 +1,6 @@
 """A grid of panels: a row for each source, a column for each number of labels; sources side by side for one number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -15,9 +15,8 @@ from transferscope.report.figures.choice import (
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.palette import looks
+from transferscope.report.figures.palette import Look
 from transferscope.report.figures.style import new_figure
-from transferscope.report.results import Summary
 
 _MOST_IN_A_ROW = 3
 
@@ -56,17 +55,19 @@ class Grid:
     left_out: str
 
 
-def new_grid(summary: Summary, *, height: float, x_title: str, y_title: str) -> Grid:
+def new_grid(
+    all_sizes: Sequence[int], all_sources: Sequence[str], *, height: float, x_title: str, y_title: str
+) -> Grid:
     """An empty grid with titles; call it within `drawing`.
 
     Args:
-        summary: The study.
+        all_sizes: Numbers of target labels; the columns, as far as they fit.
+        all_sources: What is transferred from; the rows, as far as they fit; empty for one row.
         height: Of one panel, in inches.
         x_title: Title of the horizontal axes; may be empty.
         y_title: Title of the vertical axes.
     """
-    frames = summary.frames
-    sizes, sources = evenly_chosen(frames.sizes, MOST_SIZES), evenly_chosen(frames.sources, MOST_SOURCES) or [""]
+    sizes, sources = evenly_chosen(all_sizes, MOST_SIZES), evenly_chosen(all_sources, MOST_SOURCES) or [""]
     places = [(source, size) for source in sources for size in sizes]
     n_columns = len(sizes) if len(sizes) > 1 else min(len(sources), _MOST_IN_A_ROW)
     n_rows = -(-len(places) // n_columns)
@@ -83,19 +84,18 @@ def new_grid(summary: Summary, *, height: float, x_title: str, y_title: str) -> 
     for lowest in axes.flat[max(0, len(places) - n_columns) : len(places)]:
         lowest.tick_params(labelbottom=True)
         lowest.set_xlabel(x_title)
-    left_out = shown_of("number of labels", sizes, frames.sizes) + shown_of("source", sources, frames.sources or [""])
+    left_out = shown_of("number of labels", sizes, all_sizes) + shown_of("source", sources, all_sources or [""])
     return Grid(canvas, tuple(panels), left_out)
 
 
-def add_legend(canvas: Figure, summary: Summary, methods: Sequence[str]) -> None:
-    """Name the colours of methods above the panels."""
-    look = looks(summary.frames.methods, summary.frames.baseline)
+def add_legend(canvas: Figure, look: Mapping[str, Look], methods: Sequence[str], *, baseline: str | None) -> None:
+    """Name the colours of methods above the panels; the line of the baseline is dashed."""
     handles = [
         Line2D(
             [],
             [],
             color=look[method].colour,
-            linestyle="--" if method == summary.frames.baseline else "-",
+            linestyle="--" if method == baseline else "-",
             linewidth=1.6,
             label=tick_name(method),
         )

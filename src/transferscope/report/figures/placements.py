@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from transferscope.analyses.compare.summary import Summary
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, short, shown_of, tick_name
 from transferscope.report.figures.palette import Look, looks
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.report.placements import placement_rows
-from transferscope.report.results import Summary
 from transferscope.theory.placement_document import KeptPlacement
 
 _PANELS_IN_A_ROW = 3

@@ -4,14 +4,10 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from transferscope.files import written_whole
-from transferscope.report.export import write_text
 
 INK = "#1b1f23"
 """Colour of text and axes; on the page it follows the reader's light or dark setting."""
@@ -122,25 +118,6 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
     svg = f'{opening} style="--natural: {_PIXELS_PER_INCH * width:.0f}px">{rest}'
     svg = re.sub(rf"fill: {PAPER}(?=; stroke: #(?!{PAPER[1:]}))", "fill: var(--paper)", svg)
     return svg.replace(INK, "var(--ink)").strip()
-
-
-def save_figure(figure: Figure, svg: str, folder: Path, name: str) -> list[Path]:
-    """Write the figure as SVG and PDF.
-
-    Args:
-        figure: The drawing.
-        svg: The same from `to_svg`.
-        folder: An existing folder.
-        name: File name without ending.
-
-    Returns:
-        The paths written.
-    """
-    paths = [folder / f"{name}.svg", folder / f"{name}.pdf"]
-    write_text(paths[0], svg)
-    with drawing(), written_whole(paths[1]) as unfinished:
-        figure.savefig(unfinished, metadata={"CreationDate": None})
-    return paths
 
 
 def _moved_apart(ends: dict[str, float], gap: float) -> dict[str, float]:

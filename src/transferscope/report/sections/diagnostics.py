@@ -3,13 +3,13 @@
 import math
 from collections.abc import Sequence
 
+from transferscope.analyses.compare.summary import Summary
 from transferscope.estimate import Estimate
 from transferscope.implications import IMPLICATIONS, change_clause, fact_words
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
 from transferscope.report.diagnosis import Diagnosis, Reading, diagnoses_of
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.diagnostics import draw_along_training, draw_diagnoses
-from transferscope.report.results import Summary
 from transferscope.wording import candidate_words, capitalised, counted, listed
 from transferscope.wording import number_words as number
 
@@ -30,7 +30,7 @@ def diagnostics_section(summary: Summary) -> Section | None:
         *([along] if along else []),
         *(_meaning(diagnosis) for diagnosis in found),
     ]
-    return Section("Why", "diagnostics", tuple(blocks))
+    return Section("Diagnostics of the trained networks", "diagnostics", tuple(blocks))
 
 
 def _how_to_read(found: Sequence[Diagnosis]) -> str:

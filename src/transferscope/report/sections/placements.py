@@ -3,14 +3,14 @@
 import math
 from collections.abc import Callable, Sequence
 
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import change_in_words
 from transferscope.errors import StoreError
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
-from transferscope.report.changes import change_in_words
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.placements import draw_placements
 from transferscope.report.placements import description_in_words, signs_in_words, signs_of
-from transferscope.report.results import Summary
 from transferscope.theory.placement import Placement
 from transferscope.theory.placement_document import KeptPlacement, KeptPlacements, from_document
 from transferscope.wording import listed, method_words

@@ -4,13 +4,13 @@ import math
 
 import pandas as pd
 
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import change_in_words
 from transferscope.errors import StoreError
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Section, Table, Text
-from transferscope.report.changes import change_in_words
 from transferscope.report.figures.ranking import draw_ranking
 from transferscope.report.ranking import choice_rows, ranking_rows, transferred_rows
-from transferscope.report.results import Summary
 from transferscope.scores.ranking import (
     RANDOM,
     Choice,

@@ -1,0 +1,30 @@
+"""Whether transfer helps, and which way: compare transfer methods with training from scratch on a target.
+
+Names are loaded when they are first used: `compare` needs torch, and the page of a finished study does not.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transferscope.analyses.compare.question import Budget as Budget
+    from transferscope.analyses.compare.question import compare as compare
+    from transferscope.analyses.compare.result import ComparisonResult as ComparisonResult
+    from transferscope.analyses.compare.summary import Summary as Summary
+    from transferscope.analyses.compare.summary import summarise as summarise
+
+_WHERE = {
+    "Budget": "question",
+    "compare": "question",
+    "ComparisonResult": "result",
+    "Summary": "summary",
+    "summarise": "summary",
+}
+
+__all__ = ["Budget", "ComparisonResult", "Summary", "compare", "summarise"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers {', '.join(__all__)}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

@@ -1,0 +1,311 @@
+"""How a comparison is asked: data, methods and budget become a study file, which is run."""
+
+import hashlib
+import itertools
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from transferscope.analyses.compare.result import ComparisonResult
+from transferscope.analyses.compare.summary import summarise
+from transferscope.data.load import load, seen_from
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.errors import SettingsError
+from transferscope.methods import METHODS
+from transferscope.store import Store
+from transferscope.study.engine import Event, ignore
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec, read_spec
+
+SMALLEST_LENET = 16
+"""Pixels on a side; smaller images are enlarged to this."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a comparison trains, on which network, with how many processes.
+
+    Attributes:
+        steps: Optimiser steps of every method, at least 1.
+        pretraining_steps: Optimiser steps of pre-training, at least 1.
+        network: Name of the backbone; None for LeNet on images and a multi-layer perceptron on vectors.
+        lr: Learning rate, above 0.
+        workers: Processes; 0 for the caller's own; None to choose for the machine.
+    """
+
+    steps: int = 1500
+    pretraining_steps: int = 3000
+    network: str | None = None
+    lr: float = 0.01
+    workers: int | None = None
+
+
+def compare(
+    source: str | Dataset | Sequence[str | Dataset],
+    target: str | Dataset,
+    *,
+    labels: Sequence[int] = (),
+    methods: Sequence[str] = METHODS.own,
+    diagnostics: Sequence[str] = (),
+    seeds: int = 5,
+    budget: Budget | None = None,
+    folder: str | Path = "runs",
+    on_event: Callable[[Event], None] = ignore,
+) -> ComparisonResult:
+    """Compare transfer methods with training from scratch.
+
+    What was done before in the same folder is not done again, so that an interrupted call goes on where it was, and a
+    call with more seeds, labels or methods only does the rest.
+
+    Args:
+        source: What to transfer from: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), a data
+            set in memory, or several of them.
+        target: The target, likewise. Its test part is what methods are compared on.
+        labels: Numbers of labelled target examples, each at least 1; none for all that there are.
+        methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class";
+            "scratch" is always added, as the baseline.
+        diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
+            default settings, for the report's section "Why".
+        seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.
+        budget: Length of training and network.
+        folder: Where the study file, the store and data given in memory are kept.
+        on_event: Called with progress.
+
+    Returns:
+        The comparison.
+
+    Raises:
+        TransferscopeError: Data, names or settings that cannot be used; nothing was begun.
+
+    Example:
+        >>> result = compare("glyphs", "digits", labels=[50, 200], seeds=3)  # doctest: +SKIP
+        >>> print(result.verdict)  # doctest: +SKIP
+        >>> result.report("digits.html")  # doctest: +SKIP
+    """
+    sources = [source] if isinstance(source, str | Dataset) else _listed("source", source)
+    _check_data(*sources, target)
+    tables = study_tables(
+        sources,
+        target,
+        labels=[_whole("labels", label) for label in _listed("labels", labels)],
+        methods=_listed("methods", methods),
+        diagnostics=_listed("diagnostics", diagnostics),
+        seeds=_whole("seeds", seeds),
+        budget=budget or Budget(),
+        folder=Path(folder),
+    )
+    parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
+    path = write_study(tables, Path(folder)).path
+    spec = read_spec(path)
+    with Store.open(spec.store) as store:
+        run_study(spec, store, on_event=on_event)
+        return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
+
+
+def study_tables(
+    sources: Sequence[str | Dataset],
+    target: str | Dataset,
+    *,
+    labels: Sequence[int],
+    methods: Sequence[str],
+    diagnostics: Sequence[str],
+    seeds: int,
+    budget: Budget,
+    folder: Path,
+) -> dict[str, Any]:
+    """The study file of a comparison, as tables.
+
+    Images of source and target are brought to one size (the larger, at least 16 pixels for LeNet) and to grey if
+    either is grey.
+
+    Args:
+        sources: As in `compare`.
+        target: As in `compare`.
+        labels: As in `compare`.
+        methods: As in `compare`.
+        diagnostics: As in `compare`.
+        seeds: As in `compare`.
+        budget: As in `compare`.
+        folder: Where the study file will be; data given in memory are written here.
+
+    Returns:
+        Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
+        relative to the folder.
+
+    Raises:
+        DataError: Data that cannot be used.
+        SettingsError: There is no source.
+    """
+    if not sources:
+        raise SettingsError("there is no source to transfer from; give at least one")
+    names = [_specify(source, folder) for source in (*sources, target)]
+    keys = _keys(names[:-1])
+    chosen = {_table_of(name): name for name in ("scratch", *methods)}
+    study = f"{'-'.join(keys)}-to-{_keys(names[-1:])[0]}"
+    tables = {
+        "name": study,
+        "seeds": seeds,
+        "store": f"{study}.sqlite",
+        "target": {"data": names[-1], "sizes": sorted(labels)},
+        "sources": {key: {"data": name} for key, name in zip(keys, names[:-1], strict=True)},
+        "network": {} if budget.network is None else {"name": budget.network},
+        "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
+        "training": {"steps": budget.steps, "lr": budget.lr},
+        "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
+        "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
+        "engine": {} if budget.workers is None else {"workers": budget.workers},
+    }
+    parse_spec(tables, place="the comparison")  # what is unknown or out of range is said before data are fetched
+    shapes = [load(seen_from(name, folder)).train.input_shape for name in names]
+    *source_transforms, target_transforms = matching_transforms(shapes)
+    network = budget.network or ("lenet" if len(shapes[-1]) == 3 else "mlp")
+    named = zip(keys, names[:-1], source_transforms, strict=True)
+    return tables | {
+        "target": {"data": names[-1], "transforms": target_transforms, "sizes": sorted(labels)},
+        "sources": {key: {"data": name, "transforms": transforms} for key, name, transforms in named},
+        "network": {"name": network},
+    }
+
+
+def _table_of(method: str) -> str:
+    """The name of a method's table: its own name, also where a reference says where its code lies."""
+    return METHODS[method].name if ":" in method else method
+
+
+@dataclass(frozen=True)
+class WrittenStudy:
+    """A study file.
+
+    Attributes:
+        path: The file, named for the study.
+        aside: Where a file of this name that somebody had edited was moved; None when there was none.
+    """
+
+    path: Path
+    aside: Path | None
+
+
+def write_study(tables: Mapping[str, Any], folder: Path) -> WrittenStudy:
+    """Write a study file; an earlier one is replaced, or set aside if it was edited since.
+
+    Args:
+        tables: The study.
+        folder: Where to; made if absent.
+
+    Returns:
+        The file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path, aside = folder / f"{tables['name']}.toml", None
+    if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):
+        aside = _free_name(path)
+        path.replace(aside)
+    text = tomli_w.dumps(tables)
+    path.write_text(f"{_SIGNATURE}{_digest(text)}\n{text}", encoding="utf-8")
+    return WrittenStudy(path, aside)
+
+
+_SIGNATURE = "# Written by a comparison; edit it freely, the next comparison sets an edited file aside. "
+
+
+def _is_edited(text: str) -> bool:
+    first, _, rest = text.partition("\n")
+    return first != f"{_SIGNATURE}{_digest(rest)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.stem}.edited-{i}.toml") for i in itertools.count(1))
+    return next(name for name in names if not name.exists())
+
+
+def matching_transforms(shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:
+    """Transformations that bring images to one shape.
+
+    Args:
+        shapes: Shapes (C, H, W) of the images of each data set; shapes of vectors are left alone.
+
+    Returns:
+        For each data set the names of its transformations: "resize:SIDE" to the largest side of any (at least 16), and
+        "grey" for colour images when another set is grey.
+    """
+    images = [shape for shape in shapes if len(shape) == 3]
+    if len(images) < len(shapes):
+        return [[] for _ in shapes]
+    side = max(SMALLEST_LENET, *(max(shape[1:]) for shape in images))
+    grey = any(shape[0] == 1 for shape in images)
+    resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in images]
+    greyed = [["grey"] if grey and shape[0] != 1 else [] for shape in images]
+    return [first + second for first, second in zip(greyed, resized, strict=True)]
+
+
+def _listed(name: str, values: object) -> list[Any]:
+    """The values as a list; one alone, also a text, is refused."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SettingsError(f"{name} = {values!r} is no list; write [{values!r}]")
+    return list(values)
+
+
+def _whole(name: str, value: Any) -> int:
+    """A whole number as Python's own, from NumPy's too."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise SettingsError(f"{name} holds {value!r}; expected a whole number") from error
+
+
+def _check_data(*given: object) -> None:
+    for data in given:
+        if not isinstance(data, str | Dataset):
+            raise SettingsError(
+                f"data are given as {type(data).__name__}; expected a name, such as 'npz:PATH', or a "
+                "transferscope.data.Dataset"
+            )
+
+
+def _specify(data: str | Dataset, folder: Path) -> str:
+    """A name that a study file in the folder can hold; data in memory are written there first."""
+    if isinstance(data, str):
+        return seen_from(data, Path.cwd())
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{_slug(data.name)}-{data.fingerprint}.npz"
+    if not path.exists():
+        partial = path.with_suffix(".partial.npz")
+        np.savez(
+            partial,
+            x_train=data.train.inputs,
+            y_train=_labels(data.train),
+            x_test=data.test.inputs,
+            y_test=_labels(data.test),
+        )
+        partial.replace(path)
+    return f"npz:{path.name}"
+
+
+def _labels(examples: LabelledSet) -> np.ndarray:
+    """Labels as an .npz file holds them: class names, or numbers."""
+    return examples.labels if examples.classes is None else np.asarray(examples.classes)[examples.labels]
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"."""
+    keys: list[str] = []
+    for name in names:
+        kind, _, rest = name.split("?")[0].partition(":")
+        stem = _slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind)
+        count = sum(key == stem or key.startswith(f"{stem}-") for key in keys)
+        keys.append(f"{stem}-{count + 1}" if count else stem)
+    return keys
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "data"

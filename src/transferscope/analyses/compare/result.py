@@ -1,0 +1,59 @@
+"""What a comparison returns."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pandas as pd
+
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.tables import methods_section
+from transferscope.analyses.result import AnalysisResult
+from transferscope.analyses.study_page import build_report, study_sections
+from transferscope.report.blocks import Section, Table
+from transferscope.report.page import ReportFiles, Verdict
+from transferscope.store import Store
+
+
+@dataclass(frozen=True)
+class ComparisonResult(AnalysisResult):
+    """What a comparison shows.
+
+    Attributes:
+        summary: Everything that was measured.
+        store: The file with the results.
+        study: The study file that `transferscope run` takes to go on with more seeds, sizes or methods.
+    """
+
+    kind: ClassVar[str] = "compare"
+
+    summary: Summary
+    store: Path
+    study: Path
+
+    @property
+    def title(self) -> str:
+        """The name of the study."""
+        return self.summary.frames.study.name
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether transfer helps, which method is best, and how surely; `str` gives sentences."""
+        return self.summary.verdict
+
+    def table(self) -> pd.DataFrame:
+        """One row per method, source and number of labels; see `compare.summary.comparison_table`."""
+        return self.summary.table
+
+    def shown_tables(self) -> tuple[Table, ...]:
+        """The methods at each number of labels."""
+        return tuple(block for block in methods_section(self.summary).blocks if isinstance(block, Table))
+
+    def sections(self) -> list[Section]:
+        """The parts of the report that `transferscope report` writes."""
+        return study_sections(self.summary)
+
+    def report(self, path: str | Path) -> ReportFiles:
+        """Write the report: one self-contained HTML file, with figures and their numbers in a folder beside it."""
+        with Store.open(self.store, create=False) as store:
+            return build_report(store, self.title, Path(path))

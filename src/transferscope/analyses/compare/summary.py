@@ -1,0 +1,173 @@
+"""A study in one table and one verdict."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from transferscope.analyses.compare.comparison import Comparison, compare_methods
+from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.compare.verdict import reach_verdict
+from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
+from transferscope.errors import StoreError
+from transferscope.estimate import Interval
+from transferscope.report.page import Verdict
+from transferscope.scores.ranking import DOCUMENT
+from transferscope.store import Store
+from transferscope.wording import counted, listed
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a study says.
+
+    Attributes:
+        frames: The study as it was read.
+        comparisons: Every method from every source at every size that has a result.
+        table: One row per comparison, see `comparison_table`.
+        verdict: The answer in plain words.
+        ranking: The document that `scores.ranking` reads; None for a study whose sources were not ranked.
+    """
+
+    frames: StudyFrames
+    comparisons: tuple[Comparison, ...]
+    table: pd.DataFrame
+    verdict: Verdict
+    ranking: Mapping[str, Any] | None = None
+
+    @property
+    def in_short(self) -> str:
+        """What was studied, in one line."""
+        frames = self.frames
+        sources = f"from {listed(frames.sources)} " if frames.sources else ""
+        target = frames.study.facts.get("target", {})
+        name = target.get("name", "the target") if isinstance(target, Mapping) else "the target"
+        sizes = f"{listed([f'{size:,}' for size in frames.sizes])} labels"
+        effort = f"{counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}"
+        return f"Transfer {sources}to {name} with {sizes}: {effort}."
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """Every finished run: columns source, method, n_target, seed, value."""
+        final = self.frames.final(self.frames.metric.record)
+        return final.loc[final["role"] == "method", ["source", "method", "n_target", "seed", "value"]]
+
+
+def summarise(store: Store, study: str) -> Summary:
+    """Read a study and say what it shows.
+
+    Args:
+        store: Where it is.
+        study: Its name.
+
+    Returns:
+        The summary; of what is there when the study is not complete.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: The study has no result yet, or the store cannot be read.
+    """
+    summary = summarise_frames(read_study(store, study))
+    return replace(summary, ranking=store.study_document(study, DOCUMENT))
+
+
+def summarise_frames(frames: StudyFrames) -> Summary:
+    """`summarise` for a study that was read already.
+
+    Raises:
+        StoreError: The study has no result yet.
+    """
+    comparisons = compare_methods(frames)
+    if not comparisons:
+        raise StoreError(_why_empty(frames))
+    verdict = reach_verdict(comparisons, frames.metric, progress_of(frames))
+    noted = frames.method_cells.dropna(subset="inner_risk")
+    weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
+    warned = (*verdict.sentences, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
+    verdict = replace(verdict, sentences=warned)
+    return Summary(frames, comparisons, comparison_table(comparisons), verdict)
+
+
+def progress_of(frames: StudyFrames) -> Progress:
+    """How much of a study is done."""
+    states = frames.cells["state"].value_counts()
+    return Progress(total=len(frames.cells), done=int(states.get("done", 0)), failed=int(states.get("failed", 0)))
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
+    """The comparisons as a table.
+
+    Returns:
+        One row per comparison with the columns source ("" for none), method, n_target, n_seeds, mean, sd, low, high,
+        interval_over ("seeds", or "test examples" with one seed, or "" for none, as with two seeds), transferability
+        and its low, high, covers ("seeds and test examples", or "seeds", or "test examples" with one seed: what
+        interval and p-values speak of), n_pairs, p_value, p_holm, call, p_best, r2, source_kept, forgetting, seconds,
+        pretraining_seconds (shared by other runs; NaN for weights that were given), peak_memory (bytes),
+        trained_parameters, examples_seen. Accuracies and differences are fractions, not percent.
+    """
+    return pd.DataFrame([_row(c) for c in comparisons])
+
+
+def _row(c: Comparison) -> dict[str, object]:
+    over = "seeds" if c.score.interval else "test examples"
+    d = c.difference
+    return {
+        "source": c.source or "",
+        "method": c.method,
+        "n_target": c.n_target,
+        "n_seeds": len(c.seeds),
+        "mean": c.score.value,
+        "sd": c.score.sd,
+        "low": _low(c.interval),
+        "high": _high(c.interval),
+        "interval_over": over if c.interval else "",
+        "transferability": d.mean if d else np.nan,
+        "transferability_low": _low(c.difference_interval),
+        "transferability_high": _high(c.difference_interval),
+        "covers": _covered(c),
+        "n_pairs": d.n if d else 0,
+        "p_value": d.p_value if d else np.nan,
+        "p_holm": c.p_holm,
+        "call": c.call,
+        "p_best": c.p_best,
+        "r2": c.r2.value if c.r2 else np.nan,
+        "source_kept": c.source_kept.value if c.source_kept else np.nan,
+        "forgetting": c.forgetting.value if c.forgetting else np.nan,
+        "seconds": c.cost.seconds,
+        "pretraining_seconds": c.cost.pretraining_seconds,
+        "peak_memory": c.cost.peak_memory,
+        "trained_parameters": c.cost.trained_parameters,
+        "examples_seen": c.cost.examples_seen,
+    }
+
+
+def _covered(c: Comparison) -> str:
+    if c.difference is None or c.difference_interval is None:
+        return ""
+    if c.difference.n == 1:
+        return "test examples"
+    return "seeds" if c.difference.test_sd is None else "seeds and test examples"
+
+
+def _low(interval: Interval | None) -> float:
+    return interval.low if interval else np.nan
+
+
+def _high(interval: Interval | None) -> float:
+    return interval.high if interval else np.nan
+
+
+def _why_empty(frames: StudyFrames) -> str:
+    name = frames.study.name
+    failures = frames.cells[frames.cells["state"] == "failed"]
+    if failures.empty:
+        return (
+            f"the study {name!r} has no finished run of any method yet: run `transferscope run` on its study file first"
+        )
+    first = failures.iloc[0]
+    return (
+        f"the study {name!r} has no finished run of any method, and {len(failures)} of its {len(frames.cells)} cells "
+        f"failed; the first said: {first['failure_message']}"
+    )

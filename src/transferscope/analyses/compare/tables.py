@@ -1,0 +1,344 @@
+"""The tables of a comparison: methods, what is missing or failed, and where the numbers come from."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from transferscope.analyses.compare.comparison import Comparison
+from transferscope.analyses.compare.figures import candidate_tick
+from transferscope.analyses.compare.frames import LABELS
+from transferscope.analyses.compare.metric import Metric
+from transferscope.analyses.compare.summary import Summary
+from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text
+from transferscope.report.figures.choice import tick_name
+from transferscope.wording import (
+    candidate_words,
+    capitalised,
+    counted,
+    duration,
+    large_count,
+    listed,
+    memory,
+    p_words,
+    probability_words,
+    weights_in_words,
+)
+
+
+def methods_section(summary: Summary) -> Section:
+    """One table for each number of labels, the smallest first, as in the verdict."""
+    by_size: dict[int, list[Comparison]] = {}
+    for comparison in summary.comparisons:
+        by_size.setdefault(comparison.n_target, []).append(comparison)
+    blocks: list[Block] = []
+    for size in sorted(by_size):
+        blocks.append(_methods_table(summary, size, by_size[size]))
+        blocks.extend(_seed_notes(summary, by_size[size]))
+    blocks.append(Text(_how_to_read(summary), "note"))
+    return Section("Methods", "methods", tuple(blocks), {"methods-table": summary.table})
+
+
+def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
+    metric = summary.frames.metric
+    sure = [c for c in group if not math.isnan(c.p_best)]
+    top = max(sure, key=lambda c: c.p_best) if sure else None
+    ordered = sorted(group, key=lambda c: c.score.value, reverse=metric.higher_is_better)
+    optional = _Optional(r2=any(c.r2 for c in group), source=any(c.source_kept for c in group))
+    rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in ordered)
+    return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, best mean first")
+
+
+@dataclass(frozen=True, slots=True)
+class _Optional:
+    """Columns that only some studies have."""
+
+    r2: bool
+    source: bool
+
+
+def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
+    name = "Accuracy" if metric.higher_is_better else "Squared error"
+    unit = "points" if metric.higher_is_better else "risk saved"
+    r2 = (Column("R²", "Share of the variance of the target labels that is explained"),)
+    kept = (
+        Column(
+            "Source kept",
+            f"{name} on the source test set after transfer; below it what was lost since pre-training (forgetting)",
+        ),
+    )
+    return (
+        Column("Method", numeric=False),
+        Column(name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
+        *(r2 if optional.r2 else ()),
+        Column(f"Against scratch ({unit})", "Paired difference on the same seeds and labels, with its 95 % interval"),
+        Column("p (Holm)", "Paired test, corrected over all comparisons of the study"),
+        Column(
+            "Transfer",
+            "Sign of the transferability at the 5 % level; “leans”: at that level when taken alone, but not after the "
+            "correction",
+            numeric=False,
+        ),
+        Column("P(best)", "Estimated probability of the best mean for other seeds and test examples; not tested"),
+        *(kept if optional.source else ()),
+        Column("Time", "Mean wall-clock time of a run with the pre-training it starts from, which other runs share"),
+        Column("Memory", "Mean of the largest memory of a run"),
+        Column("Trained", "Parameters that the optimiser could change; training examples seen, with repetition"),
+    )
+
+
+def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: bool) -> tuple[Cell, ...]:
+    return (
+        Cell(tick_name(c.method), f"from {c.source}" if c.source else ""),
+        Cell(metric.shown(c.score.value), _interval_detail(c, metric), "best" if is_top else ""),
+        *((Cell(f"{c.r2.value:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
+        _difference(c, metric),
+        Cell(p_words(c.p_holm)),
+        _call(c),
+        Cell(probability_words(c.p_best), tone="best" if is_top else ""),
+        *((_kept(c, metric),) if optional.source else ()),
+        _time(c),
+        Cell(memory(c.cost.peak_memory)),
+        Cell(f"{large_count(c.cost.trained_parameters)} parameters", f"{large_count(c.cost.examples_seen)} examples"),
+    )
+
+
+def _interval_detail(c: Comparison, metric: Metric) -> str:
+    if c.interval is None:
+        return f"2 seeds, sd {_sd(c, metric)}" if c.score.n == 2 else ""
+    interval = metric.shown_interval(c.interval)
+    return interval if c.score.interval is None else f"{interval}, sd {_sd(c, metric)}"
+
+
+def _sd(c: Comparison, metric: Metric) -> str:
+    return f"{metric.scale * c.score.sd:.{1 if metric.higher_is_better else 3}f}"
+
+
+def _difference(c: Comparison, metric: Metric) -> Cell:
+    if c.difference is None:
+        return Cell("–")
+    interval = c.difference_interval
+    detail = metric.shown_difference_interval(interval) if interval else ""
+    return Cell(metric.shown_difference(c.difference.mean), detail)
+
+
+def _call(c: Comparison) -> Cell:
+    if c.call in ("positive", "negative"):
+        return Cell(c.call, tone=c.call)
+    if c.call in ("leans positive", "leans negative", "undecided"):
+        return Cell(c.call, tone="undecided")
+    return Cell("baseline" if c.call == "baseline" else "–", tone="baseline")
+
+
+def _time(c: Comparison) -> Cell:
+    """Time with the pre-training, of which there may be none, or one that nobody measured."""
+    own, before = c.cost.seconds, c.cost.pretraining_seconds
+    if math.isnan(before):
+        return Cell(duration(own), "pre-training unknown")
+    return Cell(duration(own + before), f"pre-training {duration(before)}" if before else "")
+
+
+def _kept(c: Comparison, metric: Metric) -> Cell:
+    if c.source_kept is None:
+        return Cell("–")
+    if c.forgetting is None:
+        return Cell(metric.shown(c.source_kept.value))
+    change = metric.shown_difference(-c.forgetting.value)
+    unchanged = metric.shown_difference(0.0)
+    words = "unchanged" if change.lstrip("+−-") == unchanged.lstrip("+−-") else "forgotten"
+    if words == "forgotten" and c.forgetting.value < 0:
+        words = "gained"
+    return Cell(metric.shown(c.source_kept.value), words if words == "unchanged" else f"{change} {words}")
+
+
+def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:
+    """Which methods lack seeds, and what was done about it."""
+    seeds = set(summary.frames.seeds)
+    lacking = [f"{candidate_tick(c)} ({len(c.seeds)})" for c in group if set(c.seeds) < seeds]
+    if not lacking:
+        return []
+    return [
+        Text(
+            f"Fewer seeds than the study's {len(seeds)}: {listed(lacking)}. Differences use the seeds that a method "
+            "shares with scratch, and P(best) the seeds that all methods share.",
+            "note",
+        )
+    ]
+
+
+def _how_to_read(summary: Summary) -> str:
+    n_test = 0 if summary.frames.test_labels is None else len(summary.frames.test_labels)
+    examples = f" of {n_test:,} examples" if n_test else ""
+    lonely = [c for c in summary.comparisons if len(c.seeds) == 1]
+    if len(lonely) == len(summary.comparisons):
+        return (
+            f"There is one seed: intervals are 95 % intervals over test examples, for another test set{examples}. "
+            "Nothing can be said about the spread between runs."
+        )
+    except_for = " (over test examples where there is one seed)" if lonely else ""
+    tested = [c.difference for c in summary.comparisons if c.difference and c.difference.status == "ok"]
+    uncovered = [difference for difference in tested if difference.test_sd is None]
+    return (
+        f"Intervals of scores are 95 % t-intervals over seeds{except_for}; with two seeds there is none. They say what "
+        f"other seeds, with other target labels, would give on this test set{examples}.{_other_test_set(summary)} "
+        "Differences are taken in pairs; their intervals and p-values speak of other seeds "
+        f"{_WITHOUT_PREDICTIONS if uncovered else 'and other test examples'}. The p-values are corrected over all "
+        "comparisons of the study (Holm), which holds the chance of any false “positive” or “negative” to 5 %; “leans” "
+        "means that the comparison would be called if it were the only one. All of this takes differences to be about "
+        "normally distributed over seeds: the 95 % intervals of very skewed ones, as when single runs fail, cover 84 "
+        "to 88 %. "
+        "P(best) shrinks differences that are no larger than their error, and is an estimate, not a test."
+    )
+
+
+_WITHOUT_PREDICTIONS = "on this test set, and of other test examples only where predictions were kept"
+
+
+def _other_test_set(summary: Summary) -> str:
+    widths = [c.test_interval.high - c.test_interval.low for c in summary.comparisons if c.test_interval]
+    if not widths:
+        return ""
+    half = f"{50 * max(widths):.1f} points" if summary.frames.metric.higher_is_better else f"{max(widths) / 2:.2g}"
+    return f" On another test set of this size all scores may move by up to {half} (95 %)."
+
+
+_MOST_ROWS = 100
+_STATE_WORDS = {"blocked": "waits for a cell that failed"}
+
+
+def gaps_section(summary: Summary) -> Section | None:
+    """Missing cells and failures; None for a complete study."""
+    cells = summary.frames.cells
+    failed = cells[cells["state"] == "failed"]
+    missing = cells[~cells["state"].isin(["done", "failed"])]
+    if failed.empty and missing.empty:
+        return None
+    blocks = [*_missing(missing), *_failures(failed)]
+    return Section("Missing and failed", "gaps", tuple(blocks), _failure_files(failed))
+
+
+def _failure_files(failed: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    columns = ["role", *LABELS, "failure_kind", "failure_message", "failure_details"]
+    return {} if failed.empty else {"failures": failed[columns]}
+
+
+def _missing(missing: pd.DataFrame) -> list[Block]:
+    if missing.empty:
+        return []
+    kinds = ["role", "source", "method", "diagnostic", "n_target", "state"]
+    counts = missing.groupby(kinds, sort=False).size().reset_index(name="n")
+    rows = tuple(
+        (
+            Cell(_what(row)),
+            Cell(f"{row['n_target']:,}" if row["n_target"] else "–"),
+            Cell(_STATE_WORDS.get(str(row["state"]), str(row["state"]))),
+            Cell(str(row["n"])),
+        )
+        for _, row in counts.head(_MOST_ROWS).iterrows()
+    )
+    columns = (Column("Cell", numeric=False), Column("Labels"), Column("State", numeric=False), Column("Cells"))
+    return [
+        Text(f"{counted(len(missing), 'cell')} not done yet; run the study again and only these are done."),
+        Table(columns, rows),
+    ]
+
+
+def _failures(failed: pd.DataFrame) -> list[Block]:
+    if failed.empty:
+        return []
+    blocks: list[Block] = [
+        Text(f"{counted(len(failed), 'cell')} failed; `transferscope run STUDY.toml --retry-failed` does them again.")
+    ]
+    for _, row in failed.head(_MOST_ROWS).iterrows():
+        blocks.extend(_failure(row))
+    if len(failed) > _MOST_ROWS:
+        blocks.append(Text(f"The other {len(failed) - _MOST_ROWS:,} failures are in the file failures.csv."))
+    return blocks
+
+
+def _failure(row: pd.Series) -> list[Block]:
+    where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
+    kind = str(row["failure_kind"]).replace("_", " ")
+    said = Text(f"{_what(row)}, {where} ({kind}): {row['failure_message']}", "warning")
+    details = str(row["failure_details"])
+    return [said, Folded("Traceback", (Listing(details),))] if details else [said]
+
+
+def _what(row: pd.Series) -> str:
+    network = candidate_words(row["method"] or row["role"], row["source"] or None)
+    return capitalised(f"{row['diagnostic']} of {network}" if row["diagnostic"] else network)
+
+
+def origins_section(summary: Summary) -> Section:
+    """The study file, data, versions and machine as the store has them."""
+    study = summary.frames.study
+    facts = dict(study.facts)
+    blocks: list[Block] = [
+        Text(
+            f"Study {study.name}, first planned {study.created}; seeds "
+            f"{listed([str(seed) for seed in summary.frames.seeds])}."
+        )
+    ]
+    data = _data_table(facts)
+    if data.rows:
+        blocks.append(data)
+    blocks.append(Folded("Settings (the validated study file)", (Listing(_pretty(study.spec)),)))
+    blocks.append(Folded("All facts: data, versions, machine", (_facts_table(facts),)))
+    return Section("Where this comes from", "origins", tuple(blocks))
+
+
+def _data_table(facts: Mapping[str, object]) -> Table:
+    """The target and every source, one row each."""
+    rows = []
+    target, sources = facts.get("target"), facts.get("sources")
+    if isinstance(target, Mapping):
+        rows.append(_data_row("target", target))
+    if isinstance(sources, Mapping):
+        rows.extend(_data_row(f"source {name}", entry) for name, entry in sources.items() if isinstance(entry, Mapping))
+    titles = ("Data", "Training examples", "Test examples", "Licence", "Address or file", "Checksum of the content")
+    columns = tuple(Column(title, numeric="examples" in title) for title in titles)
+    return Table(columns, tuple(rows), "Data")
+
+
+def _data_row(role: str, entry: Mapping[str, object]) -> tuple[Cell, ...]:
+    if "network" in entry:  # a file of weights
+        weights = Cell(weights_in_words(entry))
+        return Cell(role), Cell("–"), Cell("–"), Cell("–"), weights, Cell(str(entry["network"]))
+    provenance = entry.get("provenance")
+    origin = provenance if isinstance(provenance, Mapping) else {}
+    understood = origin.get("understood")
+    address = origin.get("address") or origin.get("spec") or "–"
+    return (
+        Cell(str(entry.get("name", role)), f"{role}: {understood}" if understood else role),
+        Cell(_count(entry.get("n_train"))),
+        Cell(_count(entry.get("n_test"))),
+        Cell(str(origin.get("licence", "–"))),
+        Cell(str(address), str(origin.get("transforms", ""))),
+        Cell(str(entry.get("fingerprint", "–"))),
+    )
+
+
+def _count(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else "–"
+
+
+def _facts_table(facts: Mapping[str, object]) -> Table:
+    rows = tuple((Cell(key), Cell(value)) for key, value in _flattened(facts))
+    return Table((Column("Fact", numeric=False), Column("Value", numeric=False)), rows)
+
+
+def _flattened(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in facts.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _flattened(value, f"{path}.")
+        elif isinstance(value, list | tuple):
+            yield path, ", ".join(str(item) for item in value)
+        else:
+            yield path, str(value)
+
+
+def _pretty(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)

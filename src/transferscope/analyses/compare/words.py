@@ -1,0 +1,401 @@
+"""What a comparison says, sentence by sentence: methods at one number of labels, what to do next, what to beware of."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from transferscope.analyses.compare.comparison import ALPHA, Call, Comparison, Outcome, champion, gain
+from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.compare.metric import Metric
+from transferscope.numerics.paired import PairedDifference, pairs_to_decide
+from transferscope.records import FinishedRuns
+from transferscope.wording import (
+    candidate_words,
+    capitalised,
+    counted,
+    listed,
+    method_words,
+    p_words,
+    probability_words,
+)
+
+_AS_GOOD_AS_SURE = 0.95
+_WORTH_NAMING = 0.05
+_VERBS: dict[Call, tuple[str, str]] = {  # for one method, for several
+    "positive": ("helps", "help"),
+    "negative": ("hurts", "hurt"),
+    "leans positive": ("helps when taken alone", "help when each is taken alone"),
+    "leans negative": ("hurts when taken alone", "hurt when each is taken alone"),
+    "undecided": ("cannot be told apart from training from scratch",) * 2,
+}
+
+
+def reach(lead: Comparison, group: Sequence[Comparison], metric: Metric, *, even_so: bool = False) -> str:
+    """What the leading method reaches: "with 600 labels, MeRLin from mnist reaches 94.1 % (93.2–95.0), ...".
+
+    A leader below training from scratch is not presented as one, unless its loss is the news.
+
+    Args:
+        lead: The method.
+        group: All comparisons with this number of labels, the baseline among them.
+        metric: What it is judged by.
+        even_so: Whether its loss is the smallest of all losses.
+
+    Returns:
+        A sentence without its capital and its full stop.
+    """
+    labels, reached = f"with {counted(lead.n_target, 'label')}", f"{_words(lead)} reaches {_score(lead, metric)}"
+    scratch = next((c for c in group if c.call == "baseline"), None)
+    if lead.difference is None or scratch is None:
+        return f"{labels}, {reached}"
+    value = metric.shown(scratch.score.value)
+    if set(scratch.seeds) != set(lead.seeds):
+        value += f"; the difference is that of the {counted(lead.difference.n, 'seed')} of both"
+    gain = metric.gain_in_words(lead.difference.mean)
+    if lead.difference.mean < 0 and not even_so:
+        return f"{labels}, no method of transfer is better than training from scratch ({value}): {reached}, {gain} it"
+    return f"{labels}, {reached}, {'which is still ' if even_so else ''}{gain} training from scratch ({value})"
+
+
+def evidence(lead: Comparison, metric: Metric) -> str:
+    """How sure the leader's difference to training from scratch is: "+1.9 to +3.9 over 5 seeds, p = 0.004 ...".
+
+    Args:
+        lead: The method.
+        metric: What it is judged by.
+
+    Returns:
+        A phrase for brackets; empty when nothing can be said.
+    """
+    difference, interval = lead.difference, lead.difference_interval
+    if difference is None:
+        return ""
+    if difference.status == "undefined":
+        return f"exactly the same in all {difference.n} seeds, so there is no spread to test it against"
+    if interval is None:
+        return ""
+    ends = metric.gain_interval_in_words(interval)
+    if difference.n == 1:
+        return f"{ends} over test examples"
+    alone = "" if lead.call in ("positive", "negative") else f"{_p(difference.p_value)} taken alone, "
+    return f"{ends} over {difference.n} seeds; {alone}{_p(lead.p_holm)} after Holm's correction"
+
+
+def chance_of_best(lead: Comparison, group: Sequence[Comparison], outcome: Outcome) -> str:
+    """How sure it is that the leader, or training from scratch, is the best, and which others may be.
+
+    Nothing is said where the tests say less than the chances would, or where the most probable best is not the method
+    that the verdict speaks of: the two would seem to contradict each other.
+
+    Args:
+        lead: The method.
+        group: All comparisons with this number of labels, `lead` among them.
+        outcome: Their outcome.
+
+    Returns:
+        A sentence; empty when nothing is known, there is nothing to choose from, or the outcome is open.
+    """
+    if math.isnan(lead.p_best) or len(group) < 2:
+        return ""
+    first, *others = sorted(group, key=lambda c: -c.p_best)
+    if outcome == "hurts" and first.call == "baseline":
+        return f"Training from scratch is the best of the {len(group)} with probability {_chance(first)}."
+    if outcome not in ("helps", "no baseline") or first.p_best > lead.p_best:
+        return ""
+    sure = f"It is the best of the {len(group)} with probability {_chance(lead)}"
+    rivals = [c for c in others if c is not lead and c.p_best >= _WORTH_NAMING][:3]
+    if lead.p_best >= _AS_GOOD_AS_SURE or not rivals:
+        return f"{sure}."
+    return f"{sure}; it could also be {listed([f'{_words(c)} ({_chance(c)})' for c in rivals], last='or')}."
+
+
+def other_methods(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
+    """What the methods other than the leader do, by the sign of their transferability.
+
+    Args:
+        group: All comparisons with one number of labels.
+        outcome: Their outcome.
+        metric: What they are judged by.
+
+    Returns:
+        A sentence; empty when there are no others or no calls.
+    """
+    lead = champion(group, outcome, metric)
+    parts = []
+    for call, (one, several) in _VERBS.items():
+        rest = [c for c in group if c is not lead and c.call == call and c.difference and c.difference.n > 1]
+        if rest:
+            names = _grouped(rest, group)
+            verb = several if len(rest) > 1 else one
+            also = "also " if call == lead.call != "undecided" else ""
+            parts.append(f"{listed(names)} {also}{verb}{_gains(rest, metric) if call != 'undecided' else ''}")
+    return f"{capitalised('; '.join(parts))}." if parts else ""
+
+
+def best_mean(group: Sequence[Comparison], metric: Metric) -> str:
+    """Which way has the best mean at one number of labels, whatever the tests say of the difference.
+
+    Args:
+        group: All comparisons with this number of labels, at least one.
+        metric: What they are judged by.
+    """
+    best = _best(group, metric)
+    of_all = f" of {len(group)} ways" if len(group) > 1 else ""
+    labels = counted(best.n_target, "label")
+    return f"With {labels} the best mean{of_all} is that of {_words(best)}: {_score(best, metric)}."
+
+
+def labels_saved(by_size: Mapping[int, Sequence[Comparison]], metric: Metric) -> str:
+    """From which number of labels training from scratch reaches what the best transfer reaches with the fewest.
+
+    Args:
+        by_size: All comparisons by number of labels, ascending, at least two numbers.
+        metric: What they are judged by.
+
+    Returns:
+        One sentence about means; the intervals are in the figure beside it.
+    """
+    few, group = next(iter(by_size.items()))
+    best = _best([c for c in group if c.transfers] or group, metric)
+    reached = f"With {counted(few, 'label')} {_words(best)} reaches {metric.in_words(best.score.value)}"
+    scratch = {size: c for size, cs in by_size.items() for c in cs if c.call == "baseline"}
+    if not scratch or not best.transfers:
+        most, last = max(by_size.items())
+        end = _best(last, metric)
+        return f"{reached}; with {most:,} {_words(end)} reaches {metric.in_words(end.score.value)}."
+    enough = [size for size, c in scratch.items() if c is _best([c, best], metric)]
+    if not enough:
+        return f"{reached}, which training from scratch reaches with none of up to {max(scratch):,} labels."
+    if min(enough) == few:
+        return f"{reached}, and training from scratch is no worse with as few."
+    return f"{reached}; training from scratch reaches as much with {min(enough):,}, the fewest of those tried."
+
+
+def _best(group: Sequence[Comparison], metric: Metric) -> Comparison:
+    """The best mean; the first of equals."""
+    return max(group, key=lambda c: c.score.value if metric.higher_is_better else -c.score.value)
+
+
+def _words(c: Comparison) -> str:
+    return candidate_words(c.method, c.source)
+
+
+def _chance(c: Comparison) -> str:
+    return probability_words(c.p_best)
+
+
+def _p(p: float) -> str:
+    words = p_words(p)
+    return f"p {words if words.startswith('<') else f'= {words}'}"
+
+
+def _score(c: Comparison, metric: Metric) -> str:
+    value = metric.in_words(c.score.value)
+    if c.score.n == 2:
+        low, high = (c.score.value + sign * (c.score.stderr or 0.0) for sign in (-1, 1))
+        return f"{value} ({metric.shown(low)} and {metric.shown(high)} in two seeds)"
+    if c.interval is None:
+        return value
+    return f"{value} ({metric.shown_interval(c.interval)}{'' if c.score.interval else ' over test examples'})"
+
+
+def _gains(rest: Sequence[Comparison], metric: Metric) -> str:
+    """Their differences to training from scratch; of a single one its interval too."""
+    gains = sorted(gain(c) for c in rest)
+    low, high = metric.shown_difference(gains[0]), metric.shown_difference(gains[-1])
+    interval = rest[0].difference_interval
+    if len(rest) == 1 and interval is not None:
+        return f" ({low}; {metric.shown_difference_interval(interval)})"
+    return f" ({low})" if low == high else f" ({low} to {high})"
+
+
+def _grouped(rest: Sequence[Comparison], group: Sequence[Comparison]) -> list[str]:
+    """Names of methods; a method that is there from each of several sources is named once."""
+    one_source = len({c.source for c in group if c.source}) == 1
+    names = []
+    for method in dict.fromkeys(c.method for c in rest):
+        own = [c for c in rest if c.method == method]
+        if one_source:
+            names.append(method_words(method))
+        elif len(own) == sum(c.method == method for c in group) > 1:
+            names.append(f"{method_words(method)} from {'either' if len(own) == 2 else 'every'} source")
+        else:
+            names.append(f"{method_words(method)} from {listed([str(c.source) for c in own])}")
+    return names
+
+
+_MANY_SEEDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How much of a study is done.
+
+    Attributes:
+        total: Cells in the study.
+        done: Cells with an outcome.
+        failed: Cells with a failure.
+    """
+
+    total: int
+    done: int
+    failed: int
+
+
+def completeness(progress: Progress) -> str:
+    """What of a study is missing; empty when nothing is."""
+    missing = progress.total - progress.done - progress.failed
+    of_all = f"of {counted(progress.total, 'cell')}"
+    parts = []
+    if missing:
+        parts.append(f"{missing:,} {of_all} {'is' if missing == 1 else 'are'} not done yet")
+    if progress.failed:
+        parts.append(f"{progress.failed:,} {'failed' if parts else f'{of_all} failed'}")
+    return f"The study is not complete: {' and '.join(parts)}. This verdict rests on the others." if parts else ""
+
+
+def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
+    """How many seeds would probably decide what is open; empty when nothing is.
+
+    Each open comparison is taken at Holm's next step, the level ALPHA / (number of open comparisons). Where more seeds
+    cannot decide because of what the draw of the test examples adds, a larger test set is asked for.
+    """
+    not_called = {"undecided", "leans positive", "leans negative"}
+    still_open = [c for c in comparisons if c.call in not_called and c.difference and c.difference.status == "ok"]
+    if not still_open:
+        return ""
+    needed = [_seeds_needed(c, len(still_open)) for c in still_open]
+    within = sorted(n for n in needed if n is not None)
+    if not within:
+        which = "comparison" if len(still_open) == 1 else f"{len(still_open)} comparisons"
+        if any(_seeds_needed(replace(c, difference=_without_test_part(c)), len(still_open)) for c in still_open):
+            return (
+                f"More seeds alone would not decide the undecided {which} about other test examples: "
+                "that takes a larger test set."
+            )
+        return (
+            f"The undecided {which} would take more than {_MANY_SEEDS} seeds to decide: "
+            "for most purposes the difference is too small to matter."
+        )
+    have = max(c.difference.n for c in still_open if c.difference)
+    span = f"{within[0]}" if within[0] == within[-1] else f"{within[0]} to {within[-1]}"
+    return (
+        f"About {span} seeds instead of {have} would probably decide {_which(len(within), len(still_open))} "
+        f"(with 80 % power, if differences and spread stay as they are)."
+    )
+
+
+def _which(n: int, total: int) -> str:
+    if total == 1:
+        return "the undecided comparison"
+    if n == total:
+        return f"the {n} undecided comparisons"
+    return f"{n} of the {total} undecided comparisons; the rest would take more than {_MANY_SEEDS} or a larger test set"
+
+
+def _seeds_needed(c: Comparison, n_open: int) -> int | None:
+    assert c.difference is not None
+    d = c.difference
+    alpha = ALPHA / n_open
+    needed = pairs_to_decide(d.mean, d.sd, alpha=alpha, at_most=_MANY_SEEDS, test_sd=d.test_sd or 0.0)
+    return None if needed is None else max(needed, d.n + 1)
+
+
+def _without_test_part(c: Comparison) -> PairedDifference:
+    assert c.difference is not None
+    return replace(c.difference, test_sd=None)
+
+
+WEAK_INNER_RISK = 0.95
+"""Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
+
+
+def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:
+    """Sentences about test examples that are trained on, and about too few labels to show every class.
+
+    Args:
+        facts: The facts of a study, as `study` stored them.
+        sizes: Numbers of target labels in the study.
+
+    Returns:
+        None to two sentences.
+    """
+    return tuple(sentence for sentence in (_leakage(facts), _unseen_classes(facts, sizes)) if sentence)
+
+
+def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:
+    """A sentence for each method whose inner head predicts no better than the mean target.
+
+    Args:
+        runs: Method, number of target labels and the note "inner_risk" of each run that has one.
+
+    Returns:
+        One sentence for each method and number of labels with such a run.
+    """
+    risks: dict[tuple[str, int], list[float]] = {}
+    for method, n_target, risk in runs:
+        risks.setdefault((method, n_target), []).append(risk)
+    return tuple(
+        f"In {sum(risk >= WEAK_INNER_RISK for risk in found)} of {counted(len(found), 'run')} of {method} with "
+        f"{counted(n_target, 'label')} the inner head predicted no better than the mean (leave-one-out risk up to "
+        f"{max(found):.2f} of the mean's), so that it could not tell which features generalise: give it larger halves "
+        f"(target_batch) or more labels."
+        for (method, n_target), found in risks.items()
+        if max(found) >= WEAK_INNER_RISK
+    )
+
+
+def _leakage(facts: Mapping[str, object]) -> str:
+    places = [_place(name, _table(report)) for name, report in _table(facts.get("leakage")).items()]
+    if not any(places):
+        return ""
+    return (
+        f"Some target test examples are also in a training set, value by value: {listed([p for p in places if p])}; a "
+        "method that learns from them scores too well."
+    )
+
+
+def _place(source: str, report: Mapping[str, object]) -> str:
+    """Where test examples are trained on; "" when none is (every source repeats the count of the target's own)."""
+    count = report.get("in_source_train" if source else "in_target_train")
+    where = f"that of source {source}" if source else "the target's own"
+    return f"{count:,} of {report.get('n_test'):,} in {where}" if isinstance(count, int) and count else ""
+
+
+def _unseen_classes(facts: Mapping[str, object], sizes: Sequence[int]) -> str:
+    target = _table(facts.get("target"))
+    n_classes = target.get("n_outputs")
+    few = sorted(size for size in set(sizes) if isinstance(n_classes, int) and size < n_classes)
+    if target.get("kind") != "classification" or not few:
+        return ""
+    return (
+        f"With {listed([f'{size:,}' for size in few], last='or')} labels some of the {n_classes:,} classes have no "
+        "example to learn from, so no method can get them right."
+    )
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def change_in_words(frames: StudyFrames, then: FinishedRuns, *, since: str, again: str) -> str:
+    """That the study has changed; empty when it has not.
+
+    Args:
+        frames: The study now.
+        then: What was done of it.
+        since: What happened then, as in "it was placed".
+        again: The command that does it again, as in "theory place".
+    """
+    now = frames.finished_runs
+    if now == then:
+        return ""
+    what = (
+        f"it had {counted(then.count, 'finished run')} then and has {now.count:,} now"
+        if now.count != then.count
+        else "other runs are finished now than then"
+    )
+    return (
+        f"The study has changed since {since}: {what}. What follows is of then; run `transferscope {again} STUDY.toml` "
+        "again."
+    )

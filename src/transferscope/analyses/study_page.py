@@ -1,0 +1,95 @@
+"""The page of a study: four questions, each answered by whichever analysis has been run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from transferscope.analyses.compare.page import study_parts
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.compare.tables import gaps_section, origins_section
+from transferscope.report.blocks import Block, Section, Text
+from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
+from transferscope.report.sections.diagnostics import diagnostics_section
+from transferscope.report.sections.placements import placements_section
+from transferscope.report.sections.ranking import ranking_section
+from transferscope.store import Store
+
+_UNANSWERED: dict[Question, str] = {
+    "whether": "Not answered yet: `transferscope run STUDY.toml` does what is missing of the study.",
+    "which": "Not answered yet: `transferscope rank STUDY.toml` rates what there is to transfer from.",
+    "how much": (
+        "Not answered yet: give several `sizes` under `[target]` for the number of labels, or several `sizes` under "
+        "`[pretraining]` and then `transferscope scaling STUDY.toml` for the amount of pre-training."
+    ),
+    "why": (
+        "Not answered yet: add tables such as `[diagnostics.weights]` to the study file and run it again for what "
+        "changed in the networks, or `transferscope theory place STUDY.toml` for what an exact model says of the study."
+    ),
+}
+"""What to do for an answer, by question."""
+
+
+def build_report(store: Store, study: str, out: Path) -> ReportFiles:
+    """Write the report on a study, complete or not, with figures and tables in a folder beside the page.
+
+    Args:
+        store: Where the study is.
+        study: Its name.
+        out: The HTML file to write; one that exists is replaced.
+
+    Returns:
+        The files written, and the verdict.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: The study has no result yet, the store cannot be read, or the files cannot be written.
+    """
+    summary = summarise(store, study)
+    return write_page(
+        study_sections(summary),
+        out,
+        kicker="report",
+        title=summary.frames.study.name,
+        verdict=summary.verdict,
+        facts=summary.in_short,
+        with_files=True,
+    )
+
+
+def study_sections(summary: Summary) -> list[Section]:
+    """The page of a study: the four questions, then the study itself."""
+    parts = [
+        *study_parts(summary),
+        *_part("which", ranking_section(summary)),
+        *_part("why", diagnostics_section(summary)),
+        *_part("why", placements_section(summary)),
+    ]
+    questions = [_question(question, [part for part in parts if part.question == question]) for question in QUESTIONS]
+    about = tuple(section for section in (gaps_section(summary), origins_section(summary)) if section)
+    return [*questions, Section("The study", "study", (), sections=about)]
+
+
+def _question(question: Question, parts: list[Part]) -> Section:
+    """One question with what was found: the sentence of the first part, then all sections.
+
+    The sentence of every other part stands at the beginning of its first section.
+    """
+    title, slug = QUESTIONS[question], question.replace(" ", "-")
+    if not parts:
+        return Section(title, slug, (Text(_UNANSWERED[question]),))
+    first, *others = parts
+    sections = list(first.sections)
+    for part in others:
+        head, *rest = part.sections
+        sections += [replace(head, blocks=(Text(part.sentence), *head.blocks)), *rest]
+    return Section(title, slug, (Text(first.sentence, "lead"),), sections=tuple(sections))
+
+
+def _part(question: Question, section: Section | None) -> list[Part]:
+    """A section as a part: its first sentence, warnings aside, is the answer."""
+    if section is None:
+        return []
+    plain = [block for block in section.blocks if isinstance(block, Text) and block.tone == "plain"]
+    if not plain:
+        return [Part(question, "The answer that was kept cannot be shown.", (section,))]
+    blocks: tuple[Block, ...] = tuple(block for block in section.blocks if block is not plain[0])
+    return [Part(question, plain[0].text, (replace(section, blocks=blocks),))]

@@ -1,0 +1,101 @@
+"""How figures and tables become SVG, PDF and CSV: whole or not at all, under safe names, and without formulas."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure as Canvas
+
+from transferscope.files import written_whole
+from transferscope.report.blocks import Section
+from transferscope.report.figures.style import drawing
+
+_LONGEST_NAME = 100
+_FORMULA = re.compile(r"[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def file_name(name: str) -> str:
+    """A name as part of a file's name: what is no letter, digit, ".", "_" or "-" becomes "_", so it is no path.
+
+    Args:
+        name: Such as a study's, which another program may have put into the store.
+    """
+    return re.sub(r"[^\w.-]|^\.+", "_", name)[:_LONGEST_NAME] or "_"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a page or an image as UTF-8; a half of a surrogate pair, which UTF-8 has no bytes for, becomes an escape.
+
+    Raises:
+        OSError: It cannot be written; what was there before stays.
+    """
+    with written_whole(path) as unfinished:
+        unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV.
+
+    A spreadsheet takes a cell that begins with = + - or @ for a formula, so a name that does gets an apostrophe before
+    it, which a spreadsheet shows as text. Numbers stay as they are.
+
+    Raises:
+        OSError: It cannot be written; what was there before stays.
+    """
+    harmless = table.rename(columns=_harmless, index=_harmless)
+    for position, kind in enumerate(harmless.dtypes):
+        if not pd.api.types.is_numeric_dtype(kind):
+            harmless.isetitem(position, harmless.iloc[:, position].astype(object).map(_harmless).to_numpy())
+    write_text(path, harmless.to_csv(index=False, lineterminator="\n"))
+
+
+def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]:
+    """Write the figure as SVG and PDF.
+
+    Args:
+        figure: The drawing.
+        svg: The same from `to_svg`.
+        folder: An existing folder.
+        name: File name without ending.
+
+    Returns:
+        The paths written.
+    """
+    paths = [folder / f"{name}.svg", folder / f"{name}.pdf"]
+    write_text(paths[0], svg)
+    with drawing(), written_whole(paths[1]) as unfinished:
+        figure.savefig(unfinished, metadata={"CreationDate": None})
+    return paths
+
+
+def save_sections(sections: Sequence[Section], folder: Path) -> list[Path]:
+    """Write every figure of a page as SVG and PDF with the numbers behind it as CSV, and the tables that go with it.
+
+    Args:
+        sections: Parts of the page.
+        folder: Where to; made if absent.
+
+    Returns:
+        The paths written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for section in sections:
+        tables = dict(section.files)
+        for figure in section.figures:
+            written += save_figure(figure.canvas, figure.svg, folder, figure.name)
+            tables[figure.name] = figure.data
+        for name, table in tables.items():
+            write_table(table, folder / f"{name}.csv")
+            written.append(folder / f"{name}.csv")
+        written += save_sections(section.sections, folder)
+    return written
+
+
+def _harmless(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    value = value.replace("\r\n", "\n").replace("\r", "\n")  # what a spreadsheet may take for the end of a row
+    return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value

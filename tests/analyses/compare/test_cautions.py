@@ -1,0 +1,38 @@
+from transferscope.analyses.compare.words import cautions, weak_inner_heads
+
+
+def counts(n_test: int, target: int, source: int) -> dict[str, int]:
+    return {"n_test": n_test, "in_target_train": target, "in_source_train": source, "in_any": target + source}
+
+
+def test_test_examples_that_are_trained_on_are_told() -> None:
+    leakage = {"": counts(2000, 3, 0), "<b>": counts(2000, 3, 40), "clean": counts(2000, 3, 0)}
+    assert cautions({"leakage": leakage}, [100]) == (
+        "Some target test examples are also in a training set, value by value: 3 of 2,000 in the target's own and 40 "
+        "of 2,000 in that of source <b>; a method that learns from them scores too well.",
+    )
+    assert cautions({"leakage": {"": counts(2000, 0, 0)}}, [100]) == ()
+
+
+def test_fewer_labels_than_classes_are_told() -> None:
+    facts = {"target": {"kind": "classification", "n_outputs": 10}}
+    assert cautions(facts, [9, 5, 10, 5]) == (
+        "With 5 or 9 labels some of the 10 classes have no example to learn from, so no method can get them right.",
+    )
+    assert cautions(facts, [10]) == ()
+
+
+def test_a_study_of_numbers_or_of_theory_has_no_classes() -> None:
+    assert cautions({"target": {"kind": "regression", "n_outputs": 3}}, [1]) == ()
+    assert cautions({}, [1]) == ()
+
+
+def test_inner_heads_that_predict_no_better_than_the_mean_are_told_once_for_each_method() -> None:
+    runs = [("merlin", 100, 0.97), ("merlin", 100, 0.5), ("merlin", 100, 1.04), ("merlin", 600, 0.3)]
+    assert weak_inner_heads(runs) == (
+        "In 2 of 3 runs of merlin with 100 labels the inner head predicted no better than the mean (leave-one-out risk "
+        "up to 1.04 of the mean's), so that it could not tell which features generalise: give it larger halves "
+        "(target_batch) or more labels.",
+    )
+    assert weak_inner_heads([("merlin", 600, 0.949)]) == ()
+    assert weak_inner_heads([]) == ()

@@ -1,0 +1,62 @@
+import math
+from dataclasses import replace
+
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.tables import methods_section
+from transferscope.report.blocks import Table, Text
+
+
+def test_one_table_for_each_size_with_the_best_first(summary: Summary) -> None:
+    tables = [block for block in methods_section(summary).blocks if isinstance(block, Table)]
+    assert [table.caption for table in tables] == [
+        "50 labels, best mean first",
+        "200 labels, best mean first",
+        "600 labels, best mean first",
+    ]
+    first = tables[0].rows[0]
+    assert (first[0].text, first[0].detail) == ("MeRLin", "from mnist")
+    assert (first[4].text, first[4].tone) == ("positive", "positive")
+    assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
+
+
+def test_missing_seeds_are_said(summary: Summary) -> None:
+    notes = [block.text for block in methods_section(summary).blocks if isinstance(block, Text)]
+    assert notes[0] == (
+        "Fewer seeds than the study's 5: MeRLin from mnist (4). Differences use the seeds that a method shares with "
+        "scratch, and P(best) the seeds that all methods share."
+    )
+
+
+def test_the_table_is_kept_as_a_file(summary: Summary) -> None:
+    assert methods_section(summary).files["methods-table"] is summary.table
+
+
+def test_a_study_without_source_accuracy_has_no_column_for_it(summary: Summary) -> None:
+    bare = replace(summary, comparisons=tuple(replace(c, source_kept=None) for c in summary.comparisons))
+    table = next(block for block in methods_section(bare).blocks if isinstance(block, Table))
+    assert "Source kept" not in [column.title for column in table.columns]
+
+
+def test_tables_and_verdict_have_one_order_of_labels(summary: Summary) -> None:
+    captions = [block.caption for block in methods_section(summary).blocks if isinstance(block, Table)]
+    told = [sentence for sentence in summary.verdict.sentences if sentence.startswith("With ")]
+    assert [caption.split()[0] for caption in captions] == [sentence.split()[1] for sentence in told]
+    assert list(summary.verdict.outcomes) == sorted(summary.verdict.outcomes)
+
+
+def test_time_has_the_pretraining_that_a_run_starts_from(summary: Summary) -> None:
+    """Fabricated: a pre-training takes 160 s, fine-tuning from it 20.9 s, joint training, which needs none, 43 s."""
+    assert _time_of(summary, "fine-tune", 160.0) == ("3.0 min", "pre-training 2.7 min")
+    assert _time_of(summary, "joint", 0.0) == ("43 s", "")
+    assert _time_of(summary, "fine-tune", math.nan) == ("20.9 s", "pre-training unknown")
+
+
+def _time_of(summary: Summary, method: str, pretraining: float) -> tuple[str, str]:
+    found = next(c for c in summary.comparisons if c.method == method)
+    if not math.isnan(pretraining):
+        assert found.cost.pretraining_seconds == pretraining
+    cost = replace(found.cost, pretraining_seconds=pretraining)
+    alone = replace(summary, comparisons=(replace(found, cost=cost),))
+    table = next(block for block in methods_section(alone).blocks if isinstance(block, Table))
+    cell = table.rows[0][[column.title for column in table.columns].index("Time")]
+    return cell.text, cell.detail

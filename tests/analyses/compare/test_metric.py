@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR
+from transferscope.estimate import Interval
+
+
+def test_more_is_better_after_improvement() -> None:
+    assert ACCURACY.improvement(np.array([0.9])) == [0.9]
+    assert SQUARED_ERROR.improvement(np.array([0.9])) == [-0.9]
+
+
+def test_scores_of_examples_are_right_or_wrong() -> None:
+    scores = ACCURACY.example_scores(np.array([1, 2, 0], dtype=np.int32), np.array([1, 1, 0]))
+    assert scores.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_scores_of_examples_are_minus_the_mean_squared_error() -> None:
+    predictions, labels = np.array([[1.0, 3.0], [0.0, 0.0]], dtype=np.float32), np.zeros((2, 2), dtype=np.float32)
+    assert SQUARED_ERROR.example_scores(predictions, labels).tolist() == [-5.0, 0.0]
+
+
+def test_the_interval_over_examples_is_wilsons_for_accuracy() -> None:
+    expected = stats.binomtest(80, 100).proportion_ci(method="wilson")
+    found = ACCURACY.interval_over_examples((np.arange(100) < 80).astype(np.float64))
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_interval_over_examples_is_a_t_interval_for_squared_error() -> None:
+    losses = np.random.default_rng(0).chisquare(1, size=50)
+    expected = stats.ttest_1samp(losses, 0).confidence_interval()
+    found = SQUARED_ERROR.interval_over_examples(-losses)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((max(expected.low, 0), expected.high))
+    assert SQUARED_ERROR.interval_over_examples(np.array([-1.0])) is None
+
+
+def test_no_accuracy_is_above_one() -> None:
+    assert ACCURACY.bounded(Interval(0.97, 1.01)) == Interval(0.97, 1.0)
+    assert SQUARED_ERROR.bounded(Interval(-0.1, 2.0)) == Interval(0.0, 2.0)
+
+
+def test_numbers_are_shown_in_the_unit_of_the_reader() -> None:
+    assert ACCURACY.shown(0.9412) == "94.1 %"
+    assert ACCURACY.shown_interval(Interval(0.932, 0.95)) == "93.2–95.0"
+    assert ACCURACY.shown_difference_interval(Interval(-0.004, 0.031)) == "−0.4 to +3.1"
+    assert ACCURACY.gain_in_words(-0.029) == "2.9 points below"
+    assert ACCURACY.gain_in_words(-0.0004) == "within 0.1 points of"
+    assert SQUARED_ERROR.in_words(0.2134) == "a squared error of 0.213"
+    assert SQUARED_ERROR.gain_in_words(0.0121) == "0.0121 below"
+    assert SQUARED_ERROR.gain_in_words(-1.0234) == "1.02 above"
+    assert SQUARED_ERROR.gain_interval_in_words(Interval(-0.004, 0.031)) == "a reduction of −0.004 to 0.031"

@@ -1,0 +1,220 @@
+"""A comparison from Python, end to end on small data in memory."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cases_of_methods import classification_task, regression_task
+from transferscope.analyses.compare.question import (
+    Budget,
+    WrittenStudy,
+    _check_data,
+    _listed,
+    _whole,
+    compare,
+    matching_transforms,
+    study_tables,
+    write_study,
+)
+from transferscope.errors import DataError, SettingsError, UnknownNameError
+from transferscope.store import Store
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec, read_spec
+
+QUICK = Budget(steps=20, pretraining_steps=20, workers=0)
+
+
+def test_five_lines_are_enough(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    result = compare(
+        task.source, task.target, labels=[12], methods=["fine-tune", "merlin"], seeds=2, budget=QUICK, folder=tmp_path
+    )
+    table = result.table()
+    assert sorted(table["method"]) == ["fine-tune", "merlin", "scratch"]
+    assert (table["n_seeds"] == 2).all()
+    assert "from scratch" in str(result.verdict)
+    written = result.report(tmp_path / "page.html")
+    assert "fine-tune" in written.html.read_text().lower() or "Fine-tuning" in written.html.read_text()
+
+
+def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    result = compare(
+        task.source,
+        task.target,
+        labels=[12],
+        methods=["fine-tune"],
+        diagnostics=["weights"],
+        seeds=2,
+        budget=QUICK,
+        folder=tmp_path,
+    )
+    page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
+    assert "<h2>Why</h2>" in page
+
+
+def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    source, target = task.source, task.target
+
+    def table(seeds: int) -> dict[tuple[str, int], float]:
+        result = compare(source, target, labels=[12], methods=["joint"], seeds=seeds, budget=QUICK, folder=tmp_path)
+        runs = result.summary.runs
+        columns = zip(runs["method"], runs["seed"], runs["value"], strict=True)
+        return {(str(method), int(seed)): float(value) for method, seed, value in columns}
+
+    first, second = table(1), table(2)
+    assert len(first) == 2
+    assert len(second) == 4
+    assert {key: second[key] for key in first} == first
+
+
+def test_regression(tmp_path: Path) -> None:
+    task = regression_task(n_target=40)
+    assert task.source is not None
+    result = compare(
+        task.source, task.target, labels=[20], methods=["linear-probe"], seeds=2, budget=QUICK, folder=tmp_path
+    )
+    assert len(result.table()) == 2
+    assert np.isfinite(result.table()["mean"]).all()
+
+
+def test_more_labels_than_there_are(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    with pytest.raises(DataError, match="99"):
+        compare(task.source, task.target, labels=[99], seeds=1, budget=QUICK, folder=tmp_path)
+
+
+def test_an_unknown_method(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="did you mean 'fine-tune'"):
+        compare("glyphs?n_train=50&n_test=10", "digits", methods=["finetune"], folder=tmp_path)
+
+
+def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(*_: object, **__: object) -> None:
+        raise AssertionError("data were fetched")
+
+    monkeypatch.setattr("transferscope.analyses.compare.question.load", fetch)
+    for wrong, message in (
+        ({"budget": Budget(network="lenett")}, "unknown network 'lenett': did you mean 'lenet'"),
+        ({"methods": ["finetune"]}, "unknown method 'finetune': did you mean 'fine-tune'"),
+        ({"diagnostics": ["weight"]}, "unknown diagnostic 'weight': did you mean 'weights'"),
+        ({"seeds": 0}, "seeds = 0; expected"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            compare("mnist", "usps", folder=tmp_path, **wrong)
+
+
+def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    for name, data in (("source", task.source), ("target", task.target)):
+        assert data.train.classes is not None
+        labels = {f"y_{part}": getattr(data, part).labels for part in ("train", "test")}
+        np.savez(tmp_path / f"{name}.npz", x_train=data.train.inputs, x_test=data.test.inputs, **labels)
+    monkeypatch.chdir(tmp_path)
+    result = compare(
+        "npz:source.npz", "npz:target.npz", labels=[12], methods=["joint"], seeds=1, budget=QUICK, folder="runs"
+    )
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    spec = read_spec(tmp_path / result.study)
+    assert spec.store == str(tmp_path / "runs" / "source-to-target.sqlite")
+    assert spec.target.data == f"npz:{tmp_path}/target.npz"
+    with Store.open(spec.store, create=False) as store:
+        before = store.counts(spec.name)
+        assert run_study(spec, store).counts == before
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_arguments_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as refused:
+        compare("digits", "digits", methods="merlin", folder=tmp_path)
+    assert str(refused.value) == "methods = 'merlin' is no list; write ['merlin']"
+    for check, message in (  # what the run-time types of tests would not let through the door
+        (lambda: _listed("labels", 10), "labels = 10 is no list; write [10]"),
+        (lambda: _whole("labels", 10.5), "labels holds 10.5; expected a whole number"),
+        (
+            lambda: _check_data("digits", np.zeros(3)),
+            "data are given as ndarray; expected a name, such as 'npz:PATH', or a transferscope.data.Dataset",
+        ),
+    ):
+        with pytest.raises(SettingsError) as refused:
+            check()
+        assert str(refused.value) == message
+    assert [_whole("labels", n) for n in _listed("labels", np.array([10, 20]))] == [10, 20]
+
+
+def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "digits-to-glyphs.toml").write_text("# edited by hand")
+    with pytest.raises(SettingsError) as refused:
+        compare("digits", "glyphs?n_train=20&n_test=5&size=8", labels=[0], methods=["fine-tune"], folder=tmp_path)
+    assert str(refused.value) == "the comparison: [target] sizes holds 0; expected at least 1"
+    assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
+
+
+def test_an_unknown_source(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'mnist'"):
+        compare("mnits", "digits", folder=tmp_path)
+
+
+def test_no_source(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^there is no source to transfer from; give at least one$"):
+        compare([], "digits", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "transforms"),
+    [
+        ([(1, 28, 28), (1, 28, 28)], [[], []]),
+        ([(1, 28, 28), (1, 8, 8)], [[], ["resize:28"]]),
+        ([(1, 8, 8), (1, 8, 8)], [["resize:16"], ["resize:16"]]),
+        ([(3, 32, 32), (1, 28, 28)], [["grey"], ["resize:32"]]),
+        ([(3, 32, 32), (3, 32, 32)], [[], []]),
+        ([(5,), (5,)], [[], []]),
+    ],
+)
+def test_images_are_brought_to_one_shape(shapes: list[tuple[int, ...]], transforms: list[list[str]]) -> None:
+    assert matching_transforms(shapes) == transforms
+
+
+def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
+    sources = ["glyphs?n_train=50&n_test=10", "glyphs?n_train=60&n_test=10"]
+    tables = study_tables(
+        sources,
+        "digits",
+        labels=[600, 100],
+        methods=["fine-tune"],
+        diagnostics=["weights"],
+        seeds=2,
+        budget=Budget(),
+        folder=tmp_path,
+    )
+    spec = parse_spec(tables)
+    assert spec.name == "glyphs-glyphs-2-to-digits"
+    assert list(spec.sources) == ["glyphs", "glyphs-2"]
+    assert spec.target.sizes == (100, 600)
+    assert list(spec.methods) == ["scratch", "fine-tune"]
+    assert list(spec.diagnostics) == ["weights"]
+
+
+def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:
+    tables = {"name": "a-to-b", "seeds": 2}
+    first = write_study(tables, tmp_path)
+    assert write_study({**tables, "seeds": 3}, tmp_path) == WrittenStudy(first.path, None)
+    for i in (1, 2):
+        edited = first.path.read_text() + f"# my note {i}\n"
+        first.path.write_text(edited)
+        again = write_study(tables, tmp_path)
+        assert again.aside == tmp_path / f"a-to-b.edited-{i}.toml"
+        assert again.aside.read_text() == edited
+    assert tomllib.loads(first.path.read_text()) == tables
+    assert len(list(tmp_path.iterdir())) == 3

@@ -1,0 +1,161 @@
+"""Facts of sentences: what they name, and what they must not claim."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from comparisons import baseline, candidate
+from transferscope.analyses.compare.comparison import Call, Outcome
+from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR
+from transferscope.analyses.compare.words import chance_of_best, evidence, other_methods, reach
+from transferscope.estimate import Estimate, Interval
+from transferscope.numerics.paired import PairedDifference
+
+MERLIN = candidate("merlin", 0.029, "positive", p_best=0.7)
+SCRATCH = baseline()
+
+
+def test_what_a_method_reaches_stands_beside_what_training_from_scratch_reaches() -> None:
+    said = reach(MERLIN, [SCRATCH, MERLIN], ACCURACY)
+    assert said.startswith("with 600 labels, MeRLin from mnist reaches 94.1 % (93.2–95.0), 2.9 points above")
+    assert said.endswith("training from scratch (91.2 %)")
+
+
+def test_a_squared_error_stands_beside_that_of_training_from_scratch() -> None:
+    scratch = replace(SCRATCH, score=replace(SCRATCH.score, value=1.42))
+    better = replace(
+        candidate("merlin", 1.021, "positive"),
+        score=replace(SCRATCH.score, value=0.399, interval=Interval(0.2, 0.6)),
+    )
+    said = reach(better, [scratch, better], SQUARED_ERROR)
+    assert "a squared error of 0.399 (0.2–0.6), 1.02 below training from scratch (1.42)" in said
+
+
+@pytest.mark.parametrize(("gain", "how"), [(-0.001, "0.1 points below it"), (-0.0001, "within 0.1 points of it")])
+def test_a_method_below_scratch_is_no_champion(gain: float, how: str) -> None:
+    below = candidate("merlin", gain, "undecided")
+    said = reach(below, [SCRATCH, below], ACCURACY)
+    assert "no method of transfer is better than training from scratch (91.2 %)" in said
+    assert said.endswith(how)
+
+
+def test_the_smallest_loss_is_still_a_loss() -> None:
+    joint = candidate("joint", -0.02, "negative")
+    assert "which is still 2.0 points below training from scratch (91.2 %)" in reach(
+        joint, [SCRATCH, joint], ACCURACY, even_so=True
+    )
+
+
+def test_seeds_that_one_of_two_lacks_are_said() -> None:
+    scratch = baseline(n_seeds=7)
+    assert "the difference is that of the 5 seeds of both" in reach(MERLIN, [scratch, MERLIN], ACCURACY)
+
+
+def test_two_seeds_are_shown_and_not_made_an_interval() -> None:
+    """0.822 and 0.864 have a t-interval of 0.576 to 1.110."""
+    two = replace(
+        candidate("merlin", 0.1, "undecided", n_seeds=2),
+        score=Estimate(0.843, 0.021, 2, "ok", Interval(0.576, 1.0)),
+    )
+    assert two.interval is None
+    assert "84.3 % (82.2 % and 86.4 % in two seeds)" in reach(two, [SCRATCH, two], ACCURACY)
+
+
+def test_with_one_seed_the_interval_is_said_to_be_over_test_examples() -> None:
+    lonely = candidate("merlin", 0.029, "undecided", n_seeds=1)
+    assert "94.1 % (92.9–95.3 over test examples)" in reach(lonely, [baseline(n_seeds=1), lonely], ACCURACY)
+    assert evidence(lonely, ACCURACY) == "+1.9 to +3.9 points over test examples"
+
+
+def test_the_evidence_names_interval_seeds_and_p_value() -> None:
+    assert evidence(MERLIN, ACCURACY) == "+1.9 to +3.9 points over 5 seeds; p = 0.004 after Holm's correction"
+    assert "p < 0.001 after" in evidence(replace(MERLIN, p_holm=1e-5), ACCURACY)
+    leaning = evidence(candidate("merlin", 0.029, "leans positive"), ACCURACY)
+    assert "p = 0.001 taken alone" in leaning
+    assert "p = 0.080 after" in leaning
+
+
+def test_equal_differences_are_called_what_they_are() -> None:
+    alike = replace(MERLIN, difference=PairedDifference(0.029, 0.0, 3, None, math.nan, "undefined"))
+    assert evidence(alike, ACCURACY) == ("exactly the same in all 3 seeds, so there is no spread to test it against")
+
+
+def test_no_baseline_is_no_evidence() -> None:
+    assert evidence(replace(MERLIN, difference=None), ACCURACY) == ""
+
+
+def test_the_chance_of_being_best_names_those_that_may_be_too() -> None:
+    rival = candidate("l2-sp", 0.02, "positive", p_best=0.26)
+    said = chance_of_best(MERLIN, [SCRATCH, MERLIN, rival], "helps")
+    assert "best of the 3 with probability 70 %" in said
+    assert "L2-SP from mnist (26 %)" in said
+
+
+def test_a_sure_best_needs_no_rivals() -> None:
+    sure = replace(MERLIN, p_best=0.999)
+    assert chance_of_best(sure, [SCRATCH, sure], "helps") == "It is the best of the 2 with probability > 99 %."
+    scratch, worse = baseline(p_best=0.998), candidate("joint", -0.1, "negative")
+    assert "Training from scratch is the best of the 2" in chance_of_best(worse, [scratch, worse], "hurts")
+
+
+@pytest.mark.parametrize("outcome", ["undecided", "seems to help", "seems to hurt", "does not help", "one seed"])
+def test_where_the_tests_leave_it_open_no_chance_says_more(outcome: Outcome) -> None:
+    assert chance_of_best(replace(MERLIN, p_best=0.97), [SCRATCH, MERLIN], outcome) == ""
+
+
+def test_no_other_method_is_called_best_in_the_paragraph_of_the_leader() -> None:
+    higher = candidate("fine-tune", 0.04, "undecided", p_best=0.8)
+    lead = replace(MERLIN, p_best=0.2)
+    assert chance_of_best(lead, [SCRATCH, lead, higher], "helps") == ""
+    scratch = baseline(p_best=0.1)
+    assert chance_of_best(lead, [scratch, lead], "hurts") == ""
+
+
+def test_no_chance_is_told_without_predictions() -> None:
+    unknown = replace(MERLIN, p_best=math.nan)
+    assert chance_of_best(unknown, [SCRATCH, unknown], "helps") == ""
+
+
+def test_other_methods_are_told_by_what_they_do() -> None:
+    group = [
+        SCRATCH,
+        MERLIN,
+        candidate("merlin", 0.02, "positive", source="fashion"),
+        candidate("fine-tune", 0.01, "positive"),
+        candidate("fine-tune", 0.012, "positive", source="fashion"),
+        candidate("joint", -0.016, "negative"),
+        candidate("joint", -0.034, "negative", source="fashion"),
+        candidate("linear-probe", 0.001, "undecided"),
+    ]
+    parts = other_methods(group, "helps", ACCURACY).rstrip(".").split("; ")
+    assert parts == [
+        "MeRLin from fashion and fine-tuning from either source also help (+1.0 to +2.0)",
+        "joint training from either source hurt (−3.4 to −1.6)",
+        "linear probe from mnist cannot be told apart from training from scratch",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gain", "call", "verb"), [(-0.031, "leans negative", "hurts"), (0.031, "leans positive", "h")]
+)
+def test_clear_harm_is_called_harm_though_many_comparisons_make_it_unsure(gain: float, call: Call, verb: str) -> None:
+    """−3.1 points with an interval of −4.1 to −2.1: one of twelve comparisons over three seeds."""
+    joint = candidate("joint", gain, call)
+    said = other_methods([SCRATCH, MERLIN, joint], "helps", ACCURACY)
+    assert said.startswith(f"Joint training {verb}")
+    assert "when taken alone" in said
+    assert "cannot be told apart" not in said
+    assert ACCURACY.shown_difference(gain) in said
+    assert joint.difference is not None
+    assert joint.difference.interval is not None
+    assert ACCURACY.shown_difference_interval(joint.difference.interval) in said
+
+
+def test_with_one_source_it_is_not_named_again() -> None:
+    group = [SCRATCH, MERLIN, candidate("joint", -0.02, "negative")]
+    assert other_methods(group, "helps", ACCURACY) == "Joint training hurts (−2.0; −3.0 to −1.0)."
+
+
+def test_a_leader_without_others_has_none() -> None:
+    assert other_methods([SCRATCH, MERLIN], "helps", ACCURACY) == ""

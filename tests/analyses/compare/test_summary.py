@@ -1,0 +1,61 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fabricate import Fabrication, fabricate
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.errors import StoreError
+
+
+def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
+    table = summary.table
+    assert len(table) == len(summary.comparisons)
+    merlin = table[(table["method"] == "merlin") & (table["source"] == "mnist") & (table["n_target"] == 50)].iloc[0]
+    assert (merlin["n_seeds"], merlin["n_pairs"], merlin["interval_over"], merlin["call"]) == (
+        4,
+        4,
+        "seeds",
+        "positive",
+    )
+    assert merlin["low"] < merlin["mean"] < merlin["high"]
+    assert merlin["transferability_low"] < merlin["transferability"] < merlin["transferability_high"]
+
+
+def test_the_study_in_one_line(summary: Summary) -> None:
+    assert (
+        summary.in_short == "Transfer from fashion and mnist to usps with 50, 200 and 600 labels: 5 methods, 5 seeds."
+    )
+
+
+def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
+    assert summary.verdict.outcomes == {50: "helps", 200: "helps", 600: "helps"}
+    assert summary.verdict.sentences[-1] == (
+        "The study is not complete: 1 of 145 cells failed. This verdict rests on the others."
+    )
+
+
+def test_a_study_without_results_is_an_error_that_says_what_to_do(tmp_path: Path, small: Fabrication) -> None:
+    nothing = replace(small, not_done=frozenset(_all_runs(small)))
+    with fabricate(tmp_path / "s.sqlite", nothing) as store, pytest.raises(StoreError) as error:
+        summarise(store, "usps")
+    assert str(error.value) == (
+        "the study 'usps' has no finished run of any method yet: run `transferscope run` on its study file first"
+    )
+
+
+def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -> None:
+    with (
+        fabricate(tmp_path / "s.sqlite", replace(small, failed=frozenset(_all_runs(small)))) as store,
+        pytest.raises(StoreError) as error,
+    ):
+        summarise(store, "usps")
+    assert str(error.value) == (
+        "the study 'usps' has no finished run of any method, and 9 of its 12 cells failed; "
+        "the first said: the loss became NaN at step 311"
+    )
+
+
+def _all_runs(small: Fabrication) -> set[tuple[str, str, int, int]]:
+    pairs = [("", "scratch"), ("fashion", "fine-tune"), ("fashion", "joint")]
+    return {(source, method, 600, seed) for source, method in pairs for seed in range(small.n_seeds)}

@@ -1,0 +1,116 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fabricate import Fabrication, fabricate, fabricate_regression
+from transferscope.analyses.study_page import build_report
+from transferscope.errors import StoreError
+from transferscope.report.page import ReportFiles
+
+FIGURES = ("labels", "differences", "seeds", "curves", "classes")
+_VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+def test_the_page_is_light_and_stands_alone(report: ReportFiles, page: str) -> None:
+    assert report.html.stat().st_size < 2_000_000
+    assert "<script" not in page
+    loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', page)
+    addresses = {one or other for one, other in loaded}
+    files = {address for address in addresses if address.startswith("report.files/")}
+    assert all(address.startswith(("#", "data:")) for address in addresses - files)
+
+
+def test_the_page_is_well_formed_and_ids_are_unique(page: str) -> None:
+    parser = _Checker()
+    parser.feed(page)
+    assert parser.open == []
+    assert len(parser.ids) == len(set(parser.ids))
+
+
+def test_the_verdict_comes_first(report: ReportFiles, page: str) -> None:
+    first = re.search(r"<section.*?</section>", page, re.DOTALL)
+    assert first is not None
+    assert report.verdict.headline.split(":")[0] in first[0]
+
+
+def test_every_figure_has_svg_pdf_and_numbers(report: ReportFiles) -> None:
+    folder = report.html.with_suffix(".files")
+    expected = {f"{name}.{ending}" for name in FIGURES for ending in ("svg", "pdf", "csv")}
+    assert {path.name for path in report.files} == expected | {"methods-table.csv", "failures.csv"}
+    assert all(path.parent == folder and path.stat().st_size > 100 for path in report.files)
+    assert (folder / "labels.pdf").read_bytes().startswith(b"%PDF")
+    assert len(pd.read_csv(folder / "differences.csv")) == 3 * 8 * 5 - 1
+
+
+def test_what_comes_from_the_study_is_escaped(page: str) -> None:
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)&lt;" in page
+    assert "Traceback &lt;b&gt;x&lt;/b&gt;" in page
+    assert "nine $x$" in page
+
+
+def test_the_page_says_what_failed_and_where_the_data_are_from(page: str) -> None:
+    assert "MeRLin from mnist, 50\u00a0labels, seed 3 (non finite): the loss became NaN at step 311" in page
+    assert "https://example.org/usps.bz2" in page
+    assert "md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d" in page
+    assert "fedcba9876543210" in page
+
+
+def test_one_size_gets_a_dot_plot_and_the_same_page_again(tmp_path: Path, small: Fabrication) -> None:
+    missing = frozenset({("fashion", "joint", 600, 0)})
+    with fabricate(tmp_path / "s.sqlite", replace(small, n_seeds=1, not_done=missing)) as store:
+        page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
+        again = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
+    assert page == again
+    assert 'id="figure-methods"' in page
+    assert 'id="figure-labels"' not in page
+    assert "1 cell not done yet; run the study again and only these are done." in page
+
+
+def test_a_study_without_a_baseline_still_gets_a_report(tmp_path: Path, small: Fabrication) -> None:
+    with fabricate(tmp_path / "s.sqlite", replace(small, baseline=False, sizes=(50, 600))) as store:
+        page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
+    assert "because nothing was trained from scratch" in page
+    assert 'id="figure-differences"' not in page
+
+
+def test_a_regression_gets_a_report_without_classes(tmp_path: Path) -> None:
+    with fabricate_regression(tmp_path / "s.sqlite") as store:
+        page = build_report(store, "numbers", tmp_path / "r.html").html.read_text(encoding="utf-8")
+    assert "reaches a squared error of" in page
+    assert 'id="figure-classes"' not in page
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, small: Fabrication) -> None:
+    (tmp_path / "taken").write_text("")
+    out = tmp_path / "taken" / "r.html"
+    with fabricate(tmp_path / "s.sqlite", small) as store, pytest.raises(StoreError) as error:
+        build_report(store, "usps", out)
+    assert str(error.value) == (
+        f"the report cannot be written to {out}: Not a directory; give another place with --out"
+    )
+
+
+class _Checker(HTMLParser):
+    """Collects ids, and elements that were opened and not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _VOID:
+            assert self.open.pop() == tag

@@ -1,0 +1,41 @@
+"""A report is built from a copied file on a machine without torch."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from fabricate import Fabrication, fabricate
+from report.placed import keep, point, ranged
+
+_SCRIPT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "torchvision", "sklearn"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Absent())
+
+import typer
+from transferscope.cli.report import report
+app = typer.Typer()
+app.command()(report)
+app([sys.argv[1], "--out", sys.argv[2]])
+"""
+
+
+def test_a_copied_store_is_enough(tmp_path: Path, small: Fabrication) -> None:
+    with fabricate(tmp_path / "made.sqlite", small) as store:
+        keep(store, "usps", [point(modelled=ranged(0.2, 0.1, 0.3), measured=ranged(0.1, 0.0, 0.2))])
+    copied, out = tmp_path / "elsewhere" / "copy.sqlite", tmp_path / "elsewhere" / "report.html"
+    copied.parent.mkdir()
+    shutil.copy(tmp_path / "made.sqlite", copied)
+    command = [sys.executable, "-c", _SCRIPT, str(copied), str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Transfer helps: with 600 labels, fine-tuning from fashion reaches")
+    page = out.read_text(encoding="utf-8")
+    assert "<title>usps: Transfer helps" in page
+    assert "What the linear model says</h3>" in page
