@@ -5,7 +5,7 @@ other study, and cells of an earlier study under the same settings count.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float
 from transferscope.errors import SettingsError
 from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
 from transferscope.store import PlannedCell, Store
-from transferscope.study.planned import StudyPlan
 from transferscope.study.settings import RaceSettings
 
 
@@ -69,45 +68,57 @@ class Race:
     """Which cells of a study are done next.
 
     Args:
-        plan: The whole study, with all its seeds: the most that the race may run.
+        study: Name of the study.
+        cells: Its cells: all that it allows, or those that a store has of it.
+        seeds: The seeds that it allows.
         settings: The question, the risk, the margin and the budget.
         baseline: Name of the method that is training from scratch.
 
     Attributes:
         arms: Training from scratch first.
-        seeds: The seeds that may be run.
-        keys: The cell of every arm and seed.
+        keys: The cell of every arm and seed; None where there is none.
 
     Raises:
         SettingsError: The study is no race: several numbers of labels or pre-training sizes, no transfer, no baseline.
     """
 
-    def __init__(self, plan: StudyPlan, settings: RaceSettings, *, baseline: str = "scratch") -> None:
-        self.plan = plan
+    def __init__(
+        self,
+        study: str,
+        cells: Sequence[PlannedCell],
+        *,
+        seeds: Sequence[int],
+        settings: RaceSettings,
+        baseline: str = "scratch",
+    ) -> None:
+        self.study = study
+        self.seeds = tuple(seeds)
         self.settings = settings
-        cells = [cell for cell in plan.cells if cell.role == "method"]
-        self.arms = _arms(cells, baseline)
-        self.seeds = tuple(sorted({int(str(cell.labels["seed"])) for cell in cells}))
-        keys = {(_arm(cell), cell.labels["seed"]): cell.key for cell in cells}
-        self.keys = tuple(tuple(keys[arm, seed] for seed in self.seeds) for arm in self.arms)
-        self._by_key = {cell.key: cell for cell in plan.cells}
+        runs = [cell for cell in cells if cell.role == "method"]
+        self.arms = _arms(runs, baseline)
+        self.n_target = runs[0].labels["n_target"]
+        keys = {(_arm(cell), cell.labels["seed"]): cell.key for cell in runs}
+        self.keys = tuple(tuple(keys.get((arm, seed)) for seed in self.seeds) for arm in self.arms)
+        self._cells = tuple(cells)
+        self._needs = {cell.key: cell.needs for cell in cells}
 
     def scores(self, store: Store) -> RaceScores:
         """What the store holds of the race's runs."""
-        name = self.plan.study.name
         shape = (len(self.arms), len(self.seeds))
         scores, failed = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
-        place = {key: (i, j) for i, keys in enumerate(self.keys) for j, key in enumerate(keys)}
-        stored = {cell.cell.key: cell for cell in store.cells(name)}
-        records = store.records(name)
-        numbers = not any(
-            name == "accuracy" and part == "target_test" for name, part in zip(records.name, records.part, strict=True)
-        )
-        wanted = "r2" if numbers else "accuracy"
-        for key, record, part, step, value in zip(
-            records.key, records.name, records.part, records.step, records.value, strict=True
-        ):
-            if key in place and record == wanted and part == "target_test" and step is None:
+        place = {key: (i, j) for i, keys in enumerate(self.keys) for j, key in enumerate(keys) if key is not None}
+        stored = {cell.cell.key: cell for cell in store.cells(self.study)}
+        records = store.records(self.study)
+        final = [
+            (key, name, value)
+            for key, name, part, step, value in zip(
+                records.key, records.name, records.part, records.step, records.value, strict=True
+            )
+            if key in place and part == "target_test" and step is None
+        ]
+        numbers = bool(final) and not any(name == "accuracy" for _, name, _ in final)
+        for key, name, value in final:
+            if name == ("r2" if numbers else "accuracy"):
                 scores[place[key]] = 100.0 * value
         seconds = np.full(shape, np.nan)
         for key, (i, j) in place.items():
@@ -122,22 +133,22 @@ class Race:
         n_done = int(np.isfinite(scores).sum())
         return RaceScores(self.arms, self.seeds, scores, failed, mean, spent, n_done, numbers)
 
-    def plan_next(self, store: Store, *, at_once: int = 1) -> tuple[StudyPlan, bool]:
-        """The study with the runs to make next.
+    def next_cells(self, store: Store, *, at_once: int = 1) -> tuple[tuple[PlannedCell, ...], bool]:
+        """The cells of all runs so far and of those to make next, with what they need.
 
         Args:
             store: What was done so far.
             at_once: How many runs can be done at the same time.
 
         Returns:
-            The cells of all runs so far and of the next ones, with what they need; and whether there are next ones.
+            The cells in the order of the study, and whether there are any to make next.
         """
         now = self.scores(store)
         runs = [] if self._over(now) else self._next_runs(now, at_once)
         made = np.argwhere(np.isfinite(now.scores) | now.failed).tolist()
-        kept = {self.keys[i][j] for i, j in (*made, *runs)}
-        kept |= {need for key in kept for need in self._by_key[key].needs}
-        return replace(self.plan, cells=tuple(cell for cell in self.plan.cells if cell.key in kept)), bool(runs)
+        kept = {key for i, j in (*made, *runs) if (key := self.keys[i][j]) is not None}
+        kept |= {need for key in kept for need in self._needs[key]}
+        return tuple(cell for cell in self._cells if cell.key in kept), bool(runs)
 
     def _over(self, now: RaceScores) -> bool:
         settings = self.settings
@@ -190,15 +201,3 @@ def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
 def _arm(cell: PlannedCell) -> Arm:
     source = cell.labels["source"]
     return Arm(str(cell.labels["method"]), None if source is None else str(source))
-
-
-def race_of(spec: StudySpec) -> Race:
-    """The race of a study.
-
-    Raises:
-        SettingsError: It has no [race], or cannot be one.
-        DataError: The data are missing, or the study cannot be done with them.
-    """
-    if spec.race is None:
-        raise SettingsError(f"the study {spec.name} has no [race]")
-    return Race(plan_study(spec), spec.race, baseline=baseline_of(spec))

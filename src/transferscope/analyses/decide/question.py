@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import pandas as pd
 
-from transferscope.analyses.compare import Budget, WrittenStudy, study_tables, write_study
+from transferscope.analyses.compare.question import Budget, WrittenStudy, study_tables, write_study
 from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
@@ -16,11 +16,10 @@ from transferscope.analyses.result import AnalysisResult
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 from transferscope.report.blocks import Section, Table, Text
-from transferscope.report.verdict import Verdict
+from transferscope.report.page import Verdict
 from transferscope.store import Store
 from transferscope.study.engine import Event, ignore
-from transferscope.study.race import race_of
-from transferscope.study.run import run_study
+from transferscope.study.run import race_of, run_study
 from transferscope.study.settings import RaceSettings
 from transferscope.study.spec import parse_spec, read_spec
 

@@ -114,8 +114,6 @@ def decision(store: Store, race: Race) -> Decision:
     baseline, *others = arms
     others.sort(key=lambda arm: -arm.gain.value if math.isfinite(arm.gain.value) else math.inf)
     n_seeds = min(_GRID_SEEDS, len(now.seeds))
-    labels = {cell.labels["n_target"] for cell in race.plan.cells if cell.role == "method"}
-    n_labels = labels.pop()
     return Decision(
         arms=(baseline, *others),
         whether=standing.whether,
@@ -126,7 +124,7 @@ def decision(store: Store, race: Race) -> Decision:
         n_left=int((~np.isfinite(now.scores) & ~now.failed).sum()),
         n_grid=n_seeds * len(now.arms),
         seconds=now.spent,
-        n_labels=n_labels if isinstance(n_labels, int) else None,
+        n_labels=race.n_target if isinstance(race.n_target, int) else None,
         unit="points of R²" if now.numbers else "points of accuracy",
     )
 
@@ -171,7 +169,7 @@ def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray,
 
     The gain of an example is averaged over the seeds that the arm shares with the baseline.
     """
-    name = race.plan.study.name
+    name = race.study
     labels, found = store.study_array(name, "target_test_labels"), store.arrays(name, "predictions")
     errors = np.full(len(now.arms), np.nan)
     if labels is None:
@@ -179,7 +177,7 @@ def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray,
     scale = 100.0
     if now.numbers:
         scale = 100.0 / float(np.mean((labels - labels.mean(axis=0)) ** 2))
-    rows = [[found.get(key) for key in keys] for keys in race.keys]
+    rows = [[None if key is None else found.get(key) for key in keys] for keys in race.keys]
     for i in range(1, len(now.arms)):
         gains = [
             _example_scores(own, labels, numbers=now.numbers) - _example_scores(base, labels, numbers=now.numbers)
