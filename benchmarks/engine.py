@@ -16,10 +16,9 @@ from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.context import WorkContext
-from transferscope.study.engine import run_plan
 from transferscope.study.facts import DataFacts, SourceFacts
-from transferscope.study.plan import plan_cells
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan, plan_cells
+from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, parse_spec
 

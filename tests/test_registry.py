@@ -11,16 +11,21 @@ import pytest
 import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for
-from transferscope.errors import SettingsError, UnknownNameError
+from transferscope.data import DATA_SETS, load
+from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError, UnknownNameError
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
+from transferscope.models import BACKBONES, NetworkSettings, build_network
 from transferscope.scores import SCORES
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "method.py"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLE = EXAMPLES / "method.py"
 BSS = f"{EXAMPLE}:BatchSpectralShrinkage"
+SMALL_NET = f"{EXAMPLES / 'network.py'}:small_net"
+MOONS = f"{EXAMPLES / 'data.py'}:two_moons"
 
 
 def written(folder: Path, text: str) -> str:
@@ -128,16 +133,6 @@ def test_the_template_refuses_settings_that_mean_nothing(wrong: dict[str, float]
         METHODS[BSS](**wrong)
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_strangers_method_runs_where_the_others_do(tmp_path: Path, workers: int) -> None:
-    table = {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}}
-    spec = parse_spec(small(tmp_path, table) | {"engine": {"workers": workers}})
-    with Store.open(spec.store) as store:
-        status = run_study(spec, store)
-    assert status.counts.failed == 0
-    assert status.counts.done == status.counts.total
-
-
 def test_an_edited_file_is_another_method(tmp_path: Path) -> None:
     place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
     table = {"mine": {"method": f"{place}:BatchSpectralShrinkage"}}
@@ -156,3 +151,118 @@ def test_files_are_imported_once_and_under_names_of_their_own(tmp_path: Path) ->
             METHODS[f"{first}:Mine"]
     assert sum(name.startswith("transferscope_file_") for name in sys.modules) >= 1
     assert "mine" not in sys.modules
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_method_data_and_network_of_a_file_run_where_the_others_do(tmp_path: Path, workers: int) -> None:
+    source = {"data": f"{MOONS}?noise=0.3&turn=0.5", "limit": 60}
+    study = small(tmp_path, {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}}) | {
+        "engine": {"workers": workers},
+        "sources": {"turned": source},
+    }
+    text = "from torch import nn\n\n\ndef net(input_shape):\n    return nn.Linear(input_shape[0], 3)\n"
+    network = {"name": f"{written(tmp_path, text)}:net"}
+    spec = parse_spec(study | {"target": {"data": f"{MOONS}?noise=0.1", "sizes": [20]}, "network": network})
+    with Store.open(spec.store) as store:
+        status = run_study(spec, store)
+        facts = store.study("small").facts
+    assert [failed.failure for failed in status.failed] == []
+    assert status.counts.done == status.counts.total == 3
+    assert facts["target"]["provenance"]["code"].startswith("sha256:")
+    assert facts["sources"]["turned"]["n_train"] == 60
+
+
+def keys(study: Mapping[str, Any]) -> set[str]:
+    return {cell.key for cell in plan_study(parse_spec(study)).cells}
+
+
+def test_data_of_another_content_are_other_cells(tmp_path: Path) -> None:
+    """A name says nothing of what a function returns; its fingerprint does."""
+    text = (EXAMPLES / "data.py").read_text(encoding="utf-8")
+    target = {"data": f"{written(tmp_path, text)}:two_moons"}
+    study = small(tmp_path, {"scratch": {}}) | {"target": target, "sources": {}}
+    before = keys(study)
+    written(tmp_path, text + "\n# a comment changes no number\n")
+    forget_files()
+    assert keys(study) == before
+    written(tmp_path, text.replace("0.5 * labels", "0.6 * labels"))
+    forget_files()
+    assert keys(study).isdisjoint(before)
+
+
+def forget_files() -> None:
+    """What a new process has not imported."""
+    DATA_SETS._loaded.clear()
+    for name in [name for name in sys.modules if name.startswith("transferscope_file_")]:
+        del sys.modules[name]
+
+
+def test_a_data_set_with_another_checksum_than_its_entry_says_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """
+import hashlib
+import numpy as np
+from transferscope.data import LabelledSet
+from transferscope.data.arrays import Parts
+from transferscope.data.catalogue import CatalogueEntry, RemoteFile
+
+def decode(files, seed):
+    part = LabelledSet(np.loadtxt(files["mine.txt"], ndmin=2).astype(np.float32), np.array([0, 1]), ("a", "b"))
+    return Parts(part, part)
+
+MD5 = hashlib.md5(b"1 2\\n3 4\\n").hexdigest()
+MINE = CatalogueEntry("mine", "two points", "none", "", ("a", "b"), (RemoteFile("mine.txt", (), MD5),), decode)
+"""
+    name = f"{written(tmp_path, text)}:MINE"
+    monkeypatch.setenv("TRANSFERSCOPE_DATA", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "mine.txt").write_bytes(b"1 2\n3 4\n")
+    data = load(name)
+    assert data.train.inputs.tolist() == [[1, 2], [3, 4]]
+    assert data.provenance["checksum"] == "md5:d0aa904e10c0a3e628eeb73de42215b7"  # of md5sum
+    (tmp_path / "mine" / "mine.txt").write_bytes(b"1 2\n3 5\n")
+    with pytest.raises(CorruptDataError, match="has another MD5 checksum than the published"):
+        load(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def mine(spec, seed):\n    return 3", "gave a int; expected a transferscope.data.Dataset"),
+        ("def mine(spec, seed):\n    return 1 / 0", "cannot be made: division by zero"),
+        ("mine = 3", "is neither a CatalogueEntry nor a function"),
+    ],
+)
+def test_data_that_cannot_be_made_are_refused_in_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
+    forget_files()
+    with pytest.raises((DataError, SettingsError), match=reason) as error:
+        load(f"{written(tmp_path, text)}:mine")
+    assert "\n" not in str(error.value)
+
+
+def test_an_edited_network_is_another_network(tmp_path: Path) -> None:
+    settings = NetworkSettings(SMALL_NET, (4, 6))
+    assert settings.identity["name"] == "small_net"
+    assert set(settings.identity["origin"]) == {"class", "source"}
+    assert NetworkSettings("mlp", (8, 6)).identity == {"name": "mlp", "widths": (8, 6)}  # the keys of older stores hold
+    network = build_network(settings, (1, 8, 8), 3, seed=0)
+    assert (network.n_features, len(network.blocks())) == (6, 2)
+    assert BACKBONES[SMALL_NET].widths == (8, 32)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("mine = 3", "is no function"),
+        ("def mine(shape):\n    return 3", "takes something else than input_shape first"),
+        ("def mine(input_shape, widths):\n    return 3", "has widths without usual values"),
+        ("def mine(input_shape):\n    return 3", "the network is a int; expected its features"),
+        ("def mine(input_shape):\n    return 1 / 0", "fails on inputs of shape \\(1, 8, 8\\): division by zero"),
+        ("from torch import nn\ndef mine(input_shape):\n    return nn.Identity()", "features of 2 inputs are"),
+    ],
+)
+def test_a_network_that_is_none_is_refused_in_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises((NetworkError, SettingsError), match=reason) as error:
+        build_network(f"{written(tmp_path, text)}:mine", (1, 8, 8), 3, seed=0)
+    assert "\n" not in str(error.value)

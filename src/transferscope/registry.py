@@ -1,8 +1,9 @@
-"""Methods, networks, scores, diagnostics and kinds of data by name, those of other packages included.
+"""Methods, networks, scores, diagnostics and data sets by name, those of other packages included.
 
 A name is one of transferscope's own; one that an installed package offers as an entry point (group
-"transferscope.methods", "transferscope.scores", ...); or a reference, "package.module:Class" or
-"path/to/file.py:Class".
+"transferscope.methods", "transferscope.networks", "transferscope.scores", "transferscope.diagnostics" or
+"transferscope.data"); or a reference, "package.module:Class" or "path/to/file.py:Class", which for networks and data
+sets names a function as well.
 Names and references, unlike entries that are written into a dictionary, mean the same in every worker process.
 """
 
@@ -16,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
-from typing import Generic, TypeVar
+from types import FunctionType, ModuleType
+from typing import Any, Generic, TypeVar
 
 from transferscope.errors import SettingsError, unknown_name
 
@@ -40,6 +41,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def __init__(self, kind: str, group: str, own: Mapping[str, T], check: Callable[[object], T]) -> None:
         self.kind, self.group, self._own, self._check = kind, group, dict(own), check
         self._loaded: dict[str, T] = {}
+        self._origins: list[tuple[T, object]] = []  # each loaded entry with the class or function that it was made of
 
     @cached_property
     def _offered(self) -> dict[str, EntryPoint]:
@@ -83,18 +85,21 @@ class Registry(Mapping[str, T], Generic[T]):
         for name, known in (*self._own.items(), *self._loaded.items()):
             if known is entry:
                 return name
-        kind = entry if isinstance(entry, type) else type(entry)
+        kind = _defined(entry)
         return f"{kind.__module__}:{kind.__qualname__}"
 
     def identity(self, entry: object) -> dict[str, str]:
         """What of an entry's origin can change an answer: nothing for transferscope's own, whose versions tell.
 
         Returns:
-            Empty, or the name of the class and a digest of the file that defines it.
+            Empty, or the name of the class or function and a digest of the file that defines it.
+
+        Raises:
+            SettingsError: No file defines it.
         """
         if any(known is entry for known in self._own.values()):
             return {}
-        kind = entry if isinstance(entry, type) else type(entry)
+        kind = _defined(next((origin for known, origin in self._origins if known is entry), entry))
         try:
             source = Path(inspect.getfile(kind)).read_bytes()
         except (OSError, TypeError) as error:
@@ -116,14 +121,21 @@ class Registry(Mapping[str, T], Generic[T]):
             found: object = _module(where)
             for part in path.split("."):
                 found = getattr(found, part)
-            return self._check(found)
+            entry = self._check(found)
         except TypeError as error:
             raise SettingsError(f"{place} {error}; see examples/ for one that works") from error
-        except (Exception, SystemExit) as error:  # a stranger's code may raise anything
+        except (Exception, SystemExit) as error:  # code of another package may raise anything
             reason = " ".join(str(error).split()) or f"it raised {type(error).__name__}"
             raise SettingsError(
                 f"{place} cannot be loaded: {reason}; expected package.module:Class or path/to/file.py:Class"
             ) from error
+        self._origins.append((entry, found))
+        return entry
+
+
+def _defined(entry: object) -> Any:
+    """The class or function that a file defines: the entry itself, or the class of an object."""
+    return entry if isinstance(entry, type | FunctionType) else type(entry)
 
 
 def seen_from(name: str, folder: Path) -> str:

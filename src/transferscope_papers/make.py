@@ -10,7 +10,7 @@ from transferscope.errors import SettingsError
 from transferscope.report.figures.style import drawing, new_figure, to_svg
 from transferscope.report.save import save_figure, write_table
 from transferscope.store import Store
-from transferscope.study.engine import run_plan
+from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw

@@ -13,7 +13,7 @@ from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, RecordColumns, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.figure import Point, SharingFigure, Simulated, TheoryFigure, settings_of
 
@@ -28,7 +28,7 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
         figure: The figure with its settings.
 
     Returns:
-        The plan of the study "papers-NAME"; `study.engine.run_plan` with `WORK` does it.
+        The plan of the study "papers-NAME"; `study.run.run_plan` with `WORK` does it.
     """
     settings = settings_of(figure)
     study = StudyRow(

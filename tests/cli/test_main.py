@@ -192,3 +192,17 @@ def test_the_command_line_answers(
     assert (ended.value.code or 0) == code
     output = capsys.readouterr()
     assert words in output.out + output.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("compare a b --labels 100 600 --seeds 5", "compare a b --labels 100 --labels 600 --seeds 5"),
+        ("compare a b --methods x y", "compare a b --methods x --methods y"),
+        ("compare a b --seeds 5 --labels 100", "compare a b --seeds 5 --labels 100"),
+        ("run study.toml -q", "run study.toml -q"),
+        ("", ""),
+    ],
+)
+def test_every_value_gets_its_option(typed: str, read: str) -> None:
+    assert main.one_option_per_value(typed.split(), ("--labels", "--methods")) == read.split()

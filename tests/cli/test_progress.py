@@ -7,7 +7,7 @@ from rich.progress import Progress
 from study.plans import small_plan
 from transferscope.cli.progress import Bar, Lines, study_view
 from transferscope.records import Failure
-from transferscope.study.engine import CellFailed, StudyProgress
+from transferscope.study.run import CellFailed, StudyProgress
 
 HALF = StudyProgress(done=5, failed=1, running=2, total=12, seconds_left=130.0)
 ALL = StudyProgress(done=11, failed=1, running=0, total=12, seconds_left=0.0)

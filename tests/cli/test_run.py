@@ -113,7 +113,7 @@ def test_failed_cells_are_exit_code_1_and_said_why(
     ("change", "message"),
     [
         (("steps", "stpes"), "digits.toml: [training] unknown key 'stpes': did you mean 'steps'?"),
-        (("[20]", "[5000]"), "[target] sizes asks for 5000 examples and digits has 1438 training examples"),
+        (("[20]", "[5000]"), "[target] labels asks for 5000 examples and digits has 1438 training examples"),
         (('data = "digits"', 'data = "digit"'), "unknown data set 'digit': did you mean 'digits'?"),
         (('"linear"', '"lenet"'), "lenet"),
     ],

@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from study.plans import small_plan
 from transferscope.store import Store
-from transferscope.study.engine import run_plan
+from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 
 

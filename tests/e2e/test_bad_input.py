@@ -16,7 +16,7 @@ seeds = 1
 store = "{folder}/small.sqlite"
 [target]
 data = "{target}"
-sizes = [{size}]
+labels = [{size}]
 [sources.source]
 {source}
 [network]

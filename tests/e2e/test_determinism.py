@@ -14,9 +14,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from transferscope.store import Store
-from transferscope.study.engine import run_plan
-from transferscope.study.plan import plan_study
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan, plan_study
+from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import parse_spec
 

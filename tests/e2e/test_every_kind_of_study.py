@@ -12,8 +12,7 @@ from transferscope.estimate import Estimate
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.records import Cost, Failure, Record
 from transferscope.store import Outcome, PlannedCell, Store
-from transferscope.study.plan import plan_study
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.spec import read_spec
 
 Stage = Literal["not begun", "some done", "some failed", "a seed failed", "all failed", "all done"]

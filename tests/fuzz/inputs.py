@@ -25,8 +25,13 @@ from transferscope.cli.main import app
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models import BACKBONES, NetworkSettings
-from transferscope.study.diagnostic_settings import WhenAndWhere
-from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
+from transferscope.study.settings import (
+    EngineSettings,
+    MeasurementScope,
+    SourceSettings,
+    TargetSettings,
+    TuningSettings,
+)
 from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
 from transferscope_papers.catalogue import PAPERS
@@ -191,7 +196,7 @@ _TABLES: dict[str, list[str]] = {
     **{
         f"diagnostics.{name}": [
             *setting_names(kind),
-            *(field.name for field in dataclasses.fields(WhenAndWhere)),
+            *(field.name for field in dataclasses.fields(MeasurementScope)),
             "diagnostic",
         ]
         for name, kind in DIAGNOSTICS.items()

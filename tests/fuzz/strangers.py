@@ -12,7 +12,7 @@ from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
-from transferscope.study.engine import CellFailed, Event, run_plan
+from transferscope.study.run import CellFailed, Event, run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.status import study_status
 

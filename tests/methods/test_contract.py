@@ -19,8 +19,8 @@ from cases_of_methods import (
     regression_task,
 )
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.methods import FitOptions, Fitted
-from transferscope.models import Network
+from transferscope.methods import FineTune, FitOptions, Fitted, L2Sp
+from transferscope.models import BACKBONES, Network, NetworkSettings, build_network
 
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 
@@ -169,6 +169,60 @@ def test_a_run_that_is_cut_off_goes_on_to_the_same_weights(case: str, tmp_path: 
 def test_a_diverging_run_says_so(case: str) -> None:
     hot = replace(OPTIONS, training=replace(BUDGET, steps=100, lr=1e12))
     assert fit(case, regression_task(), hot).status == "non_finite"
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+@pytest.mark.parametrize("name", sorted(set(BACKBONES) - {"resnet32", "resnet56"}))  # resnet20 with more blocks
+@every_method
+def test_every_method_on_every_network(case: str, name: str, kind: str) -> None:
+    """A linear network has no backbone to freeze, to hold or to train; its head is still learnt."""
+    if kind == "regression" and case in CLASSIFICATION_ONLY:
+        pytest.skip("classification only")
+    task = as_images(classification_task() if kind == "classification" else regression_task())
+    method = CASES[case]
+    if isinstance(method, FineTune) and name == "linear":
+        method = replace(method, frozen_blocks=0)  # there is no block
+    source = task.source
+    assert source is not None
+    data = source.train if method.start == "pretrained" else task.target.train
+    settings = NetworkSettings(name, SMALL_WIDTHS[name])
+    network = build_network(settings, data.input_shape, data.n_outputs, seed=5)
+    options = replace(OPTIONS, training=replace(BUDGET, steps=1, lr=0.01), curve_examples=0)
+    fitted = method.fit(task, network, options)
+    assert fitted.status in ("max_steps", "converged")
+    assert np.isfinite(fitted.outputs(task.target.test).numpy()).all()
+
+
+def test_l2_sp_of_a_linear_network_is_weight_decay_of_its_head() -> None:
+    task = classification_task()
+    network = build_network("linear", task.target.train.input_shape, 4, seed=5)
+    decayed = replace(OPTIONS, training=replace(BUDGET, weight_decay=0.01))
+    plain, held = FineTune(lr_scale=1.0).fit(task, network, decayed), L2Sp(lr_scale=1.0).fit(task, network, OPTIONS)
+    one, other = (fitted.network.head.get_parameter("weight") for fitted in (plain, held))
+    assert torch.allclose(one, other, rtol=1e-5)
+
+
+SMALL_WIDTHS: dict[str, tuple[int, ...] | None] = {
+    "linear": None,
+    "mlp": (6, 7),
+    "lenet": (2, 3, 5),
+    "conv4": (2, 2, 2, 2),
+    "resnet20": (2, 2, 3),
+}
+
+
+def as_images(task: TransferTask) -> TransferTask:
+    """The inputs as grey images of 16 pixels on a side, the smallest that every network reads."""
+
+    def image(part: LabelledSet) -> LabelledSet:
+        grey = 1 / (1 + np.exp(-np.resize(part.inputs.T, (256, len(part))).T))
+        return replace(part, inputs=grey.reshape(-1, 1, 16, 16).astype(np.float32))
+
+    def images(data: Dataset) -> Dataset:
+        return replace(data, train=image(data.train), test=image(data.test))
+
+    assert task.source is not None
+    return TransferTask(images(task.target), images(task.source))
 
 
 def methods_that_read_sources() -> list[str]:

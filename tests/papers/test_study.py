@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from transferscope.store import Store
-from transferscope.study.engine import run_plan
+from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope_papers.merlin2020 import QuadraticFigure
 from transferscope_papers.study import WORK, plan_figure, simulated_points

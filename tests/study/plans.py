@@ -3,8 +3,7 @@
 import numpy as np
 
 from transferscope.store import PlannedCell, StudyRow
-from transferscope.study.key import cell_key
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan, cell_key
 
 
 def small_plan(seeds: int = 3, *, sizes: tuple[int, ...] = (10, 20), name: str = "small") -> StudyPlan:

@@ -12,7 +12,7 @@ from transferscope.models import build_network, save_weights
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.facts import DataFacts, SourceFacts
-from transferscope.study.plan import plan_cells, plan_study
+from transferscope.study.plan import cell_key, plan_cells, plan_study, shared_digest
 from transferscope.study.spec import parse_spec
 
 TWO = {"mnist": {"data": "mnist"}}
@@ -205,7 +205,7 @@ def test_the_same_file_plans_the_same_keys() -> None:
         (
             {"target": {"sizes": [20, 5000]}},
             DataError,
-            "[target] sizes asks for 5000 examples and digits has 1438 training examples; ask for 1438 or fewer",
+            "[target] labels asks for 5000 examples and digits has 1438 training examples; ask for 1438 or fewer",
         ),
         (
             {"sources": {"flipped": {"data": "glyphs?characters=a&n_train=40&n_test=9&size=8", "limit": None}}},
@@ -341,3 +341,22 @@ def test_checkpoints_are_transferred_from_beside_the_last_step() -> None:
     }
     recipe = PretrainRecipe.from_payload(cells[0].payload)
     assert recipe.checkpoints == (100, 300)
+
+
+def test_every_part_of_a_key_changes_it() -> None:
+    keys = {
+        cell_key("a", seed=0),
+        cell_key("b", seed=0),
+        cell_key("a", seed=1),
+        cell_key("a", seed=0, n_target=1),
+        cell_key("a", seed=0, n_source=1),
+        cell_key("a", seed=0, needs=("x",)),
+        cell_key("a", seed=0, needs=("x", "y")),
+    }
+    assert len(keys) == 7
+    assert all(len(key) == 32 for key in keys)
+
+
+def test_the_order_of_settings_does_not_matter() -> None:
+    assert shared_digest({"a": 1, "b": {"c": 2.0, "d": None}}) == shared_digest({"b": {"d": None, "c": 2.0}, "a": 1})
+    assert shared_digest({"a": 1}) != shared_digest({"a": 1.0})

@@ -9,8 +9,14 @@ from transferscope.diagnostics import Curvature, Weights
 from transferscope.errors import MissingDataError, SettingsError
 from transferscope.methods import FineTune, Merlin, Scratch
 from transferscope.models import NetworkSettings
-from transferscope.study.diagnostic_settings import DiagnosticSettings, WhenAndWhere
-from transferscope.study.settings import EngineSettings, SourceSettings, TargetSettings, TuningSettings
+from transferscope.study.settings import (
+    DiagnosticSettings,
+    EngineSettings,
+    MeasurementScope,
+    SourceSettings,
+    TargetSettings,
+    TuningSettings,
+)
 from transferscope.study.spec import parse_spec, read_spec
 from transferscope.training import TrainingSettings
 
@@ -18,7 +24,7 @@ from transferscope.training import TrainingSettings
 def test_the_study_file_of_the_design_is_read() -> None:
     found = spec()
     assert (found.name, found.seeds, found.store) == ("usps", (0, 1), "runs/usps.sqlite")
-    assert found.target == TargetSettings("usps", ("resize:28",), sizes=(100, 600))
+    assert found.target == TargetSettings("usps", ("resize:28",), labels=(100, 600))
     assert found.sources == {"fashion": SourceSettings("fashion-mnist")}
     assert found.network == NetworkSettings("lenet")
     assert found.pretraining == TrainingSettings(epochs=5)
@@ -74,14 +80,15 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ),
         ({"target": None}, "[target] lacks the key 'data'"),
         ({"target": "usps"}, '[target] is "usps"; write a line [target], and its settings below it'),
-        ({"target": {"sizes": [100, 0]}}, "[target] sizes holds 0; expected at least 1"),
-        ({"target": {"sizes": [100, 100]}}, "[target] sizes = [100, 100] holds a size twice; give each once"),
-        ({"target": {"sizes": 100}}, "[target] sizes = 100 is of the wrong type; expected a list in [ ]"),
-        ({"target": {"sizes": [True]}}, "[target] sizes = true is of the wrong type; expected a whole number"),
+        ({"target": {"sizes": [100, 0]}}, "[target] labels holds 0; expected at least 1"),
+        ({"target": {"sizes": [100, 100]}}, "[target] labels = [100, 100] holds the same number twice; give each once"),
+        ({"target": {"sizes": 100}}, "[target] labels = 100 is of the wrong type; expected a list in [ ]"),
+        ({"target": {"sizes": [True]}}, "[target] labels = true is of the wrong type; expected a whole number"),
         ({"target": {"limit": 0}}, "[target] limit = 0 is out of range; expected at least 1"),
         (
-            {"target": {"size": [1]}},
-            "[target] unknown key 'size': did you mean 'sizes'? known are data, limit, sizes, test_limit, transforms",
+            {"target": {"label": [1]}},
+            "[target] unknown key 'label': did you mean 'labels'? "
+            "known are data, labels, limit, test_limit, transforms",
         ),
         (
             {"network": {"name": "lenets"}},
@@ -217,7 +224,7 @@ def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
         "[methods.joint] alpha = 2.0 is out of range",
         "[sources] has a table named ' '",
         "[methods.slow] lr_scale = 1e-12 of lr = 0.01 moves no weight",
-        "[target] sizes asks for 600 examples and limit = 50 keeps fewer",
+        "[target] labels asks for 600 examples and limit = 50 keeps fewer",
         "[pretraining] sizes for fashion: asks for 1000 examples and limit of [sources.fashion] = 10 keeps fewer",
         "[tuning] folds = 30 and there are 20 labelled examples to divide",
         "[pretraining] sizes holds 0, which is training from scratch",
@@ -286,9 +293,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_diagnostics_are_a_list_of_names_or_a_table_each() -> None:
-    assert spec(diagnostics=["weights"]).diagnostics == {"weights": DiagnosticSettings(Weights(), WhenAndWhere())}
+    assert spec(diagnostics=["weights"]).diagnostics == {"weights": DiagnosticSettings(Weights(), MeasurementScope())}
     tables_of = {"sharpness": {"diagnostic": "curvature", "k": 3, "at": ["start", "end"], "every": 50, "examples": 90}}
-    look = WhenAndWhere(("start", "end"), 50, 90)
+    look = MeasurementScope(("start", "end"), 50, 90)
     assert spec(diagnostics=tables_of).diagnostics == {"sharpness": DiagnosticSettings(Curvature(k=3), look)}
 
 
@@ -321,3 +328,9 @@ def test_wrong_diagnostics_and_checkpoints_are_refused(changes: dict[str, Any], 
     with pytest.raises(SettingsError) as refused:
         spec(**changes)
     assert str(refused.value).startswith(message)
+
+
+def test_the_older_name_of_the_numbers_of_labels_is_read() -> None:
+    older, newer = ({**tables()["target"], key: [20, 50]} for key in ("sizes", "labels"))
+    newer.pop("sizes", None)
+    assert parse_spec(tables() | {"target": older}) == parse_spec(tables() | {"target": newer})

@@ -28,7 +28,7 @@ def compare(
     Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
     """
     from transferscope.analyses.compare.question import Budget, study_tables, write_study
-    from transferscope.cli.run_and_report import run_and_report
+    from transferscope.cli.execute import run_and_report
     from transferscope.methods import METHODS
     from transferscope.study.spec import parse_spec
 

@@ -13,7 +13,7 @@ def demo(
     ),
 ) -> None:
     """Transfer from rendered characters to real handwritten digits: every method, 3 seeds, a report; no download."""
-    from transferscope.cli.run_and_report import run_and_report
+    from transferscope.cli.execute import run_and_report
 
     out.mkdir(parents=True, exist_ok=True)
     study = out / "demo.toml"

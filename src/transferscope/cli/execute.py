@@ -1,14 +1,17 @@
-"""Doing a study for a person at a terminal: progress, and a clean end when they stop it."""
+"""Doing a study for a person at a terminal: progress, a clean end when they stop it, and the report."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import typer
 
 from transferscope.cli.progress import study_view
+from transferscope.cli.report import report
+from transferscope.cli.status import summary
 from transferscope.study.places import open_new
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan
 from transferscope.study.run import run_study
-from transferscope.study.spec import StudySpec
+from transferscope.study.spec import StudySpec, read_spec
 from transferscope.study.status import StudyStatus
 
 
@@ -25,7 +28,7 @@ def execute(spec: StudySpec, *, retry_failed: bool = False, quiet: bool = False)
 
     Raises:
         TransferscopeError: As `run_study`.
-        typer.Exit: Code 130: somebody pressed Ctrl-C.
+        typer.Exit: Code 130: Ctrl-C was pressed.
     """
 
     def tell(plan: StudyPlan) -> None:
@@ -48,3 +51,21 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
         provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
         if isinstance(provenance, Mapping) and "understood" in provenance:
             yield f"{role}: {provenance['spec']}: {provenance['understood']}"
+
+
+def run_and_report(study: Path) -> None:
+    """Do what is missing of a study and write its report beside the study file.
+
+    Args:
+        study: The study file.
+
+    Raises:
+        TransferscopeError: As `transferscope.study.run.run_study` and `transferscope.report.build_report`.
+        typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
+    """
+    status = execute(read_spec(study))
+    typer.echo(f"{summary(status)}\n")
+    report(str(study), out=study.with_suffix(".html"))
+    typer.echo(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {study}")
+    if status.counts.failed:
+        raise typer.Exit(1)

@@ -10,14 +10,13 @@ import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
 from platformdirs import user_log_path
 
 from transferscope.cli import compare, data, demo, diagnose, rank, report, run, scaling, status, theory
-from transferscope.cli.lists import one_option_per_value
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
@@ -57,6 +56,30 @@ app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)
+
+
+def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
+    """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
+
+    Args:
+        arguments: What was typed.
+        options: The options that take several values: all words up to the next that begins with "-".
+
+    Returns:
+        The arguments as click reads them.
+    """
+    spread: list[str] = []
+    current: str | None = None
+    for argument in arguments:
+        if argument.startswith("-"):
+            current = argument if argument in options else None
+            if current is None:
+                spread.append(argument)
+        elif current is not None:
+            spread += [current, argument]
+        else:
+            spread.append(argument)
+    return spread
 
 
 def _show_version(wanted: bool | None) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
-from transferscope.study.engine import CellFailed, Event, StudyProgress
+from transferscope.study.run import CellFailed, Event, StudyProgress
 from transferscope.wording import cell_words, rough_duration
 
 _SECONDS_BETWEEN_LINES = 10.0

@@ -35,7 +35,7 @@ def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:
     """Address of the store, and the name of the study if it is known."""
     if not study_or_store.endswith(".toml"):
         return study_or_store, study
-    from transferscope.study.file import find_study  # a store alone needs nothing of the study engine
+    from transferscope.study.places import find_study  # a store alone needs nothing of the study engine
 
     address = find_study(Path(study_or_store))
     return address.store, study or address.name

@@ -21,7 +21,7 @@ def status(place: Annotated[str, typer.Argument(help="A study file, or the path 
             for row in store.studies():
                 _show(store, row.name)
         return
-    from transferscope.study.file import find_study
+    from transferscope.study.places import find_study
     from transferscope.study.spec import read_spec  # a store alone needs nothing of the study engine
     from transferscope.study.status import StudyStatus, edited_plan
 

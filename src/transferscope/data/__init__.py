@@ -1,15 +1,19 @@
 """What we learn from: data by name, few-shot subsets, and a check that no test image is trained on.
 
-`load` is the one door: real data sets of the catalogue, a user's own files, rendered glyphs. `few_shot` and `folds`
-choose examples by seed; `check_leakage` counts test examples that are trained on.
+`load` gives data by name: real data sets of the catalogue, a user's own files, rendered glyphs, and data sets of other
+packages (`DATA_SETS`), which read their options from a `DataSpec`. `few_shot` and `folds` choose examples by seed;
+`check_leakage` counts test examples that are trained on.
 """
 
 from transferscope.data.leakage import LeakageReport, check_leakage
-from transferscope.data.load import load
+from transferscope.data.load import DATA_SETS, load
+from transferscope.data.spec import DataSpec
 from transferscope.data.splits import Fold, few_shot, folds
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 
 __all__ = [
+    "DATA_SETS",
+    "DataSpec",
     "Dataset",
     "Fold",
     "LabelledSet",

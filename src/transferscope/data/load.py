@@ -1,20 +1,22 @@
-"""The one door to data: a name in, a data set out."""
+"""Data by name: the catalogue, a user's own files, synthetic images, and data sets of other packages."""
 
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
-from transferscope.data.catalogue import CATALOGUE, read_entry
+from transferscope import registry
+from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
 from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, expanded, find_path
-from transferscope.data.readers import READERS
+from transferscope.data.readers import READERS, Reader
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
-from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
+from transferscope.errors import DataError, SettingsError, TransferscopeError, UnknownNameError, unknown_name
 
 _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
@@ -25,6 +27,25 @@ _PATHS: dict[str, tuple[str, ...]] = {
     "glyphs": ("fonts",),
 }
 """Kinds of names with a path, and their options that are paths."""
+
+
+def _as_data(found: object) -> Reader | CatalogueEntry:
+    """What a reference leads to: an entry as the catalogue has, or a function of a `DataSpec` and a seed.
+
+    Raises:
+        TypeError: It is neither.
+    """
+    if isinstance(found, CatalogueEntry):
+        return found
+    if not callable(found):
+        raise TypeError("is neither a CatalogueEntry nor a function of a DataSpec and a seed")
+    return found
+
+
+DATA_SETS: registry.Registry[Reader | CatalogueEntry] = registry.Registry(
+    "data set", "transferscope.data", {}, _as_data
+)
+"""Data sets of other packages and files; transferscope's own are `CATALOGUE` and `READERS`."""
 
 _PARTS: tuple[Literal["AB", "A", "B"], ...] = ("AB", "A", "B")
 
@@ -41,8 +62,9 @@ def load(
 
     Args:
         spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH" (one sub-folder
-            per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN"; "glyphs"; "half-images:SPEC?parts=AB".
-            docs/data.md lists the options of each.
+            per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN"; "glyphs"; "half-images:SPEC?parts=AB"; an
+            entry point of the group "transferscope.data", or a reference "package.module:name" or "path/file.py:name"
+            to a function of a `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.
@@ -111,6 +133,8 @@ def seen_from(spec: str, folder: Path) -> str:
         path = seen_from(path, folder)
     elif path and kind in _PATHS:
         path = seen(path)
+    elif path and kind.endswith(".py"):
+        kind = seen(kind)
     items = []
     for item in query.split("&") if query else ():
         key, _, value = item.partition("=")
@@ -137,11 +161,11 @@ def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
     parsed = parse_spec(spec)
     if parsed.kind == _HALVES:
         check_name(parsed.path)
-    elif parsed.kind not in CATALOGUE:
-        if parsed.kind not in READERS:
-            raise _unknown(parsed)
+    elif parsed.kind in READERS:
         if parsed.kind != "glyphs":
             find_path(parsed.path)
+    elif parsed.kind not in CATALOGUE:
+        _plugin(parsed)
 
 
 def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet:
@@ -156,9 +180,51 @@ def _read(spec: DataSpec, seed: int) -> Dataset:
         if spec.path:
             raise SettingsError(f"{spec.text!r} has a path; {spec.kind} is looked up by name alone")
         return read_entry(CATALOGUE[spec.kind], seed=seed)
-    if spec.kind not in READERS:
-        raise _unknown(spec)
-    return READERS[spec.kind](spec, seed)
+    if spec.kind in READERS:
+        return READERS[spec.kind](spec, seed)
+    found = _plugin(spec)
+    if isinstance(found, CatalogueEntry):
+        spec.allow(())
+        return read_entry(found, seed=seed)
+    return _made_by(found, spec, seed)
+
+
+def _plugin(spec: DataSpec) -> Reader | CatalogueEntry:
+    """The data set of another package or file that a name means.
+
+    Raises:
+        SettingsError: A reference leads nowhere, or nothing answers to the name.
+    """
+    if not spec.path and spec.kind in DATA_SETS:
+        return DATA_SETS[spec.kind]
+    if spec.path and (spec.kind.endswith(".py") or _is_module(spec.kind)):
+        return DATA_SETS[f"{spec.kind}:{spec.path}"]
+    raise _unknown(spec)
+
+
+def _is_module(name: str) -> bool:
+    """Whether a module of this name can be found; its packages are imported for that."""
+    try:
+        return all(part.isidentifier() for part in name.split(".")) and importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
+    """What a function of another package makes, with the digest of its source in the provenance."""
+    origin = DATA_SETS.identity(function)
+    try:
+        made: object = function(spec, seed)
+    except TransferscopeError:
+        raise
+    except Exception as error:  # code of another package may raise anything
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"the data set {spec.text!r} cannot be made: {reason}") from error
+    if not isinstance(made, Dataset):
+        raise DataError(
+            f"the data set {spec.text!r} gave a {type(made).__name__}; expected a transferscope.data.Dataset"
+        )
+    return replace(made, provenance={"spec": spec.text, **made.provenance, "code": f"sha256:{origin['source']}"})
 
 
 def _read_halves(spec: DataSpec, seed: int) -> Dataset:
@@ -171,4 +237,4 @@ def _unknown(spec: DataSpec) -> UnknownNameError:
     suffix = Path(spec.kind).suffix.removeprefix(".")
     if suffix in READERS:
         return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}'")
-    return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES])
+    return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES, *DATA_SETS])

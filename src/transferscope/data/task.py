@@ -1,4 +1,4 @@
-"""The noun every verb takes: what is learnt from, and what it is learnt for."""
+"""Labelled sets, data sets (training and test part), and the transfer task made of a source and a target."""
 
 import hashlib
 from collections.abc import Mapping

@@ -56,5 +56,7 @@ class L2Sp(FineTuning):
 
 
 def squared_distance(values: list[Tensor] | list[torch.nn.Parameter], anchors: list[Tensor]) -> Float[Tensor, ""]:
-    """Sum over tensors of ||value - anchor||^2, differentiable in the values."""
+    """Sum over tensors of ||value - anchor||^2, differentiable in the values; 0 over none, as in a linear network."""
+    if not values:
+        return torch.zeros(())
     return torch.stack([(value - anchor).square().sum() for value, anchor in zip(values, anchors, strict=True)]).sum()

@@ -1,4 +1,4 @@
-"""What every transfer method is: frozen settings with one verb."""
+"""What every transfer method is: frozen settings with the function `fit`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

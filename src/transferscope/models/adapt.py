@@ -7,8 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
-from transferscope.models.network import Network
-from transferscope.models.seeding import seeded
+from transferscope.models.network import Network, seeded
 
 _TOLERANCE = 1e-4
 

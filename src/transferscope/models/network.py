@@ -1,12 +1,14 @@
 """A network with an explicit split into features and head."""
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
-from transferscope.models.seeding import seeded
 
 
 class Network(nn.Module):
@@ -62,3 +64,17 @@ def new_head(n_features: int, n_outputs: int, *, seed: int) -> nn.Linear:
         raise NetworkError(f"a head from {n_features} features to {n_outputs} outputs was asked for; both must be >= 1")
     with seeded(seed):
         return nn.Linear(n_features, n_outputs)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draw from `seed` inside the block, on the CPU whatever the default device; the global state is restored after it.
+
+    Only the CPU generator is touched: `torch.manual_seed` would also reseed every GPU.
+
+    Args:
+        seed: Seed of the draws.
+    """
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+        torch.default_generator.manual_seed(seed)
+        yield

@@ -1,4 +1,4 @@
-"""Weights in files: one way out, and one way in for every command."""
+"""Weights in files: `save_weights` writes them, `open_network` reads and checks them, for every command."""
 
 import hashlib
 import warnings
@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.files import require_regular, written_whole
-from transferscope.models.network import Network
-from transferscope.models.seeding import seeded
+from transferscope.models.network import Network, seeded
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile

@@ -1,7 +1,7 @@
-"""The hand-over between studies and reports: plans, outcomes and failures in a SQL database, networks beside it.
+"""What studies leave and reports read: plans, outcomes and failures in a SQL database, networks beside it.
 
 `study` writes through `Store.plan`, `claim`, `finish` and `fail`; `report` reads `studies`, `cells`, `records` and
-`arrays`. Everything that goes in or comes out is a frozen row of `rows`. No other room knows SQL, and nothing here
+`arrays`. Everything that goes in or comes out is a frozen row of `rows`. No other package knows SQL, and nothing here
 imports torch: a copied store can be read on any machine.
 """
 
@@ -17,6 +17,7 @@ from transferscope.store.rows import (
     StoredCell,
     StudyCounts,
     StudyRow,
+    gc_paused,
 )
 from transferscope.store.store import Store
 
@@ -32,5 +33,6 @@ __all__ = [
     "StudyCounts",
     "StudyRow",
     "check_outcome",
+    "gc_paused",
     "without_password",
 ]

@@ -168,7 +168,7 @@ def _shown(value: object) -> str:
     """A value in a message: short, whatever it is."""
     try:
         text = repr(value)
-    except Exception:  # the code is a stranger's
+    except Exception:  # code of another package may raise anything
         text = f"a {type(value).__name__}"
     return printable(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...")
 

@@ -21,7 +21,7 @@ class Owner:
 
     Two machines, or two containers on one machine, may have one name, so a process is only looked for where boot and
     namespace are those of this process. The start is counted from boot where the system tells it: it does not move when
-    somebody sets the clock.
+    the clock is set.
 
     Attributes:
         host: Name of the machine.

@@ -11,11 +11,10 @@ from transferscope.errors import StoreError
 from transferscope.store import schema
 from transferscope.store.database import insert_many, without_password
 from transferscope.store.encoding import labels_to_json, table_from_json, to_json
-from transferscope.store.garbage import without_collecting
-from transferscope.store.rows import PlannedCell, StudyRow
+from transferscope.store.rows import PlannedCell, StudyRow, gc_paused
 
 
-@without_collecting()
+@gc_paused()
 def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedCell]) -> None:
     """Make the cells of `study` exactly `cells`, in this order.
 

@@ -1,9 +1,11 @@
 """Studies: a study file becomes cells, workers do them, and the store keeps what comes of each.
 
-    spec.py    what a study file says          plan.py    its cells, from its data
-    cell.py    recipes of cells                key.py     what identifies a cell
-    engine.py  claim, do, store, until done    backends/  processes
-    work.py    doing a cell                    run.py     all of it
+    places.py   a study file or store, by what a person types      tables.py    tables as settings, each mistake named
+    spec.py     what a study file says, with settings.py           plan.py      its cells and their keys, from its data
+    facts.py    the data, loaded and checked                       cell.py      recipes of cells
+    run.py      claim, do, store, until all is done                status.py    where a study stands
+    backends/   processes, on this machine                         context.py   where a cell is done
+    work.py     doing a cell, with fitting.py and diagnose.py
 
-Import from the modules: the engine, a study's status and its address need none of those that import torch.
+Import from the modules: a study's status and its place need none of those that import torch.
 """

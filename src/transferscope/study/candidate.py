@@ -13,7 +13,7 @@ from transferscope.diagnostics.features import features_of
 from transferscope.errors import NetworkError
 from transferscope.models import Network, NetworkSettings, build_network, open_network
 from transferscope.scores.score import TargetView
-from transferscope.study.shown import shown_examples
+from transferscope.study.fitting import spread_examples
 from transferscope.training import pixel_scale
 
 LEAST_PER_CLASS = 2
@@ -67,7 +67,7 @@ class LabelledTarget:
 
 def labelled_target(subset: LabelledSet, device: torch.device) -> LabelledTarget:
     """A few-shot subset, ready to be looked at."""
-    examples = shown_examples(subset, scale=pixel_scale(subset), at_most=len(subset), device=device)
+    examples = spread_examples(subset, scale=pixel_scale(subset), at_most=len(subset), device=device)
     of_classes = subset.classes is not None
     labels = subset.labels.astype(np.int64 if of_classes else np.float64)
     return LabelledTarget(examples, labels if of_classes else labels.reshape(len(labels), -1))

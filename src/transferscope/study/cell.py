@@ -7,8 +7,7 @@ from typing import Any, Self
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
-from transferscope.study.diagnostic_settings import DiagnosticSettings
-from transferscope.study.settings import DataSettings, SourceSettings, Value
+from transferscope.study.settings import DataSettings, DiagnosticSettings, SourceSettings, Value
 from transferscope.study.tables import setting_names, settings_of
 from transferscope.training import TrainingSettings
 
@@ -174,6 +173,6 @@ def method_as_json(method: Method) -> dict[str, Any]:
 
 
 def method_identity(method: Method) -> dict[str, Any]:
-    """What of a method can change an answer, as JSON values; a method of a stranger is known by its source."""
+    """What of a method can change an answer, as JSON values; a method of another package by its source too."""
     described, origin = method_as_json(method), METHODS.identity(type(method))
     return {**described, "version": method.version} | ({"name": method.name, "origin": origin} if origin else {})

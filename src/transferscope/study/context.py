@@ -9,7 +9,7 @@ from transferscope.store import Outcome, PlannedCell
 
 
 def no_progress(done: int, total: int) -> None:
-    """Tell nobody."""
+    """Report no progress."""
 
 
 class CellTimeout(Exception):

@@ -14,8 +14,7 @@ from transferscope.records import Cost
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.fitting import fit_method, fresh_network, number, task_of
-from transferscope.study.shown import shown_examples
+from transferscope.study.fitting import fit_method, fresh_network, number, spread_examples, task_of
 from transferscope.training import choose_device, pixel_scale
 
 
@@ -60,7 +59,7 @@ class _Scene:
     """What the diagnostics of one cell look at."""
 
     def __init__(self, cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> None:
-        self.recipe, self.look = recipe.fit, recipe.diagnostic.look
+        self.recipe, self.scope = recipe.fit, recipe.diagnostic.scope
         self.device = choose_device(context.device)
         self.files = _networks(cell, recipe, context)
         self.task = task_of(cell, recipe.fit)
@@ -72,7 +71,7 @@ class _Scene:
     @property
     def steps(self) -> list[int | None]:
         """The steps to look at, the end last."""
-        return [step for step in self.files if self.look.wants(step)]
+        return [step for step in self.files if self.scope.wants(step)]
 
     @property
     def last_step(self) -> int:
@@ -87,7 +86,7 @@ class _Scene:
             start=self.start,
             source=self.source,
             n_train=len(self.task.target.train),
-            part=self.look.part,
+            part=self.scope.part,
             step=step,
         )
 
@@ -95,19 +94,19 @@ class _Scene:
         return open_network(self.frame, self.files[step]).network
 
     def _examples(self, target: Dataset) -> Examples:
-        chosen = target.train if self.look.part == "target_train" else target.test
+        chosen = target.train if self.scope.part == "target_train" else target.test
         return self._shown(chosen, target)
 
     def _source(self, source: Dataset) -> Examples:
         return self._shown(source.train, source)
 
     def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
-        return shown_examples(chosen, scale=pixel_scale(data.train), at_most=self.look.examples, device=self.device)
+        return spread_examples(chosen, scale=pixel_scale(data.train), at_most=self.scope.examples, device=self.device)
 
 
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:
     """Files of the method cell's networks by step, in order; the end is None."""
-    key, every = cell.needs[-1], recipe.diagnostic.look.every
+    key, every = cell.needs[-1], recipe.diagnostic.scope.every
     n_steps = recipe.fit.training.n_steps(number(cell, "n_target"))
     needed = {0} if every is None or every >= n_steps else {0, every}
     kept = context.snapshots(key)

@@ -17,8 +17,8 @@ from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.models import Network, NetworkSettings, build_network, open_network
 from transferscope.models.weights import read_notes
 from transferscope.records import Record
+from transferscope.study.fitting import spread_examples
 from transferscope.study.settings import DataSettings
-from transferscope.study.shown import shown_examples
 from transferscope.training import PixelScale, choose_device, measure, pixel_scale, stream_seed
 
 _THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
@@ -179,7 +179,7 @@ def subject_of(question: FileQuestion) -> FileSubject:
     chosen = data.train if question.part == "target_train" else data.test
     subject = Subject(
         network,
-        shown_examples(chosen, scale=scale, at_most=question.examples, device=device),
+        spread_examples(chosen, scale=scale, at_most=question.examples, device=device),
         start=None if start is None else start.network,
         source=_source(question, data, device),
         head=question.head,
@@ -222,7 +222,7 @@ def _source(question: FileQuestion, target: Dataset, device: torch.device) -> Ex
     scale = pixel_scale(source.train)  # as a study does, whose files know the scale of the target alone
     if question.scaling not in (None, "own"):
         scale = PixelScale.from_text(str(question.scaling)).fitted_to(source.train)
-    return shown_examples(source.train, scale=scale, at_most=question.examples, device=device)
+    return spread_examples(source.train, scale=scale, at_most=question.examples, device=device)
 
 
 def _scale(question: FileQuestion, data: Dataset) -> tuple[PixelScale, Literal["own", "file", "given"]]:

@@ -7,7 +7,7 @@ from typing import Any
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.study.diagnose_file import FileSubject
-from transferscope.study.file import parse_toml
+from transferscope.study.places import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
 LONGEST = 120.0

@@ -74,7 +74,7 @@ class NetworkFile:
     report: LoadReport
 
     def as_json(self) -> dict[str, Any]:
-        """What a reader wants to know of it, as JSON values."""
+        """What the report says of it, as JSON values."""
         return {
             "network": self.checksum,
             "file": str(self.path),
@@ -113,7 +113,7 @@ class StudyData:
         return " ".join([self.sources[source].fingerprint, *further])
 
     def as_json(self) -> dict[str, Any]:
-        """What a reader wants to know of the data, as JSON values."""
+        """What the report says of the data, as JSON values."""
         described = {name: describe(source) for name, source in self.sources.items()}
         described |= {name: file.as_json() for name, file in self.networks.items()}
         return {"target": describe(self.target), "sources": described}
@@ -205,7 +205,7 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
     target = loaded.get("[target]")
     if target is not None:
         with _noted(faults, ""):
-            _check_sizes("[target]", spec.target.sizes, target)
+            _check_sizes("[target] labels", spec.target.labels, target)
         with _noted(faults, ""):
             _check_folds(spec, target)
     for where, dataset in loaded.items():
@@ -215,7 +215,7 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
         source = loaded.get(f"[sources.{name}]")
         if source is not None:
             with _noted(faults, ""):
-                _check_sizes(f"[pretraining] for {name}:", spec.source_sizes, source)
+                _check_sizes(f"[pretraining] for {name}: sizes", spec.source_sizes, source)
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:
     there = len(dataset.train)
     if sizes and max(sizes) > there:
         raise DataError(
-            f"{where} sizes asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
+            f"{where} asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
             f"ask for {there} or fewer"
         )
 
@@ -292,7 +292,7 @@ def _check_classes(where: str, dataset: Dataset) -> None:
 
 
 def _check_folds(spec: StudySpec, target: Dataset) -> None:
-    fewest = min(spec.target.sizes, default=len(target.train))
+    fewest = min(spec.target.labels, default=len(target.train))
     if spec.tuning is not None and spec.tuning.folds > fewest:
         raise DataError(
             f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for fewer "

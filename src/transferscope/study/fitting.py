@@ -3,8 +3,11 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from transferscope.data.splits import few_shot
-from transferscope.data.task import Dataset, TransferTask
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.diagnostics import Examples
 from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, tune
@@ -15,7 +18,7 @@ from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import checksum, kept_data
 from transferscope.study.settings import DataSettings
-from transferscope.training import TrainingSettings, pixel_scale, stream_seed
+from transferscope.training import PixelScale, TrainingSettings, pixel_scale, stream_seed, to_tensors
 
 
 @dataclass(frozen=True)
@@ -153,3 +156,22 @@ def number(cell: PlannedCell, label: str) -> int:
     if not isinstance(value, int):
         raise SettingsError(f"a cell's label {label} is {value!r}; expected a whole number")
     return value
+
+
+def spread_examples(
+    chosen: LabelledSet, *, scale: PixelScale, at_most: int, device: str | torch.device = "cpu"
+) -> Examples:
+    """Examples at even distances, scaled as the network expects them.
+
+    Args:
+        chosen: Where they are taken from.
+        scale: How; `pixel_scale` of the training examples of the same data for a network of a study.
+        at_most: How many, at least 1; all if there are fewer.
+        device: Where to put them.
+
+    Returns:
+        The examples, in their order.
+    """
+    shown = to_tensors(chosen, scale, device).spread(at_most)
+    ready = shown.batch(torch.arange(len(shown), device=shown.device))
+    return Examples(ready.inputs, ready.labels)

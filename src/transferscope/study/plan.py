@@ -1,26 +1,42 @@
 """From a study to its cells: which there are, what each needs, and in which order they are done."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import SettingsError
 from transferscope.methods import PRETRAINING_VERSION
-from transferscope.store import PlannedCell, StudyRow
-from transferscope.store.garbage import without_collecting
+from transferscope.store import PlannedCell, StudyRow, gc_paused
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
-from transferscope.study.diagnostic_settings import DiagnosticSettings
 from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
-from transferscope.study.key import cell_key, shared_digest
-from transferscope.study.planned import StudyPlan
+from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec, depends_on_source
 from transferscope.training import choose_device
 
 DIAGNOSE_VERSION = 2
 """Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """All that the store is told of a study before any of it is done.
+
+    Attributes:
+        study: The study with its spec and facts.
+        cells: Its cells, in the order in which they should be done.
+        arrays: Arrays of the study: "target_test_labels".
+    """
+
+    study: StudyRow
+    cells: tuple[PlannedCell, ...]
+    arrays: Mapping[str, np.ndarray]
 
 
 def plan_study(spec: StudySpec) -> StudyPlan:
@@ -46,7 +62,7 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
     diagnostic of each method cell that starts from the last step, if it can be measured there. A method that depends
     on no source has one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first, and
-    a method comes before what looks at it.
+    a method comes before its diagnostics.
 
     Args:
         spec: The study.
@@ -61,25 +77,25 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     stages = list(_stages(spec, data))
     stems = list(_stems(spec, data))
     _check_distinct(stems)
-    sizes = spec.target.sizes or (data.n_target,)
-    with without_collecting():
-        return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, stages, stems, sizes)]
+    numbers = spec.target.labels or (data.n_target,)
+    with gc_paused():
+        return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, stages, stems, numbers)]
 
 
 def _cells_of_seed(
-    seed: int, stages: Sequence["_Stem"], stems: Sequence["_Stem"], sizes: Sequence[int]
+    seed: int, stages: Sequence["_Stem"], stems: Sequence["_Stem"], numbers: Sequence[int]
 ) -> Iterator[PlannedCell]:
     pretrained = {(stage.source, stage.n_source): _pretrain_cell(stage, seed) for stage in stages}
     yield from pretrained.values()
     for stem in stems:
         needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
-        fits = [_method_cell(stem, n_target, seed, needs) for n_target in sizes]
+        fits = [_method_cell(stem, n_target, seed, needs) for n_target in numbers]
         yield from fits
-        yield from (_diagnose_cell(look, fit) for fit in fits for look in stem.looks)
+        yield from (_diagnose_cell(diagnosis, fit) for fit in fits for diagnosis in stem.diagnoses)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Diagnosis:
     """A diagnostic of the cells of one stem."""
 
     name: str
@@ -98,7 +114,7 @@ class _Stem:
     n_source: int | None
     pretrained: bool = False
     pretrain_step: int | None = None
-    looks: tuple[_Look, ...] = ()
+    diagnoses: tuple[_Diagnosis, ...] = ()
 
 
 def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
@@ -112,10 +128,10 @@ def _method_cell(stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...]) 
     return PlannedCell(key, "method", _labels(stem, n_target, seed), stem.payload, needs)
 
 
-def _diagnose_cell(look: _Look, fit: PlannedCell) -> PlannedCell:
+def _diagnose_cell(diagnosis: _Diagnosis, fit: PlannedCell) -> PlannedCell:
     needs = (*fit.needs, fit.key)
-    key = cell_key(look.shared, seed=0, needs=needs)  # seed and sizes are in the key of the method cell
-    return PlannedCell(key, "diagnose", {**fit.labels, "diagnostic": look.name}, look.payload, needs)
+    key = cell_key(diagnosis.shared, seed=0, needs=needs)  # seed and sizes are in the key of the method cell
+    return PlannedCell(key, "diagnose", {**fit.labels, "diagnostic": diagnosis.name}, diagnosis.payload, needs)
 
 
 def _labels(stem: _Stem, n_target: int | None, seed: int) -> dict[str, str | int | float | None]:
@@ -143,7 +159,7 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
             "role": "pretrain",
             "version": PRETRAINING_VERSION,
             "source": data.sources[name].fingerprint,
-            "network": asdict(spec.network),
+            "network": spec.network.identity,
             "pretraining": asdict(recipe),
         }
         shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
@@ -163,8 +179,10 @@ def _stems(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
                 steps = (None, *spec.checkpoints) if stem.pretrained else (None,)
                 sizes = _source_sizes(spec, data, source)
                 for n, step in product(sizes, steps):
-                    looks = stem.looks if step is None else ()  # the report looks into the last networks alone
-                    yield replace(stem, n_source=n, pretrain_step=step, looks=looks)
+                    diagnoses = (
+                        stem.diagnoses if step is None else ()
+                    )  # the report shows those of the last networks alone
+                    yield replace(stem, n_source=n, pretrain_step=step, diagnoses=diagnoses)
             elif not method.uses_source:
                 yield _stem(spec, data, name, source)
 
@@ -196,32 +214,36 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "method": method_identity(method),
             "target": data.target,
             "source": None if source is None else data.sources[source].fingerprint,
-            "network": asdict(spec.network),
+            "network": spec.network.identity,
             "training": asdict(spec.training),
             "tuning": None if tuning is None else asdict(tuning),
             **arithmetic,
         }
     )
     has_data = origin is not None and origin.data is not None
-    looks = tuple(
-        _look(recipe, label, settings, arithmetic)
+    diagnoses = tuple(
+        _diagnosis(recipe, label, settings, arithmetic)
         for label, settings in spec.diagnostics.items()
         if has_data or not settings.diagnostic.needs_source
     )
-    return _Stem(shared, recipe.as_payload() | arithmetic, name, source, 0 if source is None else None, looks=looks)
+    return _Stem(
+        shared, recipe.as_payload() | arithmetic, name, source, 0 if source is None else None, diagnoses=diagnoses
+    )
 
 
 def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...] | None:
     """Between which steps networks are kept for the diagnostics; None when there are none."""
-    every = {settings.look.every for settings in diagnostics.values() if settings.look.every is not None}
+    every = {settings.scope.every for settings in diagnostics.values() if settings.scope.every is not None}
     return tuple(sorted(every)) if diagnostics else None
 
 
-def _look(recipe: MethodRecipe, name: str, settings: DiagnosticSettings, arithmetic: Mapping[str, Any]) -> _Look:
+def _diagnosis(
+    recipe: MethodRecipe, name: str, settings: DiagnosticSettings, arithmetic: Mapping[str, Any]
+) -> _Diagnosis:
     parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **settings.as_json()}  # the rest is in its needs
     if origin := DIAGNOSTICS.identity(type(settings.diagnostic)):
         parts |= {"name": settings.diagnostic.name, "origin": origin}
-    return _Look(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})
+    return _Diagnosis(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})
 
 
 def _arithmetic(spec: StudySpec) -> dict[str, Any]:
@@ -244,7 +266,7 @@ def _check_distinct(stems: Sequence[_Stem]) -> None:
     seen: dict[tuple[str, int | None, int | None], _Stem] = {}
     for stem in stems:
         twin = seen.setdefault((stem.shared, stem.n_source, stem.pretrain_step), stem)
-        _check_looks(stem.looks)
+        _check_diagnoses(stem.diagnoses)
         if twin is not stem and twin.method != stem.method:
             raise SettingsError(
                 f"[methods.{twin.method}] and [methods.{stem.method}] have the same settings; change or drop one"
@@ -253,9 +275,34 @@ def _check_distinct(stems: Sequence[_Stem]) -> None:
             raise SettingsError(f"[sources.{twin.source}] and [sources.{stem.source}] are the same; drop one")
 
 
-def _check_looks(looks: Sequence[_Look]) -> None:
+def _check_diagnoses(diagnoses: Sequence[_Diagnosis]) -> None:
     seen: dict[str, str] = {}
-    for look in looks:
-        twin = seen.setdefault(look.shared, look.name)
-        if twin != look.name:
-            raise SettingsError(f"[diagnostics.{twin}] and [diagnostics.{look.name}] are the same; drop one")
+    for diagnosis in diagnoses:
+        twin = seen.setdefault(diagnosis.shared, diagnosis.name)
+        if twin != diagnosis.name:
+            raise SettingsError(f"[diagnostics.{twin}] and [diagnostics.{diagnosis.name}] are the same; drop one")
+
+
+def shared_digest(parts: Mapping[str, Any]) -> str:
+    """Digest of what many cells share: settings, fingerprints, versions (JSON values)."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def cell_key(
+    shared: str, *, seed: int, n_target: int | None = None, n_source: int | None = None, needs: Sequence[str] = ()
+) -> str:
+    """Key of a cell.
+
+    Args:
+        shared: Digest of everything else that can change the answer, from `shared_digest`.
+        seed: Its seed.
+        n_target: Its number of target labels.
+        n_source: Its number of source examples.
+        needs: Keys of the cells that it needs.
+
+    Returns:
+        32 hexadecimal digits.
+    """
+    text = f"{shared}|{seed}|{n_target}|{n_source}|{','.join(needs)}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,13 +1,83 @@
-"""Doing a study: plan it, then do what is missing."""
+"""Doing a study: plan it, then claim a cell, have it done and store what came of it, until nothing is left."""
 
-from collections.abc import Callable
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
 
-from transferscope.store import Store
-from transferscope.study.engine import WORK, Event, ignore, run_plan
-from transferscope.study.plan import plan_study
-from transferscope.study.planned import StudyPlan
+from transferscope.errors import StoreError
+from transferscope.models.weights import is_whole
+from transferscope.records import Failure
+from transferscope.store import Claim, Owner, PlannedCell, Store
+from transferscope.study.backends import (
+    Advanced,
+    Backend,
+    Failed,
+    InlineBackend,
+    LocalBackend,
+    Message,
+    default_workers,
+)
+from transferscope.study.context import WorkContext
+from transferscope.study.plan import StudyPlan, plan_study
+from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
-from transferscope.study.status import StudyStatus
+from transferscope.study.status import Forecast, StudyStatus, study_status
+from transferscope.training import choose_device
+
+WORK = "transferscope.study.work:work"
+"""What does the cells of a study."""
+
+_WAIT_SECONDS = 0.2
+_CLAIM_SECONDS = 1.0
+_CLAIM_REST = 20.0
+"""Wait after an empty answer, in multiples of the time it took: searching very many cells is slow."""
+_STUCK_SECONDS = 5.0
+_HEARTBEAT_SECONDS = 10.0
+_RECOUNT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class StudyProgress:
+    """How far a whole study is.
+
+    Attributes:
+        done: Cells that are done.
+        failed: Cells that have failed.
+        running: Cells that this runner has in work.
+        total: All cells.
+        seconds_left: Estimated seconds until all are done; None before the first is done.
+    """
+
+    done: int
+    failed: int
+    running: int
+    total: int
+    seconds_left: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CellFailed:
+    """A cell has failed; the study goes on.
+
+    Attributes:
+        cell: The cell.
+        failure: Why.
+    """
+
+    cell: PlannedCell
+    failure: Failure
+
+
+Event = StudyProgress | CellFailed
+
+
+def ignore(event: Event) -> None:
+    """Do nothing with an event."""
 
 
 def run_study(
@@ -43,9 +113,265 @@ def run_study(
         NetworkError: The network cannot read the data; nothing was begun.
         SettingsError: The study contradicts itself; nothing was begun.
         StoreError: The store cannot be written; what was stored before is safe.
-        KeyboardInterrupt: Somebody pressed Ctrl-C; the message says how far the study is.
+        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     plan = plan_study(spec)
     if on_plan is not None:
         on_plan(plan)
     return run_plan(plan, store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
+
+
+def run_plan(
+    plan: StudyPlan,
+    store: Store,
+    *,
+    engine: EngineSettings,
+    work: str = WORK,
+    retry_failed: bool = False,
+    on_event: Callable[[Event], None] = ignore,
+) -> StudyStatus:
+    """Do what is missing of a planned study.
+
+    Args:
+        plan: The study.
+        store: Where the results go.
+        engine: How many processes, with how many threads, on which device.
+        work: Dotted name of what does a cell.
+        retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
+        on_event: Called in this thread with progress, a few times a second, and with every failure.
+
+    Returns:
+        Where the study stands at the end.
+
+    Raises:
+        SettingsError: The machine has no such device.
+        StoreError: The store cannot be written; what was stored before is safe.
+        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
+    """
+    name = plan.study.name
+    store.plan(plan.study, plan.cells)
+    for key, array in plan.arrays.items():
+        store.put_study_array(name, key, array)
+    if retry_failed:
+        store.retry_failed(name)
+    else:
+        store.retry_failed(name, kinds=("lost", "disk_full"))
+    counts = store.counts(name)
+    if counts.planned:
+        states = {standing.key: standing.state for standing in store.standings(name)}
+        store.redo(_lost_networks(plan.cells, states, WorkContext(store.files)))
+    if counts.planned or counts.running:
+        _run_cells(plan, store, engine, work, on_event)
+    return study_status(store, name)
+
+
+def _run_cells(
+    plan: StudyPlan, store: Store, engine: EngineSettings, work: str, on_event: Callable[[Event], None]
+) -> None:
+    if engine.device != "auto":
+        choose_device(engine.device)  # once, here, and not as the failure of every cell
+    store.files.mkdir(parents=True, exist_ok=True)
+    context = WorkContext(store.files, engine.device, engine.threads)
+    seconds = 60.0 * engine.cell_minutes
+    if engine.workers == 0:
+        with (
+            deferred_interrupt(at_once=True) as interrupt,
+            InlineBackend(work, context, seconds=seconds) as backend,
+        ):
+            _Runner(plan, store, backend, 1, on_event).run(interrupt)
+        return
+    workers = min(engine.workers or default_workers(engine.device), len(plan.cells))
+    with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers, seconds=seconds) as backend:
+        _Runner(plan, store, backend, workers, on_event).run(interrupt)
+
+
+def _lost_networks(cells: Sequence[PlannedCell], states: Mapping[str, str], context: WorkContext) -> list[str]:
+    """Pre-training cells, done and needed by a cell that is not, whose file is gone or damaged: the same cell makes it
+    again.
+    """
+    pretrained = {cell.key for cell in cells if cell.role == "pretrain" and states.get(cell.key) == "done"}
+    waiting = (cell for cell in cells if pretrained and states.get(cell.key) != "done")
+    read = {(key, cell.labels.get("pretrain_step")) for cell in waiting for key in cell.needs if key in pretrained}
+    lost = {key for key, step in read if not is_whole(_file(context, key, step))}
+    return [key for key in dict.fromkeys(cell.key for cell in cells) if key in lost]
+
+
+def _file(context: WorkContext, key: str, step: object) -> Path:
+    return context.snapshot(key, step) if isinstance(step, int) else context.network(key)
+
+
+@dataclass
+class Interrupt:
+    """Whether Ctrl-C was pressed."""
+
+    requested: bool = False
+
+    def raise_if_requested(self) -> None:
+        """Stop here if Ctrl-C was pressed.
+
+        Raises:
+            KeyboardInterrupt: It was.
+        """
+        if self.requested:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
+    """Let the first Ctrl-C only be noted, and the second one stop at once, as usual.
+
+    Outside the main thread, where signals cannot be handled, it does nothing.
+
+    Args:
+        at_once: Stop at the first one, where the program stands. It is noted as well, because Python drops an
+            exception that is raised in a finaliser or a callback: the work in hand may go on, what follows does not.
+    """
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt
+        return
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        interrupt.requested = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if at_once:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Runner:
+    """One runner of one study: the only one who writes what its backend has done."""
+
+    def __init__(
+        self, plan: StudyPlan, store: Store, backend: Backend, workers: int, on_event: Callable[[Event], None]
+    ) -> None:
+        self._plan = plan
+        self._store = store
+        self._backend = backend
+        self._workers = workers
+        self._on_event = on_event
+        self._name = plan.study.name
+        self._planned = {cell.key: cell for cell in plan.cells}
+        self._owner = Owner.current()
+        self._forecast = self._count()
+        self._needed = {need for cell in plan.cells for need in cell.needs}
+        self._running: dict[str, Claim] = {}
+        self._shares: dict[str, float] = {}
+        self._claim_due = self._report_due = 0.0
+        self._stuck_since: float | None = None
+        self._over = threading.Event()
+        self._recount_due = time.monotonic() + _RECOUNT_SECONDS
+
+    def run(self, interrupt: Interrupt) -> None:
+        """Do cells until all are done, failed or blocked."""
+        beating = threading.Thread(target=self._beat, daemon=True)
+        beating.start()
+        try:
+            while self._turn():
+                interrupt.raise_if_requested()
+        except KeyboardInterrupt:
+            forecast = self._count()
+            raise KeyboardInterrupt(
+                f"stopped with {forecast.done} of {forecast.total} cells done and stored; "
+                "the same command goes on from there"
+            ) from None
+        finally:
+            self._over.set()
+            beating.join()
+            with suppress(StoreError):  # claims of a process that has ended are free in any case
+                self._store.release(self._owner)
+
+    def _turn(self) -> bool:
+        """Start what can be started and store what is done; whether there is more to do."""
+        self._recount()
+        self._fill()
+        if not self._running and self._is_over():
+            self._report_due = self._recount_due = 0.0
+            self._recount()
+            self._report()
+            return False
+        if self._running:
+            for message in self._backend.messages(_WAIT_SECONDS):
+                self._take(message)
+        else:
+            self._over.wait(_WAIT_SECONDS)  # for the cells of other runners
+        self._report()
+        return True
+
+    def _fill(self) -> None:
+        """Claim cells as long as the backend takes more; after an empty answer, not before something has changed."""
+        if time.monotonic() < self._claim_due:
+            return
+        while self._backend.free:
+            began = time.monotonic()
+            claim = self._store.claim(self._name, self._owner)
+            if claim is None:
+                now = time.monotonic()
+                self._claim_due = now + max(_CLAIM_SECONDS, _CLAIM_REST * (now - began))
+                return
+            self._running[claim.key] = claim  # before anything can go wrong: it is released at the end
+            cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another runner planned it
+            choose_device(cell.payload.get("device", "cpu"))
+            self._backend.start(cell)
+
+    def _is_over(self) -> bool:
+        """Whether all cells are done, failed or blocked, those of other runners included.
+
+        Raises:
+            StoreError: Those that are left wait for each other.
+        """
+        counts = self._store.counts(self._name)
+        now = time.monotonic()
+        if counts.running or not counts.planned:
+            self._stuck_since = None
+        elif self._stuck_since is None:
+            self._stuck_since = now
+        elif now - self._stuck_since > _STUCK_SECONDS and self._claim_due > now:  # and no cell could be claimed
+            raise StoreError(
+                f"{counts.planned} cells of {self._name} wait for cells that nobody can do, so the store "
+                f"{self._store.place} is damaged; restore it from a copy, or give another path and run again"
+            )
+        return counts.planned + counts.running == 0
+
+    def _take(self, message: Message) -> None:
+        if isinstance(message, Advanced):
+            self._shares[message.key] = message.share
+            return
+        claim = self._running.pop(message.key)
+        self._shares.pop(message.key, None)
+        if isinstance(message, Failed):
+            if self._store.fail(message.key, message.failure, claim=claim):
+                self._forecast.count_failed(message.key)
+                self._on_event(CellFailed(claim.cell, message.failure))
+        elif self._store.finish(message.key, message.outcome, claim=claim):
+            self._forecast.count_done(message.key, message.outcome.cost.seconds)
+            if message.key in self._needed:  # nothing else makes cells ready
+                self._claim_due = 0.0
+
+    def _beat(self) -> None:
+        """Renew the lease of this runner's claims, in a thread of its own: a cell may take minutes."""
+        while not self._over.wait(_HEARTBEAT_SECONDS):
+            with suppress(StoreError):  # what is wrong with the store is said where it matters
+                self._store.heartbeat(self._owner)
+
+    def _count(self) -> Forecast:
+        return Forecast(self._plan.cells, self._store.standings(self._name))
+
+    def _recount(self) -> None:
+        """Count anew now and then: other runners may be at the same study."""
+        if time.monotonic() >= self._recount_due:
+            self._forecast = self._count()
+            self._recount_due = time.monotonic() + _RECOUNT_SECONDS
+
+    def _report(self) -> None:
+        if time.monotonic() < self._report_due:
+            return
+        self._report_due = time.monotonic() + _WAIT_SECONDS
+        forecast = self._forecast
+        left = forecast.seconds_left(self._shares, workers=self._workers)
+        self._on_event(StudyProgress(forecast.done, forecast.failed, len(self._running), forecast.total, left))

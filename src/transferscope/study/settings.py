@@ -1,10 +1,13 @@
-"""The tables of a study file that no other room owns, as frozen settings."""
+"""The tables of a study file as frozen settings; those of networks, training and methods stand with what they set."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
 
-from transferscope.errors import SettingsError
+from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
+from transferscope.errors import SettingsError, unknown_name
+from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
 
 Value = bool | int | float | str
 
@@ -42,23 +45,24 @@ class TargetSettings:
         transforms: As in `DataSettings`.
         limit: As in `DataSettings`.
         test_limit: As in `DataSettings`.
-        sizes: Numbers of labelled training examples in all, distinct, each at least 1; empty for all that there are.
+        labels: Numbers of labelled training examples in all (`n_target` of a cell), distinct, each at least 1; empty
+            for all that there are.
     """
 
     data: str
     transforms: tuple[str, ...] = ()
     limit: int | None = None
     test_limit: int | None = None
-    sizes: tuple[int, ...] = ()
+    labels: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the limits and sizes."""
+        """Check the limits and numbers of labels."""
         _check_positive(limit=self.limit, test_limit=self.test_limit)
-        check_sizes(self.sizes, least=1)
+        check_sizes(self.labels, least=1, name="labels")
 
     @property
     def as_data(self) -> DataSettings:
-        """The data without the sizes."""
+        """The data without the numbers of labels."""
         return DataSettings(self.data, self.transforms, self.limit, self.test_limit)
 
 
@@ -189,8 +193,110 @@ class EngineSettings:
             raise SettingsError(f"cell_minutes = {self.cell_minutes} is out of range; expected minutes above 0")
 
 
-def check_sizes(sizes: tuple[int, ...], *, least: int, name: str = "sizes") -> None:
-    """Check numbers of examples (or of steps, by another name).
+Moment = Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementScope:
+    """Which networks a diagnostic is measured on, and with which examples.
+
+    Attributes:
+        at: "start" (before training, under the new head), "end", or both.
+        every: Steps from one measurement to the next, start and end included, at least 1; None for those of `at`.
+        examples: Examples to measure on, at least 1: the first training examples, or test examples spread evenly.
+        part: "target_train" or "target_test".
+
+    Raises:
+        SettingsError: A value is out of its range.
+    """
+
+    at: tuple[Moment, ...] = ("end",)
+    every: int | None = None
+    examples: int = 600
+    part: Literal["target_train", "target_test"] = "target_train"
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if not self.at or len(set(self.at)) < len(self.at):
+            raise SettingsError(f'at = {list(self.at)}; expected ["start"], ["end"] or ["start", "end"]')
+        if self.examples < 1 or (self.every is not None and self.every < 1):
+            raise SettingsError(f"every = {self.every} and examples = {self.examples}; expected at least 1")
+
+    def wants(self, step: int | None) -> bool:
+        """Whether to measure the network of a step; 0 is the start and None the end."""
+        if step is None:
+            return "end" in self.at or self.every is not None
+        return (step == 0 and "start" in self.at) or (self.every is not None and step % self.every == 0)
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticSettings:
+    """A diagnostic of a study.
+
+    Attributes:
+        diagnostic: With its settings.
+        scope: Which networks and examples it is measured on.
+    """
+
+    diagnostic: Diagnostic
+    scope: MeasurementScope
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        kind = type(self.diagnostic)
+        settings = {name: getattr(self.diagnostic, name) for name in setting_names(kind)}
+        name = DIAGNOSTICS.reference(kind)
+        return {"name": name, "settings": settings, "look": asdict(self.scope)}  # "look", as in the keys of old stores
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Self:
+        """The settings that `as_json` wrote down."""
+        diagnostic = settings_of(DIAGNOSTICS[plain["name"]], plain["settings"])
+        return cls(diagnostic, settings_of(MeasurementScope, plain["look"]))
+
+
+def read_diagnostics(found: object, mistakes: Mistakes) -> dict[str, DiagnosticSettings]:
+    """The diagnostics of a study file.
+
+    Args:
+        found: A list of names, or one table for each: its own settings beside those of `MeasurementScope`, and
+            `diagnostic` for a table of another name.
+        mistakes: Where to note what is wrong.
+
+    Returns:
+        The diagnostics by the name of their table.
+    """
+    if isinstance(found, list):
+        found = {str(name): {} for name in found}
+    if not isinstance(found, Mapping):
+        mistakes.add('diagnostics is neither a list of names, as in ["weights", "curvature"], nor a group of tables')
+        return {}
+    read = {name: _read_one(str(name), table, mistakes) for name, table in found.items()}
+    return {name: settings for name, settings in read.items() if settings is not None}
+
+
+def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSettings | None:
+    where = f"[diagnostics.{name}]"
+    if not isinstance(table, Mapping):
+        read_table(MeasurementScope, table, where, mistakes)
+        return None
+    kind = table.get("diagnostic", name)
+    try:
+        if not isinstance(kind, str):
+            raise unknown_name("diagnostic", str(kind), DIAGNOSTICS)
+        wanted = DIAGNOSTICS[kind]
+    except SettingsError as error:
+        mistakes.add(f"{where} {error}")
+        return None
+    scope_keys = setting_names(MeasurementScope)
+    scope = read_table(MeasurementScope, {k: v for k, v in table.items() if k in scope_keys}, where, mistakes)
+    own = {key: value for key, value in table.items() if key not in (*scope_keys, "diagnostic")}
+    diagnostic = read_table(wanted, own, where, mistakes)
+    return None if scope is None or diagnostic is None else DiagnosticSettings(diagnostic, scope)
+
+
+def check_sizes(sizes: tuple[int, ...], *, least: int, name: str) -> None:
+    """Check numbers of examples or of steps, given as `name`.
 
     Raises:
         SettingsError: One is below `least`, or occurs twice.
@@ -199,7 +305,7 @@ def check_sizes(sizes: tuple[int, ...], *, least: int, name: str = "sizes") -> N
         if size < least:
             raise SettingsError(f"{name} holds {size}; expected at least {least}")
     if len(set(sizes)) < len(sizes):
-        raise SettingsError(f"{name} = {list(sizes)} holds a {name.removesuffix('s')} twice; give each once")
+        raise SettingsError(f"{name} = {list(sizes)} holds the same number twice; give each once")
 
 
 def _check_positive(**values: int | None) -> None:

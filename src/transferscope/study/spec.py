@@ -14,14 +14,15 @@ from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
 from transferscope.store import without_password
 from transferscope.study.cell import method_as_json
-from transferscope.study.diagnostic_settings import DiagnosticSettings, read_diagnostics
-from transferscope.study.file import default_store, read_toml, store_of
+from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.settings import (
+    DiagnosticSettings,
     EngineSettings,
     SourceSettings,
     TargetSettings,
     TuningSettings,
     check_sizes,
+    read_diagnostics,
 )
 from transferscope.study.tables import Mistakes, read_table, setting_names
 from transferscope.training import LEAST_LR, TrainingSettings
@@ -45,7 +46,7 @@ class StudySpec:
         training: Recipe and budget of every method.
         methods: Methods with their settings, by the name of their table.
         tuning: How settings are chosen; None to take them as they are.
-        diagnostics: What to look at in the trained networks, by the name of its table.
+        diagnostics: What to measure of the trained networks, by the name of its table.
         engine: How the study is carried out.
         store: Path or URL of the store.
     """
@@ -114,8 +115,11 @@ def read_spec(path: Path) -> StudySpec:
 
 
 def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """The tables with the paths of references ("method.py:Mine") made absolute."""
+    """The tables with the paths of references ("method.py:Mine") made absolute; those of data are made so later."""
     changed = dict(tables)
+    network = tables.get("network")
+    if isinstance(network, Mapping) and isinstance(network.get("name"), str):
+        changed["network"] = {**network, "name": registry.seen_from(network["name"], folder)}
     for family, key in (("methods", "method"), ("diagnostics", "diagnostic")):
         found = tables.get(family)
         if isinstance(found, Mapping):
@@ -143,7 +147,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     """
     mistakes = Mistakes(place)
     head = _header(tables, mistakes)
-    target = read_table(TargetSettings, tables.get("target", {}), "[target]", mistakes)
+    target = read_table(TargetSettings, with_labels(tables.get("target", {})), "[target]", mistakes)
     network = read_table(NetworkSettings, tables.get("network", {}), "[network]", mistakes)
     training = read_table(TrainingSettings, tables.get("training", {}), "[training]", mistakes)
     diagnostics = read_diagnostics(tables.get("diagnostics", {}), mistakes)
@@ -183,6 +187,13 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         engine=_found(engine),
         store=_found(head).store or default_store(_found(head).name),
     )
+
+
+def with_labels(target: object) -> object:
+    """The table [target] with its numbers of labels under "labels"; study files and stores once said "sizes"."""
+    if not isinstance(target, Mapping) or "sizes" not in target or "labels" in target:
+        return target
+    return {"labels" if key == "sizes" else key: value for key, value in target.items()}
 
 
 _TABLES = (
@@ -235,7 +246,7 @@ class _Further:
     checkpoints: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        check_sizes(self.sizes, least=0)
+        check_sizes(self.sizes, least=0, name="sizes")
         check_sizes(self.checkpoints, least=1, name="checkpoints")
 
 
@@ -357,7 +368,7 @@ def _check_amounts(
     mistakes: Mistakes,
 ) -> None:
     """Sizes above a limit, and more folds than examples, need no data to be seen."""
-    limits = {} if target is None else {"[target] sizes": (target.sizes, target.limit, "limit")}
+    limits = {} if target is None else {"[target] labels": (target.labels, target.limit, "limit")}
     limits |= {
         f"[pretraining] sizes for {name}:": (pretraining.sizes, source.limit, f"limit of [sources.{name}]")
         for name, source in sources.items()
@@ -367,9 +378,9 @@ def _check_amounts(
             mistakes.add(
                 f"{where} asks for {max(sizes)} examples and {key} = {limit} keeps fewer; raise one or lower the other"
             )
-    if target is not None and tuning is not None and tuning.folds > min(target.sizes, default=tuning.folds):
+    if target is not None and tuning is not None and tuning.folds > min(target.labels, default=tuning.folds):
         mistakes.add(
-            f"[tuning] folds = {tuning.folds} and there are {min(target.sizes)} labelled examples to divide; ask for "
+            f"[tuning] folds = {tuning.folds} and there are {min(target.labels)} labelled examples to divide; ask for "
             "fewer folds or more examples"
         )
 

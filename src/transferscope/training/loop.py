@@ -24,10 +24,10 @@ Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
 
 Watch = Callable[[int], None]
-"""Looks at the learner at a step (counted from 0 = before training) and leaves it as it is."""
+"""Called with the learner unchanged after a step (counted from 0 = before training), to keep a copy of it."""
 
 CHECK_EVERY = 50
-"""Steps between two looks at the loss; each look waits for the device."""
+"""Steps between two checks that the loss is finite; each check waits for the device."""
 
 CURVE_POINTS = 20
 
@@ -56,7 +56,8 @@ class TrainingRun:
     Attributes:
         history: The training curve.
         cost: What it took.
-        status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number.
+        status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number, "converged" when
+            there was nothing to train.
     """
 
     history: tuple[Record, ...]
@@ -88,11 +89,25 @@ def train(
             before an interruption is not watched again.
 
     Returns:
-        Curve, cost and status.
+        Curve, cost and status. A learner without parameters, such as a linear network whose head has a closed form, is
+        measured at step 0 alone and has converged.
     """
+    if not learner.trained_parameters():
+        return _untrained(learner, curve, watch)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(options.seed, "dropout"))
         return _Loop(learner, settings, options, n_steps, curve, watch).run()
+
+
+def _untrained(learner: Learner, curve: Curve | None, watch: Watch | None) -> TrainingRun:
+    started = time.perf_counter()
+    with preserved_mode(learner.module):
+        history = () if curve is None else curve(0)
+    if watch is not None:
+        watch(0)
+    data = next(iter(learner.draws.values())).data
+    cost = Cost(time.perf_counter() - started, memory_in_use(data.device), examples_seen=len(data))
+    return TrainingRun(history, cost, "converged")
 
 
 class _Loop:
@@ -128,7 +143,7 @@ class _Loop:
         if self.file is not None:
             self.state = self.file.load(self.learner.module, self.optimiser, self.device) or self.state
         if self.state.step == 0:
-            self._look(0)
+            self._measure(0)
             self._watch(0)
         self.learner.train_mode()
         status = self._steps()
@@ -141,7 +156,7 @@ class _Loop:
             done = self.state.step = step + 1
             at_end = done == self.n_steps
             if done % self.eval_every == 0 or at_end:
-                self._look(done)
+                self._measure(done)
             self._watch(done)
             self.state.seconds = before + time.perf_counter() - started
             if done % CHECK_EVERY == 0 or at_end:
@@ -177,7 +192,7 @@ class _Loop:
         seed = stream_seed(self.options.seed, name, "augment")
         return Batch(flip_crop(batch.inputs, seed=seed, step=step), batch.labels)
 
-    def _look(self, step: int) -> None:
+    def _measure(self, step: int) -> None:
         if self.curve is None:
             return
         with preserved_mode(self.learner.module):

@@ -201,7 +201,7 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     spec = parse_spec(tables)
     assert spec.name == "glyphs-glyphs-2-to-digits"
     assert list(spec.sources) == ["glyphs", "glyphs-2"]
-    assert spec.target.sizes == (100, 600)
+    assert spec.target.labels == (100, 600)
     assert list(spec.methods) == ["scratch", "fine-tune"]
     assert list(spec.diagnostics) == ["weights"]
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -17,6 +18,7 @@ from study.plans import small_plan
 from transferscope.errors import SettingsError
 from transferscope.store import PlannedCell
 from transferscope.study.backends import Advanced, Failed, Finished, InlineBackend, LocalBackend, Message, local
+from transferscope.study.backends.local import BYTES_PER_WORKER, WORKERS_PER_GPU, default_workers
 from transferscope.study.context import WorkContext
 
 PRETRAINING = [cell for cell in small_plan(10).cells if cell.role == "pretrain"]
@@ -163,3 +165,27 @@ def test_the_environment_and_the_main_module_stay_as_they_are(tmp_path: Path, mo
 def test_work_that_does_not_exist_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         LocalBackend("study.fake_work:nothing", WorkContext(tmp_path), workers=1)
+
+
+@pytest.mark.parametrize(
+    ("cores", "usable", "memory", "gpu", "expected"),
+    [
+        (8, 16, 100, False, 8),
+        (8, 4, 100, False, 4),  # a container that may use four
+        (None, 4, 100, False, 4),
+        (8, 16, 3, False, 3),
+        (8, 16, 0, False, 1),
+        (16, 16, 100, True, WORKERS_PER_GPU),
+        (2, 2, 100, True, 2),
+    ],
+)
+def test_workers_fit_cores_memory_and_gpu(
+    monkeypatch: pytest.MonkeyPatch, cores: int | None, usable: int, memory: int, gpu: bool, expected: int
+) -> None:
+    free = SimpleNamespace(available=memory * BYTES_PER_WORKER)
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: cores)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: free)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(usable), raising=False)
+    monkeypatch.setattr(local, "_has_accelerator", lambda: gpu)
+    assert default_workers("auto") == expected
+    assert default_workers("cpu") == (expected if not gpu else cores)

@@ -19,8 +19,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS
 from transferscope.store import Store
-from transferscope.study.engine import Event, ignore
-from transferscope.study.run import run_study
+from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import parse_spec, read_spec
 
 SMALLEST_LENET = 16
@@ -152,7 +151,7 @@ def study_tables(
         "name": study,
         "seeds": seeds,
         "store": f"{study}.sqlite",
-        "target": {"data": names[-1], "sizes": sorted(labels)},
+        "target": {"data": names[-1], "labels": sorted(labels)},
         "sources": {key: {"data": name} for key, name in zip(keys, names[:-1], strict=True)},
         "network": {} if budget.network is None else {"name": budget.network},
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
@@ -167,7 +166,7 @@ def study_tables(
     network = budget.network or ("lenet" if len(shapes[-1]) == 3 else "mlp")
     named = zip(keys, names[:-1], source_transforms, strict=True)
     return tables | {
-        "target": {"data": names[-1], "transforms": target_transforms, "sizes": sorted(labels)},
+        "target": {"data": names[-1], "transforms": target_transforms, "labels": sorted(labels)},
         "sources": {key: {"data": name, "transforms": transforms} for key, name, transforms in named},
         "network": {"name": network},
     }

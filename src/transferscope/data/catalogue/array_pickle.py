@@ -74,7 +74,7 @@ _STAND_INS: dict[tuple[str, str], type] = {
 
 
 class _Reader(pickle.Unpickler):
-    """Knows three names."""
+    """Finds the three NumPy names that pickled arrays use, and refuses all others."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         """The stand-in for a name; called for everything that a pickle could run."""

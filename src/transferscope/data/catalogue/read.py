@@ -50,7 +50,7 @@ def _provenance(entry: CatalogueEntry, location: Location) -> Mapping[str, str]:
     if location.form == "original":
         return {
             "spec": entry.name,
-            "address": " ".join(file.addresses[0] for file in entry.files),
+            "address": " ".join(file.addresses[0] for file in entry.files if file.addresses) or entry.home,
             "licence": entry.licence,
             "checksum": " ".join(f"md5:{file.md5}" for file in entry.files),
         }

@@ -1,4 +1,4 @@
-"""How a scene is lit."""
+"""Illumination of a rendered scene."""
 
 import numpy as np
 from jaxtyping import Float

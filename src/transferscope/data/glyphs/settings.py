@@ -1,4 +1,4 @@
-"""What rendered characters look like."""
+"""Settings of rendered characters."""
 
 from dataclasses import dataclass
 from typing import Literal

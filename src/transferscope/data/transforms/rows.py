@@ -1,4 +1,4 @@
-"""Fewer examples."""
+"""Transformations that keep fewer examples."""
 
 import re
 from dataclasses import replace

@@ -17,7 +17,7 @@ class Backbone:
         n_features: Width of the features.
     """
 
-    features: nn.Sequential
+    features: nn.Module
     n_features: int
 
 

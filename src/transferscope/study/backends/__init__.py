@@ -5,6 +5,6 @@ Only this package knows processes. A backend takes planned cells and gives back 
 
 from transferscope.study.backends.backend import Advanced, Backend, Failed, Finished, Message
 from transferscope.study.backends.inline import InlineBackend
-from transferscope.study.backends.local import LocalBackend
+from transferscope.study.backends.local import LocalBackend, default_workers
 
-__all__ = ["Advanced", "Backend", "Failed", "Finished", "InlineBackend", "LocalBackend", "Message"]
+__all__ = ["Advanced", "Backend", "Failed", "Finished", "InlineBackend", "LocalBackend", "Message", "default_workers"]

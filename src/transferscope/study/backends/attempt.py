@@ -1,15 +1,19 @@
 """Doing one cell, and turning whatever goes wrong into a stored failure."""
 
 import errno
+import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+
+from threadpoolctl import threadpool_limits
 
 from transferscope.errors import SettingsError, StoreError, TransferscopeError
 from transferscope.records import Failure, FailureKind
 from transferscope.store import PlannedCell, check_outcome
 from transferscope.study.backends.backend import Failed, Finished
-from transferscope.study.backends.threads import thread_limit
 from transferscope.study.context import CellTimeout, Work, WorkContext
 
 _MEMORY_SIGNS = ("out of memory", "can't allocate memory", "cannot allocate memory")
@@ -45,7 +49,7 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
             found: object = work(cell, context)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a stranger's code may raise anything
+    except BaseException as error:  # code of another package may raise anything
         return Failed(cell.key, failure_of(error))
     try:
         outcome = check_outcome(found)
@@ -57,12 +61,33 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
     return Finished(cell.key, outcome)
 
 
+@contextmanager
+def thread_limit(threads: int) -> Iterator[None]:
+    """Compute with so many threads, in torch and in the libraries below NumPy and SciPy; the same as before afterwards.
+
+    Sums of floating-point numbers depend on how they are divided among threads.
+
+    Args:
+        threads: At least 1.
+    """
+    torch = sys.modules.get("torch")  # only if the work uses it
+    before = None if torch is None else torch.get_num_threads()
+    with threadpool_limits(limits=threads):
+        if torch is not None:
+            torch.set_num_threads(threads)
+        try:
+            yield
+        finally:
+            if torch is not None and before is not None:
+                torch.set_num_threads(before)
+
+
 def failure_of(error: BaseException) -> Failure:
     """What the store keeps of an exception."""
     details = "".join(traceback.format_exception(error))
     try:
         message = " ".join(str(error).split()) or type(error).__name__
-    except Exception:  # an exception of somebody else's that cannot say what it is
+    except Exception:  # an exception whose text cannot be made
         message = type(error).__name__
     match _kind(error, message.lower()):
         case "out_of_memory":

@@ -1,4 +1,4 @@
-"""What runs cells: start one, hear of it, stop all."""
+"""What runs cells: start one, receive its messages, stop all."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -61,7 +61,7 @@ def too_slow(seconds: float) -> str:
 
 @runtime_checkable
 class Backend(AbstractContextManager["Backend"], Protocol):
-    """A place with room for some cells at a time; leaving it stops what is running."""
+    """Does a limited number of cells at a time; leaving it stops what is running."""
 
     @property
     def free(self) -> int:
@@ -69,7 +69,7 @@ class Backend(AbstractContextManager["Backend"], Protocol):
         ...
 
     def start(self, cell: PlannedCell) -> None:
-        """Begin a cell; there must be room."""
+        """Begin a cell; `free` must be at least 1."""
         ...
 
     def messages(self, timeout: float) -> Iterator[Message]:

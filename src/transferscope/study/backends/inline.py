@@ -13,7 +13,7 @@ from transferscope.study.context import CellTimeout, WorkContext
 
 
 class InlineBackend:
-    """Room for one cell, which is done while its messages are waited for.
+    """Does one cell at a time, while its messages are waited for.
 
     Args:
         work: Dotted name of the work.

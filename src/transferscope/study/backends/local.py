@@ -89,7 +89,7 @@ class LocalBackend:
         """See `Backend`."""
         busy = {worker.pipe: worker for worker in self._workers if worker.cell is not None}
         for pipe in wait(list(busy), timeout):
-            message = self._hear(busy[cast(Connection, pipe)])
+            message = self._receive(busy[cast(Connection, pipe)])
             if message is not None:
                 yield message
 
@@ -109,14 +109,14 @@ class LocalBackend:
             _end(worker.process)
         self._workers.clear()
 
-    def _hear(self, worker: _Worker) -> Message | None:
+    def _receive(self, worker: _Worker) -> Message | None:
         cell = worker.cell
         assert cell is not None
         try:
             message: Message = worker.pipe.recv()
         except (EOFError, OSError):
-            return self._mourn(worker, cell)
-        except Exception as error:  # what a stranger's work has sent cannot be read here
+            return self._ended(worker, cell)
+        except Exception as error:  # what was sent cannot be unpickled here
             message = Failed(cell.key, failure_of(error))
         if not isinstance(message, Advanced):
             worker.cell, worker.losses = None, 0
@@ -143,7 +143,7 @@ class LocalBackend:
                 elif now - worker.stopped_since > _SECONDS_STOPPED:
                     worker.process.kill()
 
-    def _mourn(self, worker: _Worker, cell: PlannedCell) -> Failed | None:
+    def _ended(self, worker: _Worker, cell: PlannedCell) -> Failed | None:
         """The process of a cell has died: once is bad luck, twice is a failure, and so is a cell that took too long."""
         late = worker.late == cell.key
         if worker.losses == 0 and not late:
@@ -246,3 +246,29 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+BYTES_PER_WORKER = 1_500_000_000
+"""Memory that a worker is given: torch, a data set and its network."""
+
+WORKERS_PER_GPU = 4
+"""Small networks leave a GPU idle most of the time; more processes than this only take its memory."""
+
+
+def default_workers(device: str) -> int:
+    """As many processes as there are physical cores and memory allows, at least 1; on a GPU a few at most.
+
+    Args:
+        device: "auto", "cpu", "cuda" or "mps".
+    """
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = min(psutil.cpu_count(logical=False) or usable, usable)
+    room = psutil.virtual_memory().available // BYTES_PER_WORKER
+    limit = WORKERS_PER_GPU if device != "cpu" and _has_accelerator() else cores
+    return max(1, min(cores, room, limit))
+
+
+def _has_accelerator() -> bool:
+    import torch
+
+    return torch.cuda.is_available() or torch.backends.mps.is_available()

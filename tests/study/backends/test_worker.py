@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from transferscope.study.backends.allocator import keep_freed_memory
+from transferscope.study.backends.worker import keep_freed_memory
 
 PROGRAM = """
 import resource
-from transferscope.study.backends.allocator import keep_freed_memory
+from transferscope.study.backends.worker import keep_freed_memory
 
 took = {keep} and keep_freed_memory()
 bytearray(2**26)

@@ -1,4 +1,7 @@
+import os
+import signal
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,12 +20,12 @@ from transferscope.errors import SettingsError, StoreError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
-from transferscope.study import engine
+from transferscope.study import run
 from transferscope.study.backends import InlineBackend, Message
 from transferscope.study.backends.attempt import attempt
 from transferscope.study.context import WorkContext
-from transferscope.study.engine import CellFailed, Event, StudyProgress, run_plan
-from transferscope.study.planned import StudyPlan
+from transferscope.study.plan import StudyPlan
+from transferscope.study.run import CellFailed, Event, Interrupt, StudyProgress, deferred_interrupt, run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope.study.status import StudyStatus
 
@@ -100,7 +103,7 @@ def test_only_what_is_missing_is_done(store: Store) -> None:
 
 def test_a_study_that_is_done_starts_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     do(small_plan(), store)
-    monkeypatch.setattr(engine, "InlineBackend", None)
+    monkeypatch.setattr(run, "InlineBackend", None)
     assert do(small_plan(), store).counts == StudyCounts(done=12)
 
 
@@ -159,7 +162,7 @@ def test_what_strangers_give_is_a_failure_row_and_the_study_goes_on(store: Store
 
 def test_a_cell_in_line_keeps_its_lease_however_long_it_takes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     beats: list[float] = []
-    monkeypatch.setattr(engine, "_HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(run, "_HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr(Store, "heartbeat", lambda _store, _owner: beats.append(time.monotonic()))
     do(small_plan(1), store, "slow_count")  # each takes at least 50 ms
     assert len(beats) >= 4
@@ -187,7 +190,7 @@ def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
 def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_STUCK_SECONDS", 0.1)
+    monkeypatch.setattr(run, "_STUCK_SECONDS", 0.1)
     plan = small_plan(1)
     store.plan(plan.study, plan.cells)
     with sqlite3.connect(store.place) as raw:
@@ -231,8 +234,8 @@ def test_while_all_wait_for_one_cell_the_store_is_not_asked_after_every_other(
         return ready(connection, study)
 
     monkeypatch.setattr(claims, "ready", counted)
-    monkeypatch.setattr(engine, "InlineBackend", _Crowd)
-    monkeypatch.setattr(engine, "_CLAIM_SECONDS", 1000.0)
+    monkeypatch.setattr(run, "InlineBackend", _Crowd)
+    monkeypatch.setattr(run, "_CLAIM_SECONDS", 1000.0)
     plan = small_plan(40)
     waiting = {cell.key for cell in plan.cells if cell.labels["seed"] != 0 and cell.labels["method"] != "scratch"}
     few = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.key not in waiting), {})
@@ -260,7 +263,7 @@ def test_an_interruption_in_line_keeps_what_is_done(store: Store, monkeypatch: p
         if isinstance(event, StudyProgress) and event.done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine, "_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(run, "_WAIT_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt) as error:
         do(small_plan(), store, on_event=interrupt)
     assert str(error.value) == "stopped with 3 of 12 cells done and stored; the same command goes on from there"
@@ -277,3 +280,51 @@ def test_studies_with_common_cells_do_them_once(store: Store) -> None:
     assert len(log(store)) == len(set(log(store))) == 16
     merged = table(store, "two").merge(table(store, "one"), on=["key", "step"])
     assert (merged.value_x == merged.value_y).all()
+
+
+def test_the_first_interruption_is_noted_and_the_second_stops_at_once() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with deferred_interrupt() as interrupt:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupt.requested
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.raise_if_requested()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_outside_the_main_thread_signals_are_left_alone() -> None:
+    found: list[Interrupt] = []
+
+    def enter() -> None:
+        with deferred_interrupt() as interrupt:
+            found.append(interrupt)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    found[0].raise_if_requested()
+
+
+def test_an_interruption_that_python_drops_is_noted_all_the_same() -> None:
+    class Finalised:
+        def __del__(self) -> None:  # whatever is raised here is only written to sys.unraisablehook
+            os.kill(os.getpid(), signal.SIGINT)
+
+    dropped: list[object] = []
+    hook, sys.unraisablehook = sys.unraisablehook, lambda raised: dropped.append(raised.exc_type)
+    try:
+        with deferred_interrupt(at_once=True) as interrupt:
+            finalised = Finalised()
+            del finalised
+            with pytest.raises(KeyboardInterrupt):
+                interrupt.raise_if_requested()
+    finally:
+        sys.unraisablehook = hook
+    assert dropped == [KeyboardInterrupt]
+
+
+def test_an_interruption_stops_at_once_where_that_is_asked_for() -> None:
+    with deferred_interrupt(at_once=True), pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from transferscope.errors import SettingsError
-from transferscope.study.file import StudyAddress, find_study, read_toml
+from transferscope.study.places import StudyAddress, find_study, read_toml
 
 
 def written(tmp_path: Path, content: bytes) -> Path:
