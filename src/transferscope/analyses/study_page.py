@@ -6,6 +6,8 @@ from pathlib import Path
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
+from transferscope.analyses.decide.page import decision_verdict, race_part
+from transferscope.analyses.decide.result import Decision, decision
 from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
 from transferscope.report.sections.diagnostics import diagnostics_section
@@ -44,20 +46,27 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
         StoreError: The study has no result yet, the store cannot be read, or the files cannot be written.
     """
     summary = summarise(store, study)
+    race = decision(store, study)
     return write_page(
-        study_sections(summary),
+        study_sections(summary, race),
         out,
         kicker="report",
         title=summary.frames.study.name,
-        verdict=summary.verdict,
+        verdict=summary.verdict if race is None else decision_verdict(race),
         facts=summary.in_short,
         with_files=True,
     )
 
 
-def study_sections(summary: Summary) -> list[Section]:
-    """The page of a study: the four questions, then the study itself."""
+def study_sections(summary: Summary, race: Decision | None = None) -> list[Section]:
+    """The page of a study: the four questions, then the study itself.
+
+    Args:
+        summary: What was measured.
+        race: Where the race of the study stands; None when it is none.
+    """
     parts = [
+        *([] if race is None else [race_part(race)]),
         *study_parts(summary),
         *_part("which", ranking_section(summary)),
         *_part("why", diagnostics_section(summary)),

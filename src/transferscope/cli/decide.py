@@ -41,9 +41,9 @@ def decide(
 
     Runs that cannot change the answer are not made. After Ctrl-C the same command goes on.
     """
-    from transferscope.analyses.compare import Budget
+    from transferscope.analyses.compare.question import Budget
     from transferscope.analyses.decide.question import METHODS_RACED, write_race
-    from transferscope.cli.run_and_report import run_and_report
+    from transferscope.cli.execute import run_and_report
     from transferscope.study.settings import RaceSettings
 
     study = write_race(

@@ -150,13 +150,13 @@ class Race:
         kept |= {need for key in kept for need in self._needs[key]}
         return tuple(cell for cell in self._cells if cell.key in kept), bool(runs)
 
+    def budget_spent(self, now: RaceScores) -> bool:
+        """Whether as many runs were made, or as much time was used, as the race may."""
+        cells, minutes = self.settings.cells, self.settings.minutes
+        return (cells is not None and now.n_done >= cells) or (minutes is not None and now.spent >= 60.0 * minutes)
+
     def _over(self, now: RaceScores) -> bool:
-        settings = self.settings
-        if settings.cells is not None and now.n_done >= settings.cells:
-            return True
-        if settings.minutes is not None and now.spent >= 60.0 * settings.minutes:
-            return True
-        return now.standing(settings).settles(settings.question)
+        return self.budget_spent(now) or now.standing(self.settings).settles(self.settings.question)
 
     def _next_runs(self, now: RaceScores, at_once: int) -> list[tuple[int, int]]:
         """As many runs as can be made at once; later ones are chosen as if the earlier ones gave nothing."""

@@ -44,9 +44,9 @@ def draw_race(decision: Decision) -> Figure:
         canvas=canvas,
         data=arm_rows(decision),
         caption=(
-            "Mean gain over training from scratch (dashed) on the same seeds, with intervals that hold at every look of "
-            f"the race; those that end at the edge go on. The band is the margin of {margin:g}. Filled marks are called "
-            f"better or worse, hollow ones are not. In brackets: runs.{left}"
+            "Mean gain over training from scratch (dashed) on the same seeds, with intervals that hold at every stage "
+            f"of the race; those that end at the edge go on. The band is the margin of {margin:g}. Filled marks are "
+            f"called better or worse, hollow ones are not. In brackets: runs.{left}"
         ),
     )
 

@@ -8,18 +8,16 @@ from typing import ClassVar, Literal
 import pandas as pd
 
 from transferscope.analyses.compare.question import Budget, WrittenStudy, study_tables, write_study
-from transferscope.analyses.decide.figures import draw_race
+from transferscope.analyses.decide.page import decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
-from transferscope.analyses.decide.words import LIMITS, headline, sentences
 from transferscope.analyses.result import AnalysisResult
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
-from transferscope.report.blocks import Section, Table, Text
+from transferscope.report.blocks import Section, Table
 from transferscope.report.page import Verdict
 from transferscope.store import Store
-from transferscope.study.engine import Event, ignore
-from transferscope.study.run import race_of, run_study
+from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.settings import RaceSettings
 from transferscope.study.spec import parse_spec, read_spec
 
@@ -53,7 +51,7 @@ class DecisionResult(AnalysisResult):
     @property
     def verdict(self) -> Verdict:
         """The recommendation, and what is settled beside it."""
-        return Verdict({}, headline(self.decision), sentences(self.decision))
+        return decision_verdict(self.decision)
 
     def table(self) -> pd.DataFrame:
         """One row per arm; see `decide.tables.arm_rows`."""
@@ -66,11 +64,6 @@ class DecisionResult(AnalysisResult):
     def sections(self) -> list[Section]:
         """Figure, table and limits."""
         return [race_section(self.decision)]
-
-
-def race_section(found: Decision) -> Section:
-    """The part of a page that shows a race."""
-    return Section("The race", "race", (draw_race(found), arms_table(found), Text(LIMITS, "note")))
 
 
 def decide(
@@ -132,7 +125,9 @@ def decide(
     spec = read_spec(path)
     with Store.open(spec.store) as store:
         run_study(spec, store, on_event=on_event)
-        return DecisionResult(decision(store, race_of(spec)), spec.name, Path(spec.store), path)
+        found = decision(store, spec.name)
+        assert found is not None
+        return DecisionResult(found, spec.name, Path(spec.store), path)
 
 
 def write_race(

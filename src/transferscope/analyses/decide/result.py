@@ -1,6 +1,7 @@
 """What a race has settled: every arm beside training from scratch, and the question's answer, as facts."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,7 +66,7 @@ class Decision:
         settings: Question, risk, margin, budget.
         n_runs: Runs that are done.
         n_failed: Runs that failed.
-        n_left: Runs that the study would still allow.
+        budget_spent: Whether the race ended because its budget of runs or time is used up.
         n_grid: Runs of the full comparison with five seeds, or as many as the study has if these are fewer.
         seconds: Time of all cells that are done.
         n_labels: Labelled target examples of every run; None when unknown.
@@ -78,7 +79,7 @@ class Decision:
     settings: RaceSettings
     n_runs: int
     n_failed: int
-    n_left: int
+    budget_spent: bool
     n_grid: int
     seconds: float
     n_labels: int | None
@@ -101,12 +102,16 @@ class Decision:
         return self.whether != "open" and (self.which or self.settings.question == "whether")
 
 
-def decision(store: Store, race: Race) -> Decision:
-    """Where a race stands by what is stored.
+def decision(store: Store, study: str) -> Decision | None:
+    """Where the race of a study stands by what is stored; None when the study is no race.
 
     Raises:
+        UnknownNameError: There is no such study.
         StoreError: The store cannot be read.
     """
+    race = _stored_race(store, study)
+    if race is None:
+        return None
     now = race.scores(store)
     standing = now.standing(race.settings)
     examples = _test_errors(store, race, now)
@@ -121,12 +126,22 @@ def decision(store: Store, race: Race) -> Decision:
         settings=race.settings,
         n_runs=now.n_done,
         n_failed=int(now.failed.sum()),
-        n_left=int((~np.isfinite(now.scores) & ~now.failed).sum()),
+        budget_spent=race.budget_spent(now),
         n_grid=n_seeds * len(now.arms),
         seconds=now.spent,
         n_labels=race.n_target if isinstance(race.n_target, int) else None,
         unit="points of R²" if now.numbers else "points of accuracy",
     )
+
+
+def _stored_race(store: Store, study: str) -> Race | None:
+    spec = store.study(study).spec
+    table, methods = spec.get("race"), spec.get("methods", {})
+    cells = [cell.cell for cell in store.cells(study)]
+    if not isinstance(table, Mapping) or not any(cell.role == "method" for cell in cells):
+        return None
+    baseline = next((name for name, method in methods.items() if method.get("name") == "scratch"), "scratch")
+    return Race(study, cells, seeds=spec["seeds"], settings=RaceSettings(**table), baseline=baseline)
 
 
 def _arm(i: int, now: RaceScores, standing: Standing, test_error: float, settings: RaceSettings) -> ArmResult:

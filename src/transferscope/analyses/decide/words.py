@@ -6,10 +6,10 @@ from transferscope.analyses.decide.result import ArmResult, Decision
 from transferscope.wording import candidate_words, capitalised, counted, duration, listed, signed
 
 LIMITS = (
-    "A race looks at its results after every run. In simulations of ten kinds of noise, and where effects were removed "
-    "from recorded runs, it called a way of transfer better than training from scratch by mistake in at most as many "
-    "races as its risk says; that is a measurement, not a proof. Intervals hold at every look; where they are marked as "
-    "on this test set, other test examples could turn the call around."
+    "A race reads its results after every run. In simulations with ten kinds of noise it called a way of transfer better "
+    "than training from scratch by mistake no more often than its risk says; that is a measurement, not a proof. "
+    "Intervals hold at every stage of the race. Where a call is marked as on this test set, other test examples could "
+    "turn it around."
 )
 
 
@@ -31,9 +31,7 @@ def headline(decision: Decision) -> str:
     leader, labels = decision.leader, _with_labels(decision)
     margin = f"{decision.settings.margin:g} {'point' if decision.settings.margin == 1 else 'points'}"
     if decision.whether == "no":
-        return (
-            f"Train from scratch{labels}: no way of transfer that was tried gains more than {margin} over it."
-        )
+        return f"Train from scratch{labels}: no way of transfer that was tried gains more than {margin} over it."
     if decision.whether == "open":
         return (
             f"Undecided{labels} after {counted(decision.n_runs, 'run')}: whether transfer helps is open"
@@ -55,7 +53,9 @@ def sentences(decision: Decision) -> tuple[str, ...]:
     """What to know next: what is as good, what is worse, what is open and what would settle it, what was saved."""
     said = [_as_good(decision), _harmful(decision), _open(decision), _test_set(decision), _cost(decision)]
     if decision.n_failed:
-        said.append(f"{counted(decision.n_failed, 'run')} failed and {'is' if decision.n_failed == 1 else 'are'} left out.")
+        said.append(
+            f"{counted(decision.n_failed, 'run')} failed and {'is' if decision.n_failed == 1 else 'are'} left out."
+        )
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -107,9 +107,9 @@ def _open(decision: Decision) -> str:
     rivals = [arm for arm in left if decision.leader.call == "better" or arm is not decision.baseline]
     words = listed([arm_words(arm) for arm in rivals[:6]]) + (f" and {len(rivals) - 6} more" if len(rivals) > 6 else "")
     still = f"Still able to be best beside {arm_words(decision.leader)}: {words}. " if rivals else ""
-    if decision.n_left:
-        return f"{still}{capitalised(counted(decision.n_left, 'further run'))} would be allowed; give a larger budget."
-    return f"{still}All seeds are used; give more seeds, or a larger margin."
+    if decision.budget_spent:
+        return f"{still}The budget is spent; the same command with a larger one goes on."
+    return f"{still}All seeds that could decide are used; give more seeds, more test examples or a larger margin."
 
 
 def _test_set(decision: Decision) -> str:
@@ -124,5 +124,7 @@ def _test_set(decision: Decision) -> str:
 def _cost(decision: Decision) -> str:
     """What was run, beside the full comparison."""
     share = decision.n_runs / decision.n_grid
-    saved = f", {100 * share:.0f} % of the {counted(decision.n_grid, 'run')} of the full comparison" if share < 1 else ""
+    saved = (
+        f", {100 * share:.0f} % of the {counted(decision.n_grid, 'run')} of the full comparison" if share < 1 else ""
+    )
     return f"It took {counted(decision.n_runs, 'run')}{saved} and {duration(decision.seconds)} of computing."
