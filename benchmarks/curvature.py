@@ -20,8 +20,8 @@ from scipy.sparse.linalg import eigsh
 
 from transferscope.diagnostics import Curvature, Examples, Subject
 from transferscope.diagnostics.hessian import HessianOperator
-from transferscope.diagnostics.surface import loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
+from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 
 K = 20
 
@@ -81,7 +81,7 @@ def pyhessian(case: Trained) -> np.ndarray:
 
 def product_against_gradient(case: Trained) -> float:
     """Time of a Hessian-vector product over that of a gradient, the best of five each."""
-    with undisturbed(case.network):
+    with evaluation_mode(case.network):
         surface = loss_surface(Subject(case.network, Examples(case.inputs, case.labels)))
         operator = HessianOperator(surface)
         vector = torch.randn(surface.layout.size, generator=torch.Generator().manual_seed(0))

@@ -156,10 +156,8 @@ def test_files_are_imported_once_and_under_names_of_their_own(tmp_path: Path) ->
 @pytest.mark.parametrize("workers", [0, 1])
 def test_method_data_and_network_of_a_file_run_where_the_others_do(tmp_path: Path, workers: int) -> None:
     source = {"data": f"{MOONS}?noise=0.3&turn=0.5", "limit": 60}
-    study = small(tmp_path, {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}}) | {
-        "engine": {"workers": workers},
-        "sources": {"turned": source},
-    }
+    study = small(tmp_path, {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}})
+    study |= {"engine": {"workers": workers}, "sources": {"turned": source}}
     text = "from torch import nn\n\n\ndef net(input_shape):\n    return nn.Linear(input_shape[0], 3)\n"
     network = {"name": f"{written(tmp_path, text)}:net"}
     spec = parse_spec(study | {"target": {"data": f"{MOONS}?noise=0.1", "sizes": [20]}, "network": network})

@@ -1,6 +1,6 @@
 """Which figures of which papers can be drawn, by author and year; a figure is imported when it is asked for.
 
-Adding one: a frozen dataclass as described in `figure.TheoryFigure`, a line here, a line in docs/theory/.
+Adding one: a member of `figure.TheoryFigure`, a line here, a line in docs/theory/.
 """
 
 from collections.abc import Iterator, Mapping

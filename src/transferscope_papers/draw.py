@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from transferscope_papers.figure import Curve, Diagram, Panel, Simulated, Theory
 
@@ -27,6 +28,7 @@ _MAP = "RdBu"
 _TITLE_LETTERS = 38
 _NAMES_INSIDE = 5
 _FEW_POWERS = 100
+_BESIDE_INCHES = 0.04
 
 
 def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
@@ -39,7 +41,7 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
     """
     grid = canvas.subplots(1, len(theory.panels), squeeze=False)[0]
     colours = _colours(theory, simulated)
-    image = None
+    image, mapped = None, []
     for axes, panel in zip(grid, theory.panels, strict=True):
         _label(axes, panel)
         for diagram in theory.diagrams:
@@ -49,17 +51,22 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
             if curve.panel == panel.name:
                 _draw_curve(axes, curve, colours[curve.series])
         own = [item for item in simulated if item.point.panel == panel.name]
-        _draw_points(axes, own, colours)
+        lined = {curve.series for curve in theory.curves if curve.panel == panel.name}
+        _draw_points(axes, own, colours, lined)
+        if any(diagram.panel == panel.name for diagram in theory.diagrams) or any(i.point.y is not None for i in own):
+            mapped.append(axes)
     _add_legends(canvas, list(grid))
     if image is not None:
-        canvas.colorbar(image, ax=list(grid), label="transferability", shrink=0.8)
+        canvas.colorbar(image, ax=mapped, label="transferability", fraction=0.06, pad=0.02)
 
 
 def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
     """In each panel while names are few, else one legend below all of them."""
     named = {name: handle for axes in grid for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     if len(named) > _NAMES_INSIDE:
-        canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=2, fontsize="small")
+        canvas.legend(
+            named.values(), named.keys(), loc="outside lower center", ncols=max(2, len(grid)), fontsize="small"
+        )
         return
     for axes in grid:
         if axes.get_legend_handles_labels()[1]:
@@ -130,13 +137,17 @@ def _has_label(axes: Axes, series: str) -> bool:
     return series in axes.get_legend_handles_labels()[1]
 
 
-def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, str]) -> None:
+def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, str], lined: set[str]) -> None:
+    """Points with error bars; series without a line stand beside each other, or equal means would hide one another."""
+    beside = [series for series in dict.fromkeys(item.point.series for item in simulated) if series not in lined]
     in_maps = [(item.point.x, item.point.y, item.estimate.value) for item in simulated if item.point.y is not None]
     markers = {series: _MARKERS[i % len(_MARKERS)] for i, series in enumerate(colours)}
     for item in simulated:
         if item.point.y is None and np.isfinite(item.estimate.value):
             filled = colours[item.point.series] if item.estimate.usable else "none"
             named = _has_label(axes, item.point.series)
+            place = beside.index(item.point.series) - (len(beside) - 1) / 2 if item.point.series in beside else 0.0
+            shift = ScaledTranslation(place * _BESIDE_INCHES, 0, axes.figure.dpi_scale_trans)
             axes.errorbar(
                 item.point.x,
                 item.estimate.value,
@@ -147,7 +158,11 @@ def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, 
                 color=colours[item.point.series],
                 markerfacecolor=filled,
                 label="_" if named else item.point.series,
+                transform=axes.transData + shift,
             )
+            reach = item.estimate.stderr or 0.0  # what is shifted does not count for the limits by itself
+            axes.update_datalim([(item.point.x, item.estimate.value + sign * reach) for sign in (-1, 1)])
+    axes.autoscale_view()
     if in_maps:
         axes.grid(visible=False)
         x, y, values = zip(*in_maps, strict=True)

@@ -1,14 +1,15 @@
 """What a figure of theory against simulation consists of: lines and maps that are computed, points that are simulated.
 
-A figure is a frozen dataclass whose fields are its settings. Its points are simulated one at a time, so that a study of
-them can stop and resume anywhere; everything about the theory is instant.
+A figure is a frozen dataclass, a member of `TheoryFigure`, whose fields are its settings. Its points are simulated one
+at a time, so that a study of them can stop and resume anywhere; everything about the theory is instant.
 """
 
 import math
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float64
@@ -90,7 +91,7 @@ class Point:
         expected: What theory says, NaN if it is not to be compared.
         parameters: What the simulation needs to know, numbers by name.
         y: Its height in a diagram, where colour shows the value; None in a coordinate system of values.
-        group: Points of one group come out of one simulation (see `SharingFigure`); None for a simulation of its own.
+        group: Points of one group come out of one simulation (`simulate_group`); None for a simulation of its own.
     """
 
     panel: str
@@ -133,11 +134,13 @@ class Drawn:
         theory: Its lines and maps, those of its conclusion included.
         simulated: Its points.
         planned: The points that it has when all are simulated.
+        sentence: How theory and simulation agree, and what can be concluded.
     """
 
     theory: Theory
     simulated: tuple[Simulated, ...]
     planned: tuple[Point, ...]
+    sentence: str = ""
 
     def line(self, panel: str, series: str, *, dashed: bool = False) -> Curve:
         """The line of a series.
@@ -176,6 +179,58 @@ class Drawn:
         if len(found) < max(n_planned, 1) or any(not math.isfinite(estimate.value) for estimate in found.values()):
             raise LookupError(f"points of {series} in {panel} are missing")
         return dict(sorted(found.items()))
+
+    def lower(
+        self, panel: str, first: str, second: str, *, at: Collection[float] | None = None, times: float = 1.0
+    ) -> bool:
+        """Whether the simulated means of one series lie below those of another.
+
+        Args:
+            panel: Where both are drawn.
+            first: The series that should be lower.
+            second: The series that should be higher.
+            at: The x that count; None for all of `first`.
+            times: How many times the means of `first` still have to be lower.
+
+        Raises:
+            LookupError: A point is missing.
+        """
+        low, high = self.points(panel, first), self.points(panel, second)
+        return all(times * low[x].value < high[x].value for x in (low if at is None else at))
+
+    def signs_agree(self, panel: str) -> bool:
+        """Whether every simulated mean with a clear sign (`clear_sign`) has that of theory at its place.
+
+        Raises:
+            LookupError: Points are missing, or none has a clear sign.
+        """
+        if len(self.simulated) < len(self.planned):
+            raise LookupError("simulated points are missing")
+        found = [(item.point.expected, item.estimate) for item in self.simulated if item.point.panel == panel]
+        clear = [(expected, mean.value) for expected, mean in found if clear_sign(mean)]
+        if not clear:
+            raise LookupError(f"{panel} has no point with a clear sign")
+        return all(expected * value > 0 for expected, value in clear)
+
+
+def clear_sign(mean: Estimate) -> bool:
+    """Whether a simulated mean is more than three standard errors from 0."""
+    return bool(mean.stderr) and abs(mean.value) > 3 * (mean.stderr or math.inf)
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What can be said of a figure only after its points are there.
+
+    Attributes:
+        sentence: For the reader.
+        curves: Lines that rest on simulated points, such as a fitted boundary.
+        diagrams: Maps that do.
+    """
+
+    sentence: str
+    curves: tuple[Curve, ...] = ()
+    diagrams: tuple[Diagram, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -229,180 +284,156 @@ NORM = Range(0.1, 10)
 """Norm of a teacher in units of the other's."""
 
 
-@runtime_checkable
-class TheoryFigure(Protocol):
+def setting(full: float, allowed: Range, *, quick: float | None = None) -> Any:
+    """A setting of a figure, for the default of a dataclass field.
+
+    Args:
+        full: Its value in the full profile, which is the paper's.
+        allowed: The values for which the simulation ends.
+        quick: Its value in the quick profile; None for the same.
+    """
+    return field(default=full, metadata={"allowed": allowed, "quick": full if quick is None else quick})
+
+
+@dataclass(frozen=True)
+class TheoryFigure(ABC):
     """A published figure, regenerated.
 
-    Implementations are frozen dataclasses; every field is a number that a reader may set.
+    A member is a frozen dataclass whose fields are numbers that a reader may set, each with a `setting`. It says what
+    is computed (`theory`), which points are simulated (`points`) and how (`simulate`), and what the paper says that the
+    figure shows (`claims`).
 
     Class attributes:
         name: PAPER-FIGURE, the key of `catalogue.FIGURES` and the name of its files.
         version: Part of the key of its points; raise it when results change.
-        quick: Settings of the quick profile; the defaults are the full one.
-        ranges: The range of each setting for which the simulation ends.
         known_error: Largest systematic difference of theory and simulation (finite size, step size), in the unit of the
             values; distances are shortened by it before they are scored. 0 where the comparison is exact.
     """
 
     name: ClassVar[str]
-    version: ClassVar[int]
-    quick: ClassVar[Mapping[str, float]]
-    ranges: ClassVar[Mapping[str, Range]]
-    known_error: ClassVar[float]
+    version: ClassVar[int] = 1
+    known_error: ClassVar[float] = 0.0
 
+    @abstractmethod
     def theory(self) -> Theory:
         """Lines and maps; takes seconds at most."""
-        ...
 
+    @abstractmethod
     def points(self) -> tuple[Point, ...]:
         """The points to simulate."""
-        ...
 
+    @abstractmethod
     def simulate(self, point: Point) -> Estimate:
         """Simulate one point: the mean over seeds."""
-        ...
 
+    @abstractmethod
     def claims(self) -> tuple[Claim, ...]:
         """What the paper says that the figure shows, at least one claim."""
-        ...
 
-
-@runtime_checkable
-class SharingFigure(TheoryFigure, Protocol):
-    """A figure of which one simulation gives several points, those of a group; its seed is that of the first."""
-
-    def simulate_group(self, points: Sequence[Point]) -> Sequence[Estimate]:
-        """Simulate once: an estimate for each point of a group, in their order among the figure's points."""
-        ...
-
-
-@dataclass(frozen=True)
-class Conclusion:
-    """What can be said of a figure only after its points are there.
-
-    Attributes:
-        sentence: For the reader.
-        curves: Lines that rest on simulated points, such as a fitted boundary.
-        diagrams: Maps that do.
-    """
-
-    sentence: str
-    curves: tuple[Curve, ...] = ()
-    diagrams: tuple[Diagram, ...] = ()
-
-
-@runtime_checkable
-class ConcludingFigure(TheoryFigure, Protocol):
-    """A figure that draws a conclusion of its own."""
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """An estimate for each point of a group; overridden where one simulation gives all, with the first's seed."""
+        return tuple(self.simulate(point) for point in points)
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
-        """The conclusion, from the points that are there."""
-        ...
+        """What the points that are there say beyond their agreement with theory; nothing unless overridden."""
+        return Conclusion("")
 
+    @property
+    def settings(self) -> dict[str, float]:
+        """The settings by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
-def configure(figure: TheoryFigure, *, quick: bool, changes: Mapping[str, str]) -> TheoryFigure:
-    """A figure in one of its profiles, with settings changed.
+    @property
+    def ranges(self) -> dict[str, Range]:
+        """The values of each setting for which the simulation ends."""
+        return {item.name: item.metadata["allowed"] for item in fields(self)}
 
-    Args:
-        figure: Which, with the settings of the full profile.
-        quick: Whether to take the quick profile.
-        changes: New values by name, as text.
+    def configured(self, *, quick: bool, changes: Mapping[str, str]) -> "TheoryFigure":
+        """The figure in one of its profiles, with settings changed.
 
-    Returns:
-        The figure.
+        Args:
+            quick: Whether to take the quick profile rather than the full one.
+            changes: New values by name, as text.
 
-    Raises:
-        UnknownNameError: The figure has no such setting.
-        SettingsError: A value is no number, or out of range.
-    """
-    known = {item.name: item.type for item in fields(figure)}  # type: ignore[arg-type]
-    values: dict[str, Any] = dict(figure.quick) if quick else {}
-    for name, text in changes.items():
-        if name not in known:
-            raise unknown_name(f"setting of {figure.name}", name, known)
-        values[name] = _number(name, text, known[name], figure.ranges[name])
-    changed = replace(figure, **values)  # type: ignore[type-var]
-    if changes:
-        _check_memory(changed)
-        _check_points(changed)
-    return changed
+        Raises:
+            UnknownNameError: The figure has no such setting.
+            SettingsError: A value is no number, or out of range.
+        """
+        known = {item.name: item for item in fields(self)}
+        values: dict[str, Any] = {name: item.metadata["quick"] for name, item in known.items()} if quick else {}
+        for name, text in changes.items():
+            if name not in known:
+                raise unknown_name(f"setting of {self.name}", name, known)
+            values[name] = _number(name, text, known[name].type, self.ranges[name])
+        changed = replace(self, **values)
+        if changes:
+            changed._check_before_simulation()
+        return changed
 
+    def groups(self) -> list[list[Point]]:
+        """The points that come out of one simulation together, in the order of the first of each."""
+        groups: dict[str, list[Point]] = {}
+        for i, point in enumerate(self.points()):
+            groups.setdefault(point.group or f"alone {i}", []).append(point)
+        return list(groups.values())
 
-def settings_of(figure: TheoryFigure) -> dict[str, float]:
-    """The settings of a figure by name."""
-    return {item.name: getattr(figure, item.name) for item in fields(figure)}  # type: ignore[arg-type]
+    def agreement(self, simulated: Sequence[Simulated]) -> Agreement:
+        """How far the simulated points scatter around theory, in standard errors."""
+        compared = [item for item in simulated if not np.isnan(item.point.expected)]
+        estimates = [item.estimate for item in compared]
+        expected = [item.point.expected for item in compared]
+        return agreement(estimates, expected, known_error=self.known_error)
 
+    def drawn(self, simulated: Sequence[Simulated]) -> Drawn:
+        """Everything that the figure shows once these points are simulated.
 
-def conclude(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Conclusion:
-    """How theory and simulation agree, in a sentence or two, and the lines that rest on the simulation.
+        The sentence is the agreement with theory, followed by the figure's own conclusion if it has one.
+        """
+        theory, planned = self.theory(), self.points()
+        if not simulated:
+            return Drawn(theory, (), planned, "theory only: nothing is simulated")
+        own = self.conclude(simulated)
+        theory = replace(theory, curves=(*theory.curves, *own.curves), diagrams=(*theory.diagrams, *own.diagrams))
+        scored = any(not np.isnan(item.point.expected) for item in simulated)
+        sentences = [self.agreement(simulated).sentence if scored else "", own.sentence]
+        return Drawn(theory, tuple(simulated), planned, "\n".join(filter(None, sentences)))
 
-    Args:
-        figure: The figure.
-        simulated: Its points.
+    def check(self, drawn: Drawn) -> tuple[CheckedClaim, ...]:
+        """Every claim of the figure, and whether it holds on what is drawn."""
+        found = []
+        for claim in self.claims():
+            try:
+                holds: bool | None = bool(claim.check(drawn))
+            except LookupError:
+                holds = None
+            found.append(CheckedClaim(claim, holds))
+        return tuple(found)
 
-    Returns:
-        Z-scores in words, followed by the figure's own conclusion if it has one.
-    """
-    scored = any(not np.isnan(item.point.expected) for item in simulated)
-    sentences = [agreement_of(figure, simulated).sentence] if scored else []
-    if not isinstance(figure, ConcludingFigure):
-        return Conclusion("\n".join(sentences))
-    own = figure.conclude(simulated)
-    return replace(own, sentence="\n".join([*sentences, own.sentence]))
+    def unlike_the_paper(self, *names: str) -> str:
+        """Why a claim about the paper's settings need not hold: those of `names` that are not the paper's; "" if none.
 
+        The full profile is the paper's.
+        """
+        changed = [
+            f"{item.name} = {item.default:.4g} where it is {getattr(self, item.name):.4g} here"
+            for item in fields(self)
+            if item.name in names and getattr(self, item.name) != item.default
+        ]
+        return f"The paper has {' and '.join(changed)}." if changed else ""
 
-def unlike_the_paper(figure: TheoryFigure, *names: str) -> str:
-    """Why a claim about the paper's own settings need not hold: those of `names` that are not the paper's; "" if none.
-
-    The defaults of a figure are the paper's settings.
-    """
-    changed = [
-        f"{item.name} = {item.default:.4g} where it is {getattr(figure, item.name):.4g} here"
-        for item in fields(figure)  # type: ignore[arg-type]
-        if item.name in names and getattr(figure, item.name) != item.default
-    ]
-    return f"The paper has {' and '.join(changed)}." if changed else ""
-
-
-def check_claims(
-    figure: TheoryFigure, simulated: Sequence[Simulated], conclusion: Conclusion | None = None
-) -> tuple[CheckedClaim, ...]:
-    """Whether the claims of a figure hold on what is drawn.
-
-    Args:
-        figure: The figure.
-        simulated: Its points.
-        conclusion: From `conclude`; None to draw it here.
-
-    Returns:
-        Every claim with what came of it, in the order of the figure.
-    """
-    if conclusion is None:
-        conclusion = conclude(figure, simulated)
-    drawn = Drawn(with_conclusion(figure.theory(), conclusion), tuple(simulated), figure.points())
-    found = []
-    for claim in figure.claims():
+    def _check_before_simulation(self) -> None:
+        """Refuse settings that need too much memory, or leave the figure without sense."""
+        values = self.settings
+        size = values.get("seeds", 1) * values.get("d", 1) ** 2
+        if size > _LARGEST_BATCH:
+            raise SettingsError(
+                f"{self.name} with d = {values['d']:,} and seeds = {values['seeds']:,} needs {8 * size / 1e9:.0f} GB "
+                "for each point; expected at most 4 GB: make d or seeds smaller"
+            )
         try:
-            holds: bool | None = bool(claim.check(drawn))
-        except LookupError:
-            holds = None
-        found.append(CheckedClaim(claim, holds))
-    return tuple(found)
-
-
-def with_conclusion(theory: Theory, conclusion: Conclusion) -> Theory:
-    """A figure's theory together with the lines and maps that rest on its points."""
-    return replace(
-        theory, curves=(*theory.curves, *conclusion.curves), diagrams=(*theory.diagrams, *conclusion.diagrams)
-    )
-
-
-def agreement_of(figure: TheoryFigure, simulated: Sequence[Simulated]) -> Agreement:
-    """How far the simulated points scatter around theory, in standard errors."""
-    compared = [item for item in simulated if not np.isnan(item.point.expected)]
-    estimates = [item.estimate for item in compared]
-    expected = [item.point.expected for item in compared]
-    return agreement(estimates, expected, known_error=figure.known_error)
+            self.points()
+        except SettingsError as error:
+            raise SettingsError(f"{self.name} makes no sense with these settings: {error}") from error
 
 
 _LARGEST_BATCH = 500_000_000
@@ -421,21 +452,3 @@ def _number(name: str, text: str, kind: object, range_: Range) -> float:
         ends = f"{range_.low:,.6g} to {range_.high:,.6g}"
         raise SettingsError(f"{name} = {shown} is out of range; expected {expected} from {ends}")
     return value
-
-
-def _check_memory(figure: TheoryFigure) -> None:
-    values = settings_of(figure)
-    size = values.get("seeds", 1) * values.get("d", 1) ** 2
-    if size > _LARGEST_BATCH:
-        raise SettingsError(
-            f"{figure.name} with d = {values['d']:,} and seeds = {values['seeds']:,} needs {8 * size / 1e9:.0f} GB for "
-            "each point; expected at most 4 GB: make d or seeds smaller"
-        )
-
-
-def _check_points(figure: TheoryFigure) -> None:
-    """Let settings that leave a figure without sense be refused before anything is simulated."""
-    try:
-        figure.points()
-    except SettingsError as error:
-        raise SettingsError(f"{figure.name} makes no sense with these settings: {error}") from error

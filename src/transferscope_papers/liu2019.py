@@ -1,6 +1,6 @@
 """Theorems 1 and 2 of liu2019 on wide networks: gradients and distances against the width."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,17 +9,18 @@ import torch
 from jaxtyping import Float64
 
 from transferscope.estimate import Estimate
-from transferscope.theory.ntk import KernelTransfer, kernel_examples, kernel_transfer
+from transferscope.numerics.ntk import KernelTransfer, kernel_examples, kernel_transfer
 from transferscope_papers.figure import (
     Claim,
     Conclusion,
     Curve,
-    Drawn,
     Panel,
     Point,
     Range,
     Simulated,
     Theory,
+    TheoryFigure,
+    setting,
 )
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.wide_relu import Labelled, wide_transfer
@@ -32,7 +33,7 @@ _WIDE = 2000
 
 
 @dataclass(frozen=True)
-class KernelFigure:
+class KernelFigure(TheoryFigure):
     """liu2019 Theorems 1 and 2: leading terms as lines, trained networks as points that approach them with the width.
 
     Only the points at the largest width are scored: the theorems are about its limit.
@@ -42,13 +43,10 @@ class KernelFigure:
         seeds: Networks per point.
     """
 
-    width: int = 20_000
-    seeds: int = 6
+    width: int = setting(20_000, Range(64, 200_000), quick=2048)
+    seeds: int = setting(6, Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "liu2019-theorems"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"width": 2048, "seeds": 4}
-    ranges: ClassVar[Mapping[str, Range]] = {"width": Range(64, 200_000), "seeds": Range(1, 1000)}
     known_error: ClassVar[float] = 0.03
 
     def theory(self) -> Theory:
@@ -97,36 +95,31 @@ class KernelFigure:
 
     def claims(self) -> tuple[Claim, ...]:
         """What the theorems say of a similar and of an unrelated task, and of wide networks."""
+        widest = (float(self.width),)
         narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
         return (
             Claim(
                 "after pre-training gradients at the activations are smaller on a similar task than on another",
                 "liu2019, Theorem 1",
-                lambda drawn: self._widest(drawn, "gradient", "similar") < self._widest(drawn, "gradient", "unrelated"),
+                lambda drawn: drawn.lower("gradient", "similar", "unrelated", at=widest),
                 narrow,
             ),
             Claim(
                 "on a similar task weights travel less from the pre-trained start than from scratch",
                 "liu2019, Theorem 2",
-                lambda drawn: (
-                    self._widest(drawn, "distance", "similar, transfer")
-                    < self._widest(drawn, "distance", "similar, scratch")
-                ),
+                lambda drawn: drawn.lower("distance", "similar, transfer", "similar, scratch", at=widest),
                 narrow,
             ),
             Claim(
                 "the widest networks lie within 5 % of the leading terms",
                 "liu2019, Theorems 1 and 2, for sufficiently many hidden units",
                 lambda drawn: all(
-                    abs(self._widest(drawn, line.panel, line.series) / line.y[0] - 1) < 0.05
+                    abs(drawn.points(line.panel, line.series)[self.width].value / line.y[0] - 1) < 0.05
                     for line in drawn.theory.curves
                 ),
                 narrow,
             ),
         )
-
-    def _widest(self, drawn: Drawn, panel: str, series: str) -> float:
-        return drawn.points(panel, series)[float(self.width)].value
 
     def _expected(self, curve: Curve, width: int) -> float:
         return float(curve.y[0]) if width == self.width else float("nan")

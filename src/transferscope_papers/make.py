@@ -1,8 +1,9 @@
 """The work behind `transferscope papers draw`: simulate what is missing, draw, write, and say how it agrees."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from transferscope.cli.progress import study_view
@@ -14,19 +15,12 @@ from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
-from transferscope_papers.figure import (
-    Conclusion,
-    Simulated,
-    TheoryFigure,
-    check_claims,
-    conclude,
-    configure,
-    with_conclusion,
-)
+from transferscope_papers.figure import Drawn, Simulated, TheoryFigure
+from transferscope_papers.simulate.agreement import z_score
 from transferscope_papers.study import WORK, plan_figure, simulated_points
-from transferscope_papers.table import rows_of
 
 _PANEL_INCHES = (3.6, 3.2)
+_COLUMNS = ("panel", "series", "kind", "x", "y", "value", "stderr", "n", "status", "expected", "z")
 
 
 def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure:
@@ -36,7 +30,13 @@ def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure
         UnknownNameError: The figure has no such setting.
         SettingsError: A change cannot be read.
     """
-    return configure(FIGURES[name], quick=quick, changes=_changes(changes))
+    values: dict[str, str] = {}
+    for change in changes:
+        setting, equals, value = change.partition("=")
+        if not (setting and equals and value):
+            raise SettingsError(f"--set {change} cannot be read; expected NAME=VALUE, as in --set sigma=0.5")
+        values[setting] = value
+    return FIGURES[name].configured(quick=quick, changes=values)
 
 
 @dataclass(frozen=True)
@@ -69,27 +69,46 @@ def make_figure(
         What came of it.
     """
     out.mkdir(parents=True, exist_ok=True)
-    simulated = _simulated(figure, store or str(out / "papers.sqlite"), workers, quiet)
-    conclusion = conclude(figure, simulated) if simulated else Conclusion("theory only: nothing is simulated")
-    files = _write(figure, simulated, conclusion, out)
-    n_points = len(figure.points())
-    n_failed = n_points - len(simulated)
-    lines = [title, conclusion.sentence]
+    drawn = figure.drawn(_simulated(figure, store or str(out / "papers.sqlite"), workers, quiet))
+    n_points, n_failed = len(drawn.planned), len(drawn.planned) - len(drawn.simulated)
+    width, height = _PANEL_INCHES
+    with drawing():
+        canvas = new_figure(width * len(drawn.theory.panels), height)
+        draw(canvas, drawn.theory, drawn.simulated)
+    svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
+    table = out / f"{figure.name}.csv"
+    write_table(numbers_of(figure, drawn), table)
+    lines = [title, drawn.sentence]
     if n_failed:
         lines.append(f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time")
-    lines += [f"claim {claim.sentence}" for claim in check_claims(figure, simulated, conclusion)]
-    lines.append(files)
+    lines += [f"claim {claim.sentence}" for claim in figure.check(drawn)]
+    lines.append(f"{svg}, {pdf.name}, {table.name}")
     return FigureMade("\n".join(lines), n_failed)
 
 
-def _changes(items: list[str]) -> dict[str, str]:
-    pairs = [item.partition("=") for item in items]
-    for name, equals, value in pairs:
-        if not (name and equals and value):
-            raise SettingsError(
-                f"--set {name}{equals}{value} cannot be read; expected NAME=VALUE, as in --set sigma=0.5"
-            )
-    return {name: value for name, _, value in pairs}
+def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:
+    """Everything that is drawn as numbers: lines, maps and points, in this order.
+
+    Returns:
+        A row for each number. `kind` is "theory" or "simulation"; `y` is the height in a map; `value` the number with
+        its standard error (0 for theory), the seeds behind it and its status as in `records.Estimate`; `expected` what
+        theory says at a simulated point, and `z` the distance from it in standard errors, as a normal score. What does
+        not apply is missing.
+    """
+    rows: list[tuple[object, ...]] = []
+    for curve in drawn.theory.curves:
+        pairs = zip(curve.x, curve.y, strict=True)
+        rows += [_computed(curve.panel, curve.series, float(x), None, float(value)) for x, value in pairs]
+    for diagram in drawn.theory.diagrams:
+        for y, line in zip(diagram.y, diagram.values, strict=True):
+            pairs = zip(diagram.x, line, strict=True)
+            rows += [_computed(diagram.panel, "map", float(x), float(y), float(value)) for x, value in pairs]
+    for item in drawn.simulated:
+        point, mean = item.point, item.estimate
+        z = z_score(mean, point.expected, known_error=figure.known_error)
+        measured = (mean.value, mean.stderr, mean.n, mean.status)
+        rows.append((point.panel, point.series, "simulation", point.x, point.y, *measured, point.expected, z))
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: bool) -> tuple[Simulated, ...]:
@@ -101,13 +120,6 @@ def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: b
         return simulated_points(figure, store)
 
 
-def _write(figure: TheoryFigure, simulated: tuple[Simulated, ...], conclusion: Conclusion, out: Path) -> str:
-    shown = with_conclusion(figure.theory(), conclusion)
-    width, height = _PANEL_INCHES
-    with drawing():
-        canvas = new_figure(width * len(shown.panels), height)
-        draw(canvas, shown, simulated)
-    svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
-    table = out / f"{figure.name}.csv"
-    write_table(pd.DataFrame([asdict(row) for row in rows_of(figure, shown, simulated)]), table)
-    return f"{svg}, {pdf.name}, {table.name}"
+def _computed(panel: str, series: str, x: float, y: float | None, value: float) -> tuple[object, ...]:
+    status = "ok" if np.isfinite(value) else "unbounded"
+    return panel, series, "theory", x, y, value, 0.0, 0, status, None, None

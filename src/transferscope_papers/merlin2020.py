@@ -1,6 +1,6 @@
 """Thm. 1 and 2 of merlin2020 on quadratic networks: which features pre-training, joint training and MeRLin end with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 from transferscope.data.problems import QuadraticProblem
 from transferscope.estimate import Estimate
 from transferscope.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
-from transferscope_papers.figure import Claim, Curve, Drawn, Panel, Point, Range, Theory
+from transferscope_papers.figure import Claim, Curve, Drawn, Panel, Point, Range, Theory, TheoryFigure, setting
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.quadratic import (
@@ -46,12 +46,12 @@ _LEAVES = "MeRLin, from a source-specific feature"
 _FROZEN = "pre-training, at a source-specific feature"
 _OVERFITS = "joint training, from a source-specific feature"
 _SHARES = "joint training, from the shared feature"
-_FEW, _ENOUGH = 6, 20
+_FEW, _ENOUGH, _MANY = 6, 20, 40
 _LEAST_STEPS = 2000
 
 
 @dataclass(frozen=True)
-class QuadraticFigure:
+class QuadraticFigure(TheoryFigure):
     """merlin2020 Theorems 1 and 2, started at the shared and at a source-specific feature.
 
     The objective tells which end is the global minimum: MeRLin's is lower at the shared feature, that of joint training
@@ -64,18 +64,12 @@ class QuadraticFigure:
         seeds: Target samples per point.
     """
 
-    d: int = 50
-    steps: int = 6000
-    seeds: int = 8
+    d: int = setting(50, Range(5, 500))
+    steps: int = setting(6000, Range(1, 100_000), quick=2000)
+    seeds: int = setting(8, Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "merlin2020-theorems"
     version: ClassVar[int] = 2
-    quick: ClassVar[Mapping[str, float]] = {"steps": 2000, "seeds": 4}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "d": Range(5, 500),
-        "steps": Range(1, 100_000),
-        "seeds": Range(1, 1000),
-    }
     known_error: ClassVar[float] = 0.003
 
     def theory(self) -> Theory:
@@ -87,8 +81,8 @@ class QuadraticFigure:
             Curve("objective", "source minimum", ends, np.full(2, best), dashed=True),
         )
         panels = (
-            Panel("target", f"d = {self.d}, λ = {_PENALTY:g}", "target examples", "loss on the target"),
-            Panel("objective", "What is minimised", "target examples", "training objective"),
+            Panel("target", f"Target, d = {self.d}, λ = {_PENALTY:g}", "target examples", "loss on the target"),
+            Panel("objective", "Training objective", "target examples", "objective"),
         )
         return Theory(panels, curves)
 
@@ -100,15 +94,15 @@ class QuadraticFigure:
             Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=f"{way}, n = {n}")
             for panel in ("target", "objective")
             for way in _WAYS
-            for n in (_FEW, _ENOUGH, 40)
+            for n in (_FEW, _ENOUGH, _MANY)
         )
 
     def simulate(self, point: Point) -> Estimate:
-        """Train, and look at what the point's panel shows."""
+        """Train, and measure what the point's panel shows."""
         return self.simulate_group([point])[0]
 
     def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """Train with Adam from a slightly perturbed source minimum; both panels look at the same networks."""
+        """Train with Adam from a slightly perturbed source minimum; both panels show the same networks."""
         first = points[0]
         way = _WAYS[first.series]
         seeds = range(first.seed, first.seed + self.seeds)
@@ -142,7 +136,7 @@ class QuadraticFigure:
             Claim(
                 "MeRLin's objective is lower at the shared feature than at a source-specific one",
                 f"merlin2020, Theorem 2, for {_ENOUGH} target examples and more",
-                _prefers_the_shared_feature,
+                lambda drawn: drawn.lower("objective", _STAYS, _LEAVES, at=(_ENOUGH, _MANY)),
                 short,
             ),
             Claim(
@@ -157,10 +151,5 @@ class QuadraticFigure:
 
 
 def _overfits(drawn: Drawn) -> bool:
-    apart, shared = (drawn.points("objective", way)[_FEW].value for way in (_OVERFITS, _SHARES))
-    return apart < shared and drawn.points("target", _OVERFITS)[_FEW].value > 0.1
-
-
-def _prefers_the_shared_feature(drawn: Drawn) -> bool:
-    shared, apart = (drawn.points("objective", way) for way in (_STAYS, _LEAVES))
-    return all(shared[n].value < apart[n].value for n in shared if n >= _ENOUGH)
+    lower = drawn.lower("objective", _OVERFITS, _SHARES, at=(_FEW,))
+    return lower and drawn.points("target", _OVERFITS)[_FEW].value > 0.1

@@ -15,7 +15,7 @@ from transferscope.study.context import WorkContext
 from transferscope.study.facts import surroundings
 from transferscope.study.plan import StudyPlan
 from transferscope_papers.catalogue import FIGURES
-from transferscope_papers.figure import Point, SharingFigure, Simulated, TheoryFigure, settings_of
+from transferscope_papers.figure import Point, Simulated, TheoryFigure
 
 WORK = "transferscope_papers.study:work"
 """What does the cells of a figure."""
@@ -30,14 +30,14 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
     Returns:
         The plan of the study "papers-NAME"; `study.run.run_plan` with `WORK` does it.
     """
-    settings = settings_of(figure)
+    settings = figure.settings
     study = StudyRow(
         name=f"papers-{figure.name}",
         spec={"figure": figure.name, "settings": settings},
         facts=surroundings(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return StudyPlan(study, tuple(_planned(figure, points, settings) for points in _groups(figure)), {})
+    return StudyPlan(study, tuple(_planned(figure, points, settings) for points in figure.groups()), {})
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -47,14 +47,10 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     nothing) of each point; part is its number within the cell.
     """
     payload = cell.payload
-    figure = replace(FIGURES[payload["figure"]], **payload["settings"])  # type: ignore[type-var]
+    figure = replace(FIGURES[payload["figure"]], **payload["settings"])
     points = [Point(**point) for point in payload["points"]]
     started = time.perf_counter()
-    if isinstance(figure, SharingFigure) and points[0].group is not None:
-        found = figure.simulate_group(points)
-    else:
-        found = [figure.simulate(points[0])]
-    records = [Record("simulated", estimate, part=str(i)) for i, estimate in enumerate(found)]
+    records = [Record("simulated", estimate, part=str(i)) for i, estimate in enumerate(figure.simulate_group(points))]
     records += [Record("expected", _exact(point.expected), part=str(i)) for i, point in enumerate(points)]
     return Outcome(tuple(records), Cost(seconds=time.perf_counter() - started))
 
@@ -72,22 +68,13 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
     columns = store.records(f"papers-{figure.name}")
     rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
     found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}
-    settings = settings_of(figure)
     done: dict[str, Simulated] = {}
-    for points in _groups(figure):
-        key = _key(figure, points, settings)
+    for points in figure.groups():
+        key = _key(figure, points, figure.settings)
         for i, point in enumerate(points):
             if (key, str(i)) in found:
                 done[repr(point)] = Simulated(point, found[key, str(i)])
     return tuple(done[repr(point)] for point in figure.points() if repr(point) in done)
-
-
-def _groups(figure: TheoryFigure) -> list[list[Point]]:
-    """The points that come out of one simulation, in the order of the first of each."""
-    groups: dict[str, list[Point]] = {}
-    for i, point in enumerate(figure.points()):
-        groups.setdefault(point.group or f"alone {i}", []).append(point)
-    return list(groups.values())
 
 
 def _planned(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> PlannedCell:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, bound_table
 
 PROFILES = {

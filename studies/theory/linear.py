@@ -9,9 +9,8 @@ import numpy as np
 from studies.theory.profiles import Profile
 
 from transferscope.data.problems import LinearTransfer, teachers_at_angle
-from transferscope.records import Estimate
-from transferscope.theory.fine_tuning import fine_tuned_weights, printed_transferability
-from transferscope.theory.fine_tuning_average import fine_tuning_average
+from transferscope.estimate import Estimate
+from transferscope.theory.fine_tuning import fine_tuned_weights, fine_tuning_average, printed_transferability
 from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.linear_transfer import linear_transfer_risk
 from transferscope.theory.ridge import ridge_risk

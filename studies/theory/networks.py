@@ -7,8 +7,8 @@ import torch
 from studies.theory.profiles import Profile
 
 from transferscope.data.problems import QuadraticProblem, power_law_transfer
+from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import kernel_examples, kernel_transfer
-from transferscope.records import Estimate
 from transferscope.theory.quadratic import source_minimum
 from transferscope.theory.rates import fine_tuning_rates
 from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd

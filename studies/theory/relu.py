@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transferscope.data.problems import AblatedTeachers, ReluNetwork, ablate, relu_teacher
-from transferscope.records import Estimate
+from transferscope.estimate import Estimate
 from transferscope.theory.relu import feature_split, kernel_alignment
 from transferscope_papers.simulate.agreement import agreement, z_score
 from transferscope_papers.simulate.outcomes import mean_estimate

@@ -1,3 +1,4 @@
+import itertools
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,7 +10,7 @@ import pytest
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.study_page import build_report
 from transferscope.errors import StoreError
-from transferscope.report.page import ReportFiles
+from transferscope.report.page import QUESTIONS, ReportFiles
 
 FIGURES = ("labels", "differences", "seeds", "curves", "classes")
 _VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -35,6 +36,34 @@ def test_the_verdict_comes_first(report: ReportFiles, page: str) -> None:
     first = re.search(r"<section.*?</section>", page, re.DOTALL)
     assert first is not None
     assert report.verdict.headline.split(":")[0] in first[0]
+
+
+def test_four_questions_are_the_headings_and_each_begins_with_a_sentence(page: str) -> None:
+    found = re.findall(r"<h2>(.*?)</h2>\n<p class=\"(\w+)\">", page)
+    assert found == [(title, "lead") for title in QUESTIONS.values()]
+    why = page[page.index('<section id="why">') :]
+    assert '<p class="lead">Not answered yet.</p>' in why  # nothing was diagnosed
+    assert "[diagnostics.weights]" in why
+    assert "transferscope theory place STUDY.toml" in why
+
+
+def test_headings_go_down_one_level_at_a_time_and_all_are_in_the_contents(page: str) -> None:
+    levels = [int(level) for level in re.findall(r"<h([1-6])", page)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    contents = re.findall(r'href="#([\w-]+)"', page[: page.index("</nav>")])
+    assert contents == re.findall(r'<section id="([\w-]+)"', page)
+
+
+def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, small: Fabrication) -> None:
+    with fabricate(tmp_path / "s.sqlite", small) as store:
+        page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
+    how_much = page[page.index('<section id="how-much">') : page.index('<section id="why">')]
+    assert "Not answered yet." in how_much
+    assert "give several numbers of them under <code>[target]</code>" in how_much
+    assert "give several <code>sizes</code> under <code>[pretraining]</code>" in how_much
+    assert "<code>transferscope scaling STUDY.toml</code>" in how_much
+    assert "<h3>" not in how_much
 
 
 def test_every_figure_has_svg_pdf_and_numbers(report: ReportFiles) -> None:

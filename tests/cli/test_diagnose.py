@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from cli.diagnosed_files import ARCHITECTURE, MLP, write_data, write_network
+from transferscope.analyses.diagnose.words import IMPLICATIONS
 from transferscope.cli.main import main
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.models import build_network
@@ -63,7 +64,7 @@ def test_without_a_start_and_a_source_all_others_are_measured_and_written(files:
         assert arrays["landscape_loss"].shape == (15, 15)
     assert not list(out.glob("*unfinished*"))
     for name in DIAGNOSTICS.keys() - NEEDS:
-        assert f"What it cannot tell: {DIAGNOSTICS[name].limits}" in said
+        assert f"What it cannot tell: {IMPLICATIONS[DIAGNOSTICS[name].headline].limits}" in said
 
 
 def test_a_start_and_a_source_make_everything_apply(files: Files) -> None:

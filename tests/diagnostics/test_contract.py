@@ -10,7 +10,9 @@ import torch
 from torch import nn
 
 from diagnostics.subjects import cnn_subject, mlp_subject
-from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Findings, Subject, explain
+from transferscope.analyses.diagnose import explain
+from transferscope.analyses.diagnose.words import IMPLICATIONS
+from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Findings, Subject
 from transferscope.errors import NetworkError
 
 SMALL: dict[str, dict[str, object]] = {
@@ -125,7 +127,7 @@ def test_a_network_that_diverged_is_answered_with_a_status(name: str) -> None:
 
 @every_diagnostic
 def test_limits_are_one_sentence(name: str) -> None:
-    assert DIAGNOSTICS[name].limits.endswith(".")
+    assert IMPLICATIONS[DIAGNOSTICS[name].headline].limits.endswith(".")
     assert DIAGNOSTICS[name].name == name
 
 
@@ -133,7 +135,7 @@ def test_limits_are_one_sentence(name: str) -> None:
 def test_the_documentation_says_what_it_cannot_tell(name: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text()
     assert f"| `{name}` |" in page
-    assert DIAGNOSTICS[name].limits in page
+    assert IMPLICATIONS[DIAGNOSTICS[name].headline].limits in page
 
 
 @every_diagnostic

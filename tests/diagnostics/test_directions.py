@@ -6,8 +6,8 @@ from torch import nn
 
 from diagnostics.subjects import cnn_subject, vectors
 from transferscope.diagnostics.directions import filter_normalise, random_directions
+from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import loss_surface
 from transferscope.errors import SettingsError
 
 

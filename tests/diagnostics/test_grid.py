@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from diagnostics.subjects import cnn_subject, mlp_subject, vectors
 from transferscope.diagnostics.directions import random_directions
 from transferscope.diagnostics.first_layer import find_linear_first_layer
-from transferscope.diagnostics.grid import Grid, grid_losses
+from transferscope.diagnostics.grid import Grid, fast_max_pool, grid_losses
+from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 
 
 def _grid(subject: Subject, blocks: tuple[str, ...] = ()) -> Grid:
@@ -45,7 +45,7 @@ def test_losses_are_those_of_the_network_with_other_weights(
     subject: Subject, blocks: tuple[str, ...], points_per_call: int
 ) -> None:
     grid = _grid(subject, blocks)
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         found = grid_losses(grid, batch_size=10, points_per_call=points_per_call)
         expected = _by_hand(grid, subject.network, 10)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
@@ -76,7 +76,7 @@ def test_the_first_layer_is_linear_only_if_it_is_used_once_and_first() -> None:
 def test_layers_used_twice_are_evaluated_in_full() -> None:
     subject = Subject(_Twice().double(), vectors())
     grid = _grid(subject)
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         expected = _by_hand(grid, subject.network, 40)
         np.testing.assert_allclose(grid_losses(grid), expected, rtol=1e-9)
 
@@ -91,7 +91,7 @@ def test_an_interrupted_grid_goes_on_where_it_was(tmp_path: Path, monkeypatch: p
         if done == 5 and len(calls) == 5:
             raise KeyboardInterrupt
 
-    with undisturbed(grid.surface.network):
+    with evaluation_mode(grid.surface.network):
         with pytest.raises(KeyboardInterrupt):
             grid_losses(grid, batch_size=20, file=file, progress=interrupt)
         with np.load(file) as kept:
@@ -114,6 +114,37 @@ def _fingerprint(file: Path) -> np.ndarray:
 def test_a_file_of_another_grid_is_not_used(tmp_path: Path) -> None:
     file = tmp_path / "grid.npz"
     first, second = _grid(mlp_subject()), _grid(mlp_subject(20))
-    with undisturbed(first.surface.network, second.surface.network):
+    with evaluation_mode(first.surface.network, second.surface.network):
         grid_losses(first, file=file)
         np.testing.assert_array_equal(grid_losses(second, file=file), grid_losses(second))
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 8, 6), (2, 8, 6), (2, 1, 7, 9)])
+@pytest.mark.parametrize(
+    "module",
+    [
+        nn.MaxPool2d(2),
+        nn.MaxPool2d((2, 2)),
+        nn.MaxPool2d(2, 1),
+        nn.MaxPool2d(2, padding=1),
+        nn.MaxPool2d(2, dilation=2),
+        nn.MaxPool2d(3),
+        nn.MaxPool2d(2, ceil_mode=True),
+    ],
+)
+def test_same_values_as_torch(shape: tuple[int, ...], module: nn.Module) -> None:
+    maps = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    maps[0, 0, 0] = torch.nan
+    expected = module(maps)
+    with torch.no_grad(), fast_max_pool(nn.Sequential(module)):
+        found = module(maps)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    assert "forward" not in module.__dict__
+
+
+def test_gradients_are_those_of_torch() -> None:
+    maps = torch.zeros(1, 1, 2, 2, requires_grad=True)  # all tied
+    module = nn.MaxPool2d(2)
+    with fast_max_pool(module):
+        (gradient,) = torch.autograd.grad(module(maps).sum(), maps)
+    assert gradient.sum() == gradient.max() == 1

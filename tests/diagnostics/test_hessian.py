@@ -11,9 +11,9 @@ from torch.func import functional_call
 
 from diagnostics.subjects import cnn_subject, mlp_subject
 from transferscope.diagnostics.hessian import HessianOperator, Mode
+from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.diagnostics.surface import loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import NetworkError, UnknownNameError
 from transferscope.numerics.vectorise import Layout
 
@@ -30,13 +30,13 @@ def dense_hessian(subject: Subject, blocks: tuple[str, ...] = ()) -> Float[Tenso
         )
         return subject.loss(outputs, subject.examples.labels)
 
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         hessian: Tensor = torch.func.jacrev(torch.func.grad(loss))(layout.flatten(moved))
     return hessian
 
 
 def _products(subject: Subject, blocks: tuple[str, ...] = (), **settings: Any) -> Float[Tensor, "P P"]:
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         operator = HessianOperator(loss_surface(subject, blocks), **settings)
         return torch.stack([operator(unit) for unit in torch.eye(operator.layout.size).to(operator.dtype)])
 
@@ -76,7 +76,7 @@ def test_standard_error_comes_from_the_spread_over_batches() -> None:
     subject = mlp_subject(40)
     direction = torch.eye(loss_surface(subject).layout.size).double()[3]
     parts = [float(dense_hessian(replace(subject, examples=batch))[3, 3]) for batch in subject.examples.batches(10)]
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         estimate = HessianOperator(loss_surface(subject), batch_size=10).curvature(direction)
     assert estimate.value == pytest.approx(sum(parts) / 4, rel=1e-9)
     assert estimate.stderr == pytest.approx(float(torch.tensor(parts, dtype=torch.float64).std()) / 2, rel=1e-9)
@@ -144,7 +144,7 @@ def test_unknown_blocks_answer_with_the_nearest() -> None:
 def test_products_do_not_pile_up_in_memory(graph_memory: int) -> None:
     # Another library keeps a graph for every minibatch that it has seen.
     subject = cnn_subject()
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         operator = HessianOperator(loss_surface(subject), batch_size=4, graph_memory=graph_memory)
         counts = []
         for _ in range(4):

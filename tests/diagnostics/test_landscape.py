@@ -8,7 +8,7 @@ from torch import nn
 
 from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_hessian import dense_hessian
-from transferscope.diagnostics import explain
+from transferscope.analyses.diagnose import explain
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError

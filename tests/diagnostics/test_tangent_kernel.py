@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from diagnostics.subjects import cnn_subject, mlp_subject
+from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import loss_surface
 from transferscope.diagnostics.tangent_kernel import TangentKernel, kernel_alignment, tangent_gram
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.numerics.ntk import kernel_examples, relu_gram
 
 
@@ -31,7 +31,7 @@ def _naive(subject: Subject, prefix: str) -> np.ndarray:
 @pytest.mark.parametrize("memory", [2**30, 2000], ids=["one chunk", "chunks"])
 def test_gram_agrees_with_explicit_gradients(subject: Subject, block: str, memory: int) -> None:
     surface = loss_surface(subject, (block,) if block else ())
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         gram = tangent_gram(surface, memory=memory, batch_size=4)
     np.testing.assert_allclose(gram, _naive(subject, block), rtol=1e-9, atol=1e-12)
 

@@ -8,8 +8,8 @@ from scipy import stats
 from study.test_work import tables
 from transferscope.analyses.compare.checkpoints import checkpoint_series
 from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.diagnose.study import diagnoses_of
 from transferscope.analyses.study_page import build_report
-from transferscope.report.diagnosis import diagnoses_of
 from transferscope.report.page import ReportFiles
 from transferscope.store import Store
 from transferscope.study.run import run_study

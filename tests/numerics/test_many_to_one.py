@@ -78,15 +78,15 @@ def test_the_p_values_are_those_of_a_slow_simulation() -> None:
         assert found.stderr[at] == pytest.approx(se[at])
 
 
-def test_many_seeds_of_equal_spread_give_the_p_values_of_dunnett() -> None:
+def test_many_seeds_of_equal_spread_give_the_p_value_of_dunnett() -> None:
+    """For the arm that differs most, whose step-down p-value is that of a single step."""
     gaps = []
-    for seed in range(6):
+    for seed in range(8):
         scores, control = study(seed, 1, 5, 40, 0.5)
         expected = stats.dunnett(*scores[0], control=control[0], rng=np.random.default_rng(0)).pvalue
-        gaps.append(many_to_one(scores, control).p[0] - expected)
-    assert np.abs(np.mean(gaps)) < 0.05  # step-down p-values are at most those of Dunnett's single step, here by little
-    lowest = [gap[0] for gap in gaps]
-    assert np.abs(lowest).max() < 0.06
+        gaps.append(many_to_one(scores, control).p[0, expected.argmin()] - expected.min())
+    assert np.abs(gaps).max() < 0.15  # pairs and their pooled spread differ a little from the spread within arms
+    assert abs(np.mean(gaps)) < 0.04
 
 
 def test_the_step_down_maximum_is_the_one_counted_by_hand() -> None:
@@ -167,9 +167,9 @@ def test_weights_let_one_comparison_spend_more_of_the_error() -> None:
 
 
 def test_the_error_is_held_and_is_not_far_below_the_level() -> None:
-    repeats, alpha = 400, 0.05
+    repeats, alpha = 250, 0.05
     false = sum(
-        bool((many_to_one(*study(100 + i, 1, 7, 5), n_draws=1000, seed=i // 80).p < alpha).any())
+        bool((many_to_one(*study(100 + i, 1, 7, 5), n_draws=1000, seed=i // 50).p < alpha).any())
         for i in range(repeats)
     )
     bound = 4 * math.sqrt(repeats * alpha * (1 - alpha))

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +12,9 @@ import pytest
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
-from transferscope_papers.figure import (
-    Drawn,
-    Point,
-    SharingFigure,
-    Simulated,
-    Theory,
-    TheoryFigure,
-    check_claims,
-    conclude,
-    configure,
-    settings_of,
-    with_conclusion,
-)
+from transferscope_papers.figure import CheckedClaim, Drawn, Point, Simulated, TheoryFigure
 from transferscope_papers.mikami2021.rates import cases_of
 from transferscope_papers.shachaf2021.teachers import AlignmentFigure, ScaleFigure
-from transferscope_papers.study import _groups
 
 COMPUTED = (
     "tahir2024-fig1",
@@ -41,7 +28,7 @@ COMPUTED = (
 
 
 def quick(name: str) -> TheoryFigure:
-    return configure(FIGURES[name], quick=True, changes={})
+    return FIGURES[name].configured(quick=True, changes={})
 
 
 def as_expected(figure: TheoryFigure) -> list[Simulated]:
@@ -50,12 +37,15 @@ def as_expected(figure: TheoryFigure) -> list[Simulated]:
 
 
 def simulate(figure: TheoryFigure) -> list[Simulated]:
-    found: list[Simulated] = []
-    for points in _groups(figure):
-        shared = isinstance(figure, SharingFigure) and points[0].group is not None
-        estimates = figure.simulate_group(points) if shared else [figure.simulate(points[0])]  # type: ignore[attr-defined]
-        found += [Simulated(point, estimate) for point, estimate in zip(points, estimates, strict=True)]
-    return found
+    return [
+        Simulated(point, estimate)
+        for points in figure.groups()
+        for point, estimate in zip(points, figure.simulate_group(points), strict=True)
+    ]
+
+
+def check(figure: TheoryFigure, simulated: list[Simulated]) -> tuple[CheckedClaim, ...]:
+    return figure.check(figure.drawn(simulated))
 
 
 @pytest.mark.parametrize("name", sorted(FIGURES))
@@ -72,7 +62,7 @@ def test_every_figure_has_claims_with_their_sources(name: str) -> None:
 @pytest.mark.parametrize("name", COMPUTED)
 def test_what_is_computed_bears_the_claims_out(name: str) -> None:
     figure = quick(name)
-    for found in check_claims(figure, as_expected(figure)):
+    for found in check(figure, as_expected(figure)):
         assert found.holds is not bool(found.claim.exception), found.sentence
 
 
@@ -80,7 +70,7 @@ def test_what_is_computed_bears_the_claims_out(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - {"shachaf2021-table1"}))
 def test_what_is_drawn_at_the_quick_profile_bears_the_claims_out(name: str) -> None:
     figure = quick(name)
-    for found in check_claims(figure, simulate(figure)):
+    for found in check(figure, simulate(figure)):
         assert found.holds or found.claim.exception, found.sentence
 
 
@@ -89,7 +79,7 @@ def test_what_is_drawn_at_the_quick_profile_bears_the_claims_out(name: str) -> N
 def test_the_order_of_the_bounds_comes_out_where_the_table_says_that_it_does() -> None:
     figure = FIGURES["shachaf2021-table1"]
     assert not any(claim.exception for claim in figure.claims())
-    for found in check_claims(figure, simulate(figure)):
+    for found in check(figure, simulate(figure)):
         assert found.holds, found.sentence
 
 
@@ -104,12 +94,12 @@ def test_the_quick_table_says_that_the_order_takes_the_full_profile() -> None:
         Simulated(point, Estimate({"distance": 0.9, "bartlett": 0.8}.get(point.series, 0.7), 0.01, 1))
         for point in figure.points()
     ]
-    first = check_claims(figure, reversed_order)[0]
+    first = check(figure, reversed_order)[0]
     assert first.sentence.startswith("DOES NOT HOLD: Theorem 4.2 correlates with the test error more strongly")
     assert first.sentence.endswith(known)
 
 
-def distorted(theory: Theory, points: list[Simulated]) -> Iterator[Drawn]:
+def distorted(drawn: Drawn) -> Iterator[Drawn]:
     """The same panels with other contents: turned round, of the other sign, shuffled, without any variation."""
     generator = np.random.default_rng(0)
     ways: list[Callable[[np.ndarray], np.ndarray]] = [
@@ -121,20 +111,17 @@ def distorted(theory: Theory, points: list[Simulated]) -> Iterator[Drawn]:
         lambda values: np.full(values.shape, -0.5),
     ]
     for way in ways:
-        values = way(np.array([item.estimate.value for item in points]))
+        values = way(np.array([item.estimate.value for item in drawn.simulated]))
         moved = [
             replace(item, estimate=Estimate(float(value), 1e-6, 100, "converged"))
-            for item, value in zip(points, values, strict=True)
+            for item, value in zip(drawn.simulated, values, strict=True)
         ]
-        yield Drawn(
-            replace(
-                theory,
-                curves=tuple(replace(curve, y=way(curve.y)) for curve in theory.curves),
-                diagrams=tuple(replace(one, values=way(one.values)) for one in theory.diagrams),
-            ),
-            tuple(moved),
-            tuple(item.point for item in points),
+        theory = replace(
+            drawn.theory,
+            curves=tuple(replace(curve, y=way(curve.y)) for curve in drawn.theory.curves),
+            diagrams=tuple(replace(one, values=way(one.values)) for one in drawn.theory.diagrams),
         )
+        yield replace(drawn, theory=theory, simulated=tuple(moved))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -146,8 +133,7 @@ def test_every_claim_can_fail(name: str) -> None:
         return float(generator.uniform(0.1, 1)) if math.isnan(point.expected) else point.expected
 
     points = [Simulated(point, Estimate(made_up(point), 1e-6, 100, "converged")) for point in figure.points()]
-    theory = with_conclusion(figure.theory(), conclude(figure, points))
-    drawings = list(distorted(theory, points))
+    drawings = list(distorted(figure.drawn(points)))
     for claim in figure.claims():
         verdicts: list[bool | None] = []
         for drawn in drawings:
@@ -162,7 +148,7 @@ def test_every_claim_can_fail(name: str) -> None:
 def test_claims_on_missing_points_are_not_said_to_hold(name: str) -> None:
     figure = quick(name)
     n_lines = len(figure.theory().curves) + len(figure.theory().diagrams)
-    found = check_claims(figure, [])
+    found = check(figure, [])
     assert any(one.holds is None for one in found) or n_lines
     assert all("cannot be checked" in one.sentence for one in found if one.holds is None)
 
@@ -195,9 +181,7 @@ def test_the_legend_of_table_1_says_what_the_cases_are() -> None:
 
 
 def test_the_scale_of_the_target_hurts_more_with_half_as_many_examples_as_inputs_and_not_with_a_tenth() -> None:
-    tenth, half = (
-        found.holds for found in check_claims(quick("shachaf2021-fig2b"), as_expected(quick("shachaf2021-fig2b")))
-    )
+    tenth, half = (found.holds for found in check(quick("shachaf2021-fig2b"), as_expected(quick("shachaf2021-fig2b"))))
     assert (tenth, half) == (False, True)
     known = ScaleFigure().claims()[0].exception
     assert known == "With so few examples seven layers are not deep enough: it holds from n = d/2 on."
@@ -211,7 +195,7 @@ def test_the_bound_of_figure_1_ranks_as_the_risk_with_c_1_and_not_with_c_3(d: in
     first = top.x[np.flatnonzero(top.y > bottom.y)[0]]
     assert 0.24 * d <= first <= 0.28 * d  # the deviation is lambda_1 at n = 0.24 d, where both sides are equal
     loose = AlignmentFigure(d=d, n_top=n_top, c=3.0)
-    ranks = [found.holds for found in check_claims(loose, as_expected(loose)) if "bound" in found.claim.sentence]
+    ranks = [found.holds for found in check(loose, as_expected(loose)) if "bound" in found.claim.sentence]
     assert ranks == [False, False]
     assert all("here c = 3" in claim.exception for claim in loose.claims() if "bound" in claim.sentence)
     for series in ("top aligned", "bottom aligned"):
@@ -223,14 +207,13 @@ def test_the_bound_of_figure_1_ranks_as_the_risk_with_c_1_and_not_with_c_3(d: in
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_every_setting_has_a_range_that_both_profiles_keep(name: str) -> None:
     figure = FIGURES[name]
-    assert set(figure.ranges) == {item.name for item in fields(figure)}  # type: ignore[arg-type]
-    for settings in (settings_of(figure), settings_of(quick(name))):
+    for settings in (figure.settings, quick(name).settings):
         for setting, value in settings.items():
             assert figure.ranges[setting].low <= value <= figure.ranges[setting].high, setting
 
 
 @pytest.mark.parametrize(
-    ("name", "setting"), [(name, setting) for name in sorted(FIGURES) for setting in settings_of(FIGURES[name])]
+    ("name", "setting"), [(name, setting) for name in sorted(FIGURES) for setting in FIGURES[name].settings]
 )
 def test_settings_beyond_their_range_are_refused_in_a_sentence(name: str, setting: str) -> None:
     figure = FIGURES[name]
@@ -239,19 +222,19 @@ def test_settings_beyond_their_range_are_refused_in_a_sentence(name: str, settin
     wrong = [f"{range_.low - 1:.0f}", f"{range_.high + 1:.0f}", "9" * 25]
     for text in wrong if whole else [*wrong, "nan", "inf", "-inf", "1e300"]:
         with pytest.raises(SettingsError) as error:
-            configure(figure, quick=True, changes={setting: text})
+            figure.configured(quick=True, changes={setting: text})
         kind = "a whole number" if whole else "a number"
         assert str(error.value) == f"{setting} = {text} is out of range; expected {kind} from {ends}"
 
 
 def test_a_setting_for_which_training_does_not_end_is_refused() -> None:
     with pytest.raises(SettingsError) as error:
-        configure(FIGURES["tahir2024-fine-tuning-sign"], quick=True, changes={"gamma": "1.2"})
+        FIGURES["tahir2024-fine-tuning-sign"].configured(quick=True, changes={"gamma": "1.2"})
     assert str(error.value) == "gamma = 1.2 is out of range; expected a number from 0.05 to 0.8"
     with pytest.raises(SettingsError, match=r"^d = '9{30}\.\.\.' cannot be read; expected a whole number, as in d=2$"):
-        configure(FIGURES["tahir2024-fine-tuning-sign"], quick=True, changes={"d": "9" * 5000})
+        FIGURES["tahir2024-fine-tuning-sign"].configured(quick=True, changes={"d": "9" * 5000})
     with pytest.raises(SettingsError) as large:
-        configure(FIGURES["tahir2024-fine-tuning-sign"], quick=False, changes={"d": "5000", "seeds": "10000"})
+        FIGURES["tahir2024-fine-tuning-sign"].configured(quick=False, changes={"d": "5000", "seeds": "10000"})
     assert str(large.value) == (
         "tahir2024-fine-tuning-sign with d = 5,000 and seeds = 10,000 needs 2000 GB for each point; expected at most "
         "4 GB: make d or seeds smaller"
@@ -285,12 +268,11 @@ def test_the_simulation_ends_at_the_ends_of_every_range(name: str, high: bool) -
         if key not in SMALL and key != "head_mean"
     }
     whole = {key: round(end) if isinstance(getattr(figure, key), int) else float(end) for key, end in ends.items()}
-    there = replace(figure, **values, **whole)  # type: ignore[type-var]
+    there = replace(figure, **values, **whole)
     there.theory()
-    for points in (_groups(there)[0], _groups(there)[-1]):
+    for points in (there.groups()[0], there.groups()[-1]):
         started = time.process_time()
-        shared = isinstance(there, SharingFigure) and points[0].group is not None
-        found = there.simulate_group(points) if shared else [there.simulate(points[0])]  # type: ignore[attr-defined]
+        found = there.simulate_group(points)
         assert time.process_time() - started < 60
         assert all(estimate.status for estimate in found)
 

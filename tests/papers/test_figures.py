@@ -12,16 +12,8 @@ from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import printed_transferability
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
-from transferscope_papers.figure import (
-    Point,
-    Simulated,
-    TheoryFigure,
-    agreement_of,
-    conclude,
-    configure,
-    settings_of,
-)
-from transferscope_papers.table import rows_of
+from transferscope_papers.figure import Point, Simulated, TheoryFigure
+from transferscope_papers.make import numbers_of
 from transferscope_papers.tahir2024.fine_tuning import DecidingFigure
 from transferscope_papers.tahir2024.relu import ReluFigure
 
@@ -30,13 +22,11 @@ NAMES = sorted(FIGURES)
 
 @pytest.fixture(params=NAMES)
 def figure(request: pytest.FixtureRequest) -> TheoryFigure:
-    return configure(FIGURES[request.param], quick=True, changes={})
+    return FIGURES[request.param].configured(quick=True, changes={})
 
 
 def test_names_and_quick_settings_exist(figure: TheoryFigure) -> None:
     assert type(FIGURES[figure.name]) is type(figure)
-    assert set(figure.quick) <= set(settings_of(figure))
-    assert isinstance(figure, TheoryFigure)
 
 
 def test_theory_is_quick_and_every_line_has_its_panel(figure: TheoryFigure) -> None:
@@ -72,24 +62,24 @@ def test_points_are_expected_on_their_lines(figure: TheoryFigure) -> None:
 
 
 def test_a_figure_can_be_drawn_with_whatever_its_points_came_to(figure: TheoryFigure) -> None:
-    theory, points = figure.theory(), figure.points()
     ends = (Estimate(0.3, 0.1, 5, "converged"), Estimate(math.nan, None, 0, "non_finite"), Estimate(0.2, None, 1))
-    simulated = [Simulated(point, ends[i % len(ends)]) for i, point in enumerate(points)]
+    simulated = [Simulated(point, ends[i % len(ends)]) for i, point in enumerate(figure.points())]
+    drawn = figure.drawn(simulated)
     canvas = Figure(layout="constrained")
-    draw(canvas, theory, simulated)
+    draw(canvas, drawn.theory, drawn.simulated)
     canvas.canvas.draw()
-    assert len(canvas.axes) >= len(theory.panels)
-    assert conclude(figure, simulated).sentence
+    assert len(canvas.axes) >= len(drawn.theory.panels)
+    assert drawn.sentence
 
 
 def test_all_numbers_of_a_figure_are_rows() -> None:
-    figure = configure(FIGURES["tahir2024-fig7"], quick=True, changes={})
+    figure = FIGURES["tahir2024-fig7"].configured(quick=True, changes={})
     simulated = [Simulated(point, Estimate(point.expected, 0.1, 5, "converged")) for point in figure.points()]
-    rows = rows_of(figure, figure.theory(), simulated)
-    assert sum(row.kind == "theory" for row in rows) == 200 * 200
-    measured = [row for row in rows if row.kind == "simulation"]
-    assert [row.y for row in measured] == [point.y for point in figure.points()]
-    assert {row.z for row in measured} == {0.0}
+    rows = numbers_of(figure, figure.drawn(simulated))
+    assert (rows["kind"] == "theory").sum() == 200 * 200
+    measured = rows[rows["kind"] == "simulation"]
+    assert measured["y"].tolist() == [point.y for point in figure.points()]
+    assert set(measured["z"]) == {0.0}
 
 
 @pytest.mark.parametrize(
@@ -102,10 +92,10 @@ def test_all_numbers_of_a_figure_are_rows() -> None:
     ],
 )
 def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: str) -> None:
-    changes = {"seeds": "30"} | ({"d": "40"} if name == "tahir2024-fig1" else {})
-    figure = configure(FIGURES[name], quick=True, changes=changes)
+    changes = {"seeds": "30"} | ({"d": "20"} if name == "tahir2024-fig1" else {})
+    figure = FIGURES[name].configured(quick=True, changes=changes)
     points = [point for point in figure.points() if point.series == series][1:4]
-    found = agreement_of(figure, [Simulated(point, figure.simulate(point)) for point in points])
+    found = figure.agreement([Simulated(point, figure.simulate(point)) for point in points])
     assert len(found.z) == 3
     assert found.largest < 4
 
@@ -122,13 +112,13 @@ def test_gradient_descent_decides_between_the_printed_and_the_corrected_sign() -
 
 
 def test_relu_students_converge_and_heads_on_the_source_reach_the_closed_form() -> None:
-    figure = configure(FIGURES["tahir2024-fig4"], quick=True, changes={"d": "8", "n_teacher": "8", "width": "60"})
+    figure = FIGURES["tahir2024-fig4"].configured(quick=True, changes={"d": "8", "n_teacher": "8", "width": "60"})
     assert isinstance(figure, ReluFigure)
     group = [point for point in figure.points() if point.group == "μ = 0.5"]
     found = dict(zip([(p.panel, p.series, p.x) for p in group], figure.simulate_group(group), strict=True))
     assert {estimate.status for estimate in found.values()} == {"converged"}
     exact = next(point for point in group if point.panel == "outside")
-    assert agreement_of(figure, [Simulated(exact, found["outside", exact.series, 0.5])]).largest < 4
+    assert figure.agreement([Simulated(exact, found["outside", exact.series, 0.5])]).largest < 4
     before, after = (found["kernel", f"{when} pre-training", 0.5].value for when in ("before", "after"))
     assert before < 0.9 < after
 
@@ -153,19 +143,19 @@ def test_the_relu_figure_counts_signs_on_their_side_of_the_boundary() -> None:
 
 
 def test_settings_are_read_from_text() -> None:
-    figure = configure(FIGURES["tahir2024-fig3"], quick=True, changes={"sigma": "1", "depth": "3"})
-    assert settings_of(figure) == {"d": 60, "sigma": 1.0, "depth": 3, "source_norm": 1.0, "seeds": 60}
-    assert settings_of(configure(FIGURES["tahir2024-fig3"], quick=False, changes={}))["d"] == 500
+    figure = FIGURES["tahir2024-fig3"].configured(quick=True, changes={"sigma": "1", "depth": "3"})
+    assert figure.settings == {"d": 60, "sigma": 1.0, "depth": 3, "source_norm": 1.0, "seeds": 60}
+    assert FIGURES["tahir2024-fig3"].configured(quick=False, changes={}).settings["d"] == 500
 
 
 def test_wrong_settings_are_answered_in_a_sentence() -> None:
     with pytest.raises(UnknownNameError) as unknown:
-        configure(FIGURES["tahir2024-fig6"], quick=True, changes={"sigmaa": "1"})
+        FIGURES["tahir2024-fig6"].configured(quick=True, changes={"sigmaa": "1"})
     assert str(unknown.value) == (
         "unknown setting of tahir2024-fig6 'sigmaa': did you mean 'sigma'? known are d, seeds, sigma"
     )
     with pytest.raises(SettingsError) as wrong:
-        configure(FIGURES["tahir2024-fig1"], quick=True, changes={"d": "many"})
+        FIGURES["tahir2024-fig1"].configured(quick=True, changes={"d": "many"})
     assert str(wrong.value) == "d = 'many' cannot be read; expected a whole number, as in d=2"
 
 
@@ -182,7 +172,7 @@ def test_wrong_settings_are_answered_in_a_sentence() -> None:
 )
 def test_impossible_relu_teachers_are_answered_in_a_sentence(changes: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError) as error:
-        configure(FIGURES["tahir2024-fig4"], quick=True, changes=changes)
+        FIGURES["tahir2024-fig4"].configured(quick=True, changes=changes)
     assert str(error.value) == message
 
 
@@ -205,7 +195,7 @@ def test_settings_without_sense_are_refused_before_anything_is_simulated(
     name: str, changes: dict[str, str], message: str
 ) -> None:
     with pytest.raises(SettingsError) as error:
-        configure(FIGURES[name], quick=True, changes=changes)
+        FIGURES[name].configured(quick=True, changes=changes)
     assert str(error.value) == message
 
 

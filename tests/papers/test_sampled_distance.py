@@ -9,7 +9,7 @@ import pytest
 from transferscope.data.problems import power_law_covariance, teachers_at_angle
 from transferscope.errors import MissingExtraError, SettingsError
 from transferscope.theory.distances import wasserstein_1
-from transferscope_papers.sampled_distance import reduced, sampled_distance
+from transferscope_papers.tahir2024.sampled_distance import reduced, sampled_distance
 
 
 @pytest.mark.filterwarnings("ignore:invalid escape sequence")  # in POT's own docstrings

@@ -11,8 +11,14 @@ from transferscope.scaling import common_d, fit_law
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.observations import observe
 from transferscope.scaling.surface import held_out_score
-from transferscope_papers.mikami2021.results import extrapolation_table, paper_fit
-from transferscope_papers.mikami2021.rows import all_curves, read_errors, surface_rows, task_panels
+from transferscope_papers.mikami2021.rows import (
+    all_curves,
+    extrapolation_table,
+    paper_fit,
+    read_errors,
+    surface_rows,
+    task_panels,
+)
 
 VERIFIED = {
     ("objdet", "objdet"): (0.4387, 0.9353),

@@ -6,7 +6,6 @@ import pytest
 from scaling.examples import EXACT, OBJDET, SIZES
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.scaling import fit_law
-from transferscope.scaling.words import identifiability
 
 
 def test_exact_data_give_the_parameters_back() -> None:
@@ -46,10 +45,6 @@ def test_what_the_data_do_not_determine_has_no_number() -> None:
     assert fit.profiles["alpha"].open_below
     assert fit.profiles["alpha"].high == pytest.approx(0.555, abs=0.01)
     assert fit.profiles["C"].high == pytest.approx(0.9375, abs=0.001)
-    assert identifiability(fit)[0] == (
-        f"alpha (pre-training rate) is not determined by these points (95 % set: at most "
-        f"{fit.profiles['alpha'].high:.4g})."
-    )
 
 
 def test_a_floor_of_zero_is_a_bound() -> None:
@@ -64,7 +59,6 @@ def test_three_points_are_too_few_for_three_parameters() -> None:
     assert fit.notes == ("power+floor needs 4 different sizes and there are 3",)
     assert all(estimate.status == "too_few" for estimate in fit.estimates.values())
     assert np.isnan(fit.predict([1e5])).all()
-    assert identifiability(fit) == ("Too few points: power+floor needs 4 different sizes and there are 3.",)
 
 
 def test_equal_sizes_are_too_few() -> None:
@@ -111,9 +105,3 @@ def test_wrong_settings_are_sentences() -> None:
     assert str(columns.value) == (
         "the law full is a function of 2 size(s) and the table gives 1; choose another law or other columns"
     )
-
-
-def test_a_fit_card_says_how_it_was_done() -> None:
-    card = fit_law(SIZES, EXACT, fixed={"D": 0.48}).card()
-    assert card["fixed"] == "D = 0.48"
-    assert card["points"] == "7 at 7 sizes"

@@ -1,17 +1,14 @@
 """The next run to make, against closed forms of the normal linear model and brute force."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from scaling.examples import GRID
-from transferscope.scaling import Costs, Surface, fit_surface, next_surface_run
-from transferscope.scaling.advice import Decision, Interval, NextRun, SurfaceRun, next_run
-from transferscope.scaling.advice.preposterior import information, share_of_value
+from scaling.examples import GRID, product_surface
+from transferscope.scaling import Costs, Surface, next_surface_run
+from transferscope.scaling.advice import next_run
+from transferscope.scaling.advice.next_run import information, share_of_value
 from transferscope.scaling.advice.surface_run import candidate_runs
-from transferscope.scaling.advice.words import disagreement, surface_run_in_words
 from transferscope.scaling.laws import law_named
 
 N = 4000
@@ -67,8 +64,7 @@ def surface() -> Surface:
     """Only the product law, log f = log D - alpha log n - beta log s: a normal linear model."""
     exact = law_named("product").value(GRID, np.array([[0.2, 0.3, 5.0]]))[0]
     noise = np.random.default_rng(1).standard_normal(len(GRID))
-    fitted = fit_surface(GRID[:, 0], GRID[:, 1], exact * np.exp(SIGMA * noise))
-    return replace(fitted, fits={"product": fitted.fits["product"]}, weights={"product": 1.0})
+    return product_surface(exact * np.exp(SIGMA * noise))
 
 
 def closed_form(runs: np.ndarray, plan: tuple[float, float]) -> np.ndarray:
@@ -115,9 +111,7 @@ def test_only_new_and_feasible_runs_are_candidates(surface: Surface) -> None:
     n, s = surface.largest
     runs = candidate_runs(surface, most_n=5 * n, most_s=s)
     assert {tuple(run) for run in runs} == {(step * n, size) for step in (2, 4) for size in np.unique(GRID[:, 1])}
-    part = replace(
-        surface, fits={"product": fit_surface(GRID[:-1, 0], GRID[:-1, 1], np.linspace(0.5, 0.1, 15)).fits["product"]}
-    )
+    part = product_surface(np.linspace(0.5, 0.1, 15), GRID[:-1])
     assert tuple(candidate_runs(part, most_n=n, most_s=s)[0]) == tuple(GRID[-1])
 
 
@@ -132,42 +126,4 @@ def test_a_budget_is_not_spent_on_a_dearer_run(surface: Surface) -> None:
     assert found is not None
     assert found.run.cost is not None
     assert found.run.cost <= budget
-    (sentence,) = surface_run_in_words(found)
-    assert "of the gain of knowing the error surface exactly, at a cost of " in sentence
     assert found.target_error is None
-
-
-@pytest.mark.parametrize(
-    ("plan", "reached", "feasible", "said"),
-    [
-        ((100.0, 10.0), 0.9, 0.1, True),  # the same plan
-        ((100.0, 10.0), 0.1, 0.9, True),
-        ((50.0, 5.0), 0.9, 0.1, True),  # less of both and yet likelier
-        ((50.0, 5.0), 0.1, 0.9, False),  # less of both and less likely
-        ((50.0, 20.0), 0.9, 0.1, False),  # more labels
-        ((100.0, 10.0), 0.5, 0.3, False),
-    ],
-)
-def test_contradictions_are_pointed_out(plan: tuple[float, float], reached: float, feasible: float, said: bool) -> None:
-    some = Interval(1.0, 1.0, 1.0)
-    decision = Decision(0.1, 100.0, "a", 1.0, feasible, some, some, some)
-    found = SurfaceRun(NextRun(1.0, 1.0, 0.5, None), *plan, target_error=0.1, reached=reached)
-    sentence = disagreement(decision, found, largest_s=10.0)
-    assert bool(sentence) is said
-    if said:
-        assert sentence == (
-            f"The curve at s = 10 alone gives {100 * feasible:.0f} % up to n = 100: the two rest on different laws, so "
-            "make the next run before you choose."
-        )
-
-
-def test_the_sentences(surface: Surface) -> None:
-    found = next_surface_run(surface, target_error=1e-4)
-    assert found is not None
-    reached, run = surface_run_in_words(found)
-    assert reached == (
-        "From all fine-tuning sizes together, over several laws: n = 6,400,000 with s = 128,000 reaches the target "
-        "error 0.0001 with probability under 1 %."
-    )
-    assert run.startswith("The next run to make: n = ")
-    assert " of the variance of the error there. It was chosen by time, taken as proportional to n + s; give" in run

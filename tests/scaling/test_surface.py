@@ -1,19 +1,11 @@
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from scaling.examples import GRID
-from transferscope.cli.main import app
+from scaling.examples import GRID, language_models
 from transferscope.errors import DataError
 from transferscope.scaling import next_surface_run
-from transferscope.scaling.analysis import SurfaceAnalysis
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.surface import fit_surface, varies_freely
-from transferscope.scaling.table import Columns, found_columns
-from transferscope.scaling.words import surface_in_words
 
 
 def test_the_law_that_made_the_data_wins() -> None:
@@ -52,7 +44,6 @@ def test_a_table_too_small_to_hold_any_out_is_judged_by_its_fit() -> None:
     without = [name for name, score in scores.items() if not np.isfinite(score.leave_s_out)]
     assert without
     assert surface.interpolating not in without or len(without) == len(scores)
-    assert "nan" not in " ".join(surface_in_words(SurfaceAnalysis("all rows", surface, None, None, None)))
 
 
 def test_an_error_of_zero_counts_as_measured() -> None:
@@ -73,55 +64,7 @@ def test_too_small_a_table_is_a_sentence() -> None:
     )
 
 
-def language_models(seed: int = 0, m: int = 80) -> pd.DataFrame:
-    """Losses of models of free sizes on free numbers of tokens, with the parameters of Besiroglu et al. 2024."""
-    generator = np.random.default_rng(seed)
-    params = np.exp(generator.uniform(np.log(5e7), np.log(1.6e10), m))
-    tokens = params * np.exp(generator.uniform(np.log(1), np.log(150), m))
-    loss = 1.8172 + 482.01 * params**-0.3478 + 2085.43 * tokens**-0.3658
-    return pd.DataFrame(
-        {"params": params, "tokens": tokens, "loss": loss * np.exp(0.002 * generator.standard_normal(m))}
-    )
-
-
-def test_where_both_sizes_vary_freely_the_surface_is_answered_and_bad_rows_are_named(tmp_path: Path) -> None:
-    """The natural table: no option names a column. Three rows are broken; the Huber fit is not moved by them."""
-    frame = language_models()
-    frame.loc[[4, 17, 59], "loss"] *= [1.3, 1.5, 0.8]
-    path, out = tmp_path / "models.csv", tmp_path / "page.html"
-    frame.to_csv(path, index=False)
-    result = CliRunner().invoke(
-        app, ["scaling", str(path), "--loss", "huber", "--out", str(out)], catch_exceptions=False
-    )
-    assert result.exit_code == 0
-    assert "params was read as the size n, tokens was read as the size s" in result.output
-    assert "(3 of 80 points)" in result.output
-    for row in (5, 18, 60):
-        assert f"row {row}, " in result.output
-    rows = {line.split()[0]: line for line in result.output.splitlines() if " to " in line and "  " in line}
-    for name, true in {"alpha": 0.3478, "beta": 0.3658, "A": 482.01, "B": 2085.43, "E": 1.8172}.items():
-        low, high = (float(end) for end in rows[name].split("  ")[-1].split(" to "))
-        assert low <= true <= high
-        assert high < 4 * low
-    assert "too few" not in result.output
-    assert "E n^" not in result.output
-    assert "Far from the law" in out.read_text()
-
-
 def test_sizes_on_a_grid_do_not_vary_freely() -> None:
     assert not varies_freely(GRID)
     frame = language_models()
     assert varies_freely(frame[["params", "tokens"]].to_numpy())
-
-
-def test_only_columns_that_were_not_named_are_looked_for() -> None:
-    frame = language_models()
-    columns, said = found_columns(frame, Columns())
-    assert (columns.error, columns.pretrain_size, columns.finetune_size) == ("loss", "params", "tokens")
-    assert len(said) == 1
-    named = Columns(error="loss", pretrain_size="tokens")
-    assert found_columns(frame, named) == (named, ())
-    plain = pd.DataFrame({"n": [1, 2], "error": [0.5, 0.4], "loss": [1.0, 0.9], "tokens": [5, 6]})
-    assert found_columns(plain, Columns()) == (Columns(), ())
-    twice = pd.DataFrame({"n": [1, 2], "loss": [1.0, 0.9], "val_loss": [5, 6]})
-    assert found_columns(twice, Columns()) == (Columns(), ())  # then the missing column is named in a sentence

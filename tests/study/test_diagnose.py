@@ -100,11 +100,10 @@ def test_the_start_is_the_pretrained_backbone(done: Done, folder: Path) -> None:
         assert all(torch.equal(tensor, pretrained[name]) for name, tensor in backbone.items())
 
 
-def test_a_diagnostic_says_what_it_saw(done: Done) -> None:
+def test_a_diagnostic_keeps_facts(done: Done) -> None:
     notes = done["fine-tune", "class-separation"][1].notes
     assert notes["headline"] == "variance_ratio"
-    assert notes["sentence"].startswith("Examples scatter within their class")
-    assert notes["limits"]
+    assert not {"sentence", "limits", "note"} & notes.keys()  # words are made when they are shown
     assert notes["last_step"] == 10
 
 

@@ -321,7 +321,7 @@ def test_diagnostics_are_a_list_of_names_or_a_table_each() -> None:
             "the study: [pretraining] checkpoints holds 9 and pre-training ends after 9 steps, which is always "
             "transferred from; give earlier steps",
         ),
-        ({"pretraining": {"checkpoints": [5, 5]}}, "the study: [pretraining] checkpoints = [5, 5] holds a checkpoint"),
+        ({"pretraining": {"checkpoints": [5, 5]}}, "the study: [pretraining] checkpoints = [5, 5] holds the same"),
     ],
 )
 def test_wrong_diagnostics_and_checkpoints_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -9,7 +9,7 @@ from scipy import linalg
 
 from transferscope.data.problems import teachers_at_angle
 from transferscope.theory.distances import dudley, kl_divergence, teacher_distance, wasserstein_1, wasserstein_2
-from transferscope_papers.sampled_distance import reduced
+from transferscope_papers.tahir2024.sampled_distance import reduced
 
 GOLDEN = [
     (1, 1, math.pi / 4, 0.2, 7.32233047, 0.62635439, 0.390944, 0.610674, 0),

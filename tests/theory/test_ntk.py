@@ -5,14 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from transferscope.theory.ntk import (
-    fine_tuning_risk_bound,
-    kernel_examples,
-    kernel_norm,
-    kernel_transfer,
-    linear_kernel_bound,
-    relu_gram,
-)
+from transferscope.numerics.ntk import kernel_examples, kernel_transfer, relu_gram
+from transferscope.theory.ntk import fine_tuning_risk_bound, kernel_norm, linear_kernel_bound
 
 SOURCE_INPUTS = np.array([[1.0, 0, 0], [0, 1, 0], [0.6, 0.8, 0]])
 TARGET_INPUTS = np.array([[0.0, 0, 1], [0.8, 0, 0.6]])

@@ -8,26 +8,22 @@ from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.decide.page import decision_verdict, race_part
 from transferscope.analyses.decide.result import Decision, decision
+from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
-from transferscope.report.sections.diagnostics import diagnostics_section
 from transferscope.report.sections.placements import placements_section
 from transferscope.report.sections.ranking import ranking_section
 from transferscope.store import Store
 
 _UNANSWERED: dict[Question, str] = {
-    "whether": "Not answered yet: `transferscope run STUDY.toml` does what is missing of the study.",
-    "which": "Not answered yet: `transferscope rank STUDY.toml` rates what there is to transfer from.",
-    "how much": (
-        "Not answered yet: give several `sizes` under `[target]` for the number of labels, or several `sizes` under "
-        "`[pretraining]` and then `transferscope scaling STUDY.toml` for the amount of pre-training."
-    ),
+    "whether": "`transferscope run STUDY.toml` does what is missing of the study.",
+    "which": "`transferscope rank STUDY.toml` rates what there is to transfer from.",
     "why": (
-        "Not answered yet: add tables such as `[diagnostics.weights]` to the study file and run it again for what "
-        "changed in the networks, or `transferscope theory place STUDY.toml` for what an exact model says of the study."
+        "Add tables such as `[diagnostics.weights]` to the study file and run it again for what changed in the "
+        "networks, or `transferscope theory place STUDY.toml` for what an exact model says of the study."
     ),
 }
-"""What to do for an answer, by question."""
+"""What to do for an answer, by question; how much is two questions, see `_sizes_to_try`."""
 
 
 def build_report(store: Store, study: str, out: Path) -> ReportFiles:
@@ -65,32 +61,50 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
         summary: What was measured.
         race: Where the race of the study stands; None when it is none.
     """
+    diagnosed = diagnostics_part(summary)
     parts = [
         *([] if race is None else [race_part(race)]),
         *study_parts(summary),
         *_part("which", ranking_section(summary)),
-        *_part("why", diagnostics_section(summary)),
+        *([diagnosed] if diagnosed is not None else []),
         *_part("why", placements_section(summary)),
     ]
-    questions = [_question(question, [part for part in parts if part.question == question]) for question in QUESTIONS]
+    questions = []
+    for question in QUESTIONS:
+        own = [part for part in parts if part.question == question]
+        to_do = _sizes_to_try(summary) if question == "how much" else [] if own else [_UNANSWERED[question]]
+        questions.append(_question(question, own, to_do))
     about = tuple(section for section in (gaps_section(summary), origins_section(summary)) if section)
     return [*questions, Section("The study", "study", (), sections=about)]
 
 
-def _question(question: Question, parts: list[Part]) -> Section:
-    """One question with what was found: the sentence of the first part, then all sections.
+def _question(question: Question, parts: list[Part], to_do: list[str]) -> Section:
+    """One question with what was found: the sentence of the first part, what else to ask, then all sections.
 
     The sentence of every other part stands at the beginning of its first section.
     """
-    title, slug = QUESTIONS[question], question.replace(" ", "-")
-    if not parts:
-        return Section(title, slug, (Text(_UNANSWERED[question]),))
-    first, *others = parts
-    sections = list(first.sections)
-    for part in others:
+    sections = [section for part in parts[:1] for section in part.sections]
+    for part in parts[1:]:
         head, *rest = part.sections
         sections += [replace(head, blocks=(Text(part.sentence), *head.blocks)), *rest]
-    return Section(title, slug, (Text(first.sentence, "lead"),), sections=tuple(sections))
+    lead = [Text(part.sentence, "lead") for part in parts[:1]] or [Text("Not answered yet.", "lead")]
+    notes = [Text(sentence) for sentence in to_do]
+    return Section(QUESTIONS[question], question.replace(" ", "-"), (*lead, *notes), sections=tuple(sections))
+
+
+def _sizes_to_try(summary: Summary) -> list[str]:
+    """What to do for the two sizes, labels and pre-training, as far as this page does not answer them."""
+    found, cells = [], summary.frames.method_cells
+    if len(summary.frames.sizes) == 1:
+        found.append("For how many labels it takes, give several numbers of them under `[target]` and run it again.")
+    if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
+        found.append("How the error falls with the examples of pre-training: `transferscope scaling STUDY.toml`.")
+    elif (cells["source"] != "").any():
+        found.append(
+            "For how much pre-training it takes, give several `sizes` under `[pretraining]`, run it again, and then: "
+            "`transferscope scaling STUDY.toml`."
+        )
+    return found
 
 
 def _part(question: Question, section: Section | None) -> list[Part]:

@@ -53,8 +53,10 @@ def diagnose(
     weight_map: Annotated[
         str | None, typer.Option("--map", metavar="STUDY.toml", help="A t-SNE map of the networks of a finished study.")
     ] = None,
+    study: Annotated[str | None, typer.Option(help="With --map: which study, when a store holds several.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for CSV, npz, SVG and PDF. [--map: diagnosis]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Say what a trained network looks like, beside where it started, and what that implies for the transfer.
@@ -62,7 +64,9 @@ def diagnose(
     Without --diagnostics it measures what applies and is quick; --against and --source make more apply.
     """
     if weight_map is not None:
-        _map(weight_map, checkpoint, data, out or Path("diagnosis"), seed=seed, quiet=quiet)
+        _map(
+            weight_map, checkpoint, data, out or Path("diagnosis"), study=study, seed=seed, as_json=as_json, quiet=quiet
+        )
         return
     if checkpoint is None or data is None:
         raise SettingsError(
@@ -74,9 +78,9 @@ def diagnose(
     if part not in ("target_train", "target_test"):
         raise SettingsError(f"--part {part} is unknown; expected target_train or target_test")
     # the command line starts faster without what a mistake, or another command, does not need
-    from transferscope.cli.diagnose_answer import Wanted, answer
+    from transferscope.analyses.diagnose.subject import FileQuestion
+    from transferscope.cli.diagnose_answer import answer
     from transferscope.models import NetworkSettings
-    from transferscope.study.diagnose_file import FileQuestion
     from transferscope.study.settings import DataSettings
 
     own = tuple(transforms or ())
@@ -95,20 +99,44 @@ def diagnose(
         device=device,
         scaling=scaling,
     )
-    wanted = Wanted(tuple(diagnostics or ()), tuple(change or ()), feature_map)
     try:
-        answer(question, wanted, out=out, quiet=quiet)
+        answer(
+            question,
+            tuple(diagnostics or ()),
+            tuple(change or ()),
+            out=out,
+            feature_map=feature_map,
+            as_json=as_json,
+            quiet=quiet,
+        )
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was measured", err=True)
         raise typer.Exit(130) from None
 
 
-def _map(study: str, checkpoint: Path | None, data: str | None, out: Path, *, seed: int, quiet: bool) -> None:
+def _map(
+    place: str,
+    checkpoint: Path | None,
+    data: str | None,
+    out: Path,
+    *,
+    study: str | None,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     if checkpoint is not None or data is not None:
         raise SettingsError(
             "--map takes the networks and the data from the study, and --checkpoint or --data was given too; leave "
             "them out"
         )
-    from transferscope.cli.diagnose_map import draw_map
+    from transferscope.analyses.diagnose import map_weights
 
-    typer.echo(draw_map(study, out, seed=seed, quiet=quiet))
+    def reading(done: int, total: int) -> None:
+        if done == 1 and not quiet:
+            typer.echo(f"reading {total} networks", err=True)
+
+    result = map_weights(place, study=study, seed=seed, on_network=reading)
+    files = result.write(out)
+    written = f"{result.verdict}\nwritten: {out / files[0]}, {', '.join(files[1:])}"
+    typer.echo(result.to_json() if as_json else written)

@@ -1,93 +1,74 @@
-"""The work behind `transferscope diagnose --checkpoint`: choose, estimate, measure, say and write."""
+"""What `transferscope diagnose --checkpoint` shows as it measures: files, costs, progress, each diagnostic."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from transferscope.analyses.diagnose import Measured, in_digits, measure_choice, scale_in_words
-from transferscope.cli.diagnose_files import write_all
-from transferscope.cli.diagnose_progress import measuring
-from transferscope.errors import TransferscopeError
-from transferscope.study.diagnose_file import FileQuestion, FileSubject, subject_of
-from transferscope.study.diagnostic_choice import Choice, choose, make_diagnostics, read_changes
+from transferscope.analyses.diagnose.choice import Choice, choose, make_diagnostics, read_changes
+from transferscope.analyses.diagnose.question import Refused, measure_all
+from transferscope.analyses.diagnose.result import Measured, in_digits, scale_in_words
+from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
+from transferscope.analyses.diagnose.words import left_out_words
+from transferscope.diagnostics.grid import Progress as Report
 from transferscope.wording import rough_duration
 
-_UNFINISHED = "landscape.unfinished.npz"
+_A_WHILE = 5.0  # estimated seconds from which a diagnostic is announced
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a reader wants to know about a network.
-
-    Attributes:
-        diagnostics: By name; empty for all that apply and take little time.
-        changes: Settings as in "curvature.k=5".
-        feature_map: Whether to draw a map of the features.
-    """
-
-    diagnostics: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
-    feature_map: bool = False
-
-    @property
-    def names(self) -> set[str]:
-        """The diagnostics that were asked for by name, or by one of their settings."""
-        return {*self.diagnostics, *(change.partition(".")[0] for change in self.changes)}
-
-
-def answer(question: FileQuestion, wanted: Wanted, *, out: Path | None, quiet: bool) -> None:
+def answer(
+    question: FileQuestion,
+    names: Sequence[str],
+    changes: Sequence[str],
+    *,
+    out: Path | None,
+    feature_map: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Print what the diagnostics say, and write it to a folder.
 
     Args:
         question: Network and data.
-        wanted: What to measure.
+        names: Diagnostics by name; empty for all that apply and take little time.
+        changes: Settings as in "curvature.k=5".
         out: Folder for tables, arrays and figures, made if it does not exist; None to write nothing.
+        feature_map: Whether to draw a map of the features.
+        as_json: Print the answer as JSON, and nothing else.
         quiet: Show no progress.
 
     Raises:
-        TransferscopeError: As `subject_of` and `choose`; or a diagnostic that was asked for cannot look at this, once
+        TransferscopeError: As `subject_of` and `choose`; or a diagnostic that was asked for cannot be measured, once
             the others are printed and written.
     """
-    changes = read_changes(wanted.changes)
-    make_diagnostics(wanted.diagnostics, changes)  # mistakes in settings are said before anything is read
+    say: Callable[[str], None] = (lambda text: None) if as_json else typer.echo
+    changed = read_changes(changes)
+    make_diagnostics(names, changed)  # mistakes in settings are said before anything is read
     looked_at = subject_of(question)
-    typer.echo(_introduction(question, looked_at))
-    choices = choose(wanted.diagnostics, changes, looked_at)
-    typer.echo(f"\n{_costs(choices)}\n")
+    say(_introduction(question, looked_at))
+    choices = choose(names, changed, looked_at)
+    say(f"\n{_costs(choices)}\n")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    measured, refused = _measure(choices, looked_at, wanted, out=out, quiet=quiet)
+    result = measure_all(
+        question,
+        looked_at,
+        choices,
+        folder=out,
+        go_through=partial(_measuring, quiet=quiet),
+        on_result=lambda one: say(f"{_said(one)}\n"),
+    )
     if out is not None:
-        typer.echo(f"written: {write_all(measured, looked_at, question, out, feature_map=wanted.feature_map)}")
-    if refused is not None:
-        raise refused
-
-
-def _measure(
-    choices: Sequence[Choice], looked_at: FileSubject, wanted: Wanted, *, out: Path | None, quiet: bool
-) -> tuple[list[Measured], TransferscopeError | None]:
-    """What was measured, and the first refusal of a diagnostic that was asked for."""
-    measured: list[Measured] = []
-    refused: TransferscopeError | None = None
-    chosen = [choice for choice in choices if not choice.left_out]
-    for choice, progress in measuring(chosen, quiet=quiet):
-        diagnostic = choice.diagnostic
-        file = None if out is None else out / _UNFINISHED
-        try:
-            one = measure_choice(choice, looked_at, file=file, progress=progress)
-        except TransferscopeError as error:
-            typer.echo(f"{diagnostic.name} cannot be measured: {error}\n")
-            refused = refused or (error if diagnostic.name in wanted.names else None)
-            continue
-        if one.start_refused:
-            typer.echo(f"{diagnostic.name} cannot be measured at the start: {one.start_refused}")
-        measured.append(one)
-        typer.echo(f"{_said(one)}\n")
-        if file is not None and diagnostic.name == "landscape":
-            file.unlink(missing_ok=True)
-    return measured, refused
+        first, *others = result.write(out, feature_map=feature_map)
+        say(f"written: {', '.join([str(out / first), *others])}")
+    if as_json:
+        typer.echo(result.to_json())
+    if result.refused is not None:
+        raise result.refused
 
 
 def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
@@ -106,7 +87,7 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
     if looked_at.backbone_only:
         lines.append(
             f"start: {question.against} has another head, so only the backbones are compared: nothing is said about "
-            "how far the head moved, and the start is looked at under the head of the checkpoint."
+            "how far the head moved, and the start is measured under the head of the checkpoint."
         )
     return "\n".join(lines)
 
@@ -126,14 +107,18 @@ def _costs(choices: Sequence[Choice]) -> str:
     return "\n".join(lines)
 
 
-def _said(measured: Measured) -> str:
+def _said(measured: Measured | Refused) -> str:
+    if isinstance(measured, Refused):
+        return f"{measured.choice.diagnostic.name} cannot be measured: {measured.error}"
     diagnostic = measured.diagnostic
+    refused = measured.start_refused
     return "\n".join(
         (
+            *([f"{diagnostic.name} cannot be measured at the start: {refused}"] if refused else []),
             f"{diagnostic.name}: {diagnostic.headline} = {measured.value}",
             f"  {measured.meaning}",
-            *([f"  {measured.findings.note}"] if measured.findings.note else []),
-            f"  What it cannot tell: {diagnostic.limits}",
+            *([f"  {left_out_words(measured.findings.left_out)}"] if measured.findings.left_out else []),
+            *([f"  What it cannot tell: {measured.limits}"] if measured.limits else []),
         )
     )
 
@@ -147,3 +132,44 @@ def _bytes(n: int) -> str:
     if mebibytes < 1:
         return "under 1 MiB"
     return f"{mebibytes:.0f} MiB" if mebibytes < 1024 else f"{mebibytes / 1024:.1f} GiB"
+
+
+def _measuring(choices: Sequence[Choice], *, quiet: bool) -> Iterator[tuple[Choice, Report | None]]:
+    """Go through diagnostics while their progress is shown on the standard error stream.
+
+    Args:
+        choices: What will be measured, with costs.
+        quiet: Show nothing.
+
+    Yields:
+        Each choice, and what its measurement may call with the values done and to do.
+    """
+    if quiet or not sys.stderr.isatty():
+        for choice in choices:
+            if not quiet and _seconds(choice) >= _A_WHILE:
+                print(_words(choice), file=sys.stderr, flush=True)
+            yield choice, None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
+        task = bar.add_task("", total=sum(map(_seconds, choices)))
+        done = 0.0
+        for choice in choices:
+            bar.update(task, description=_words(choice), completed=done)
+            yield choice, _reporting(bar, task, done, _seconds(choice))
+            done += _seconds(choice)
+
+
+def _reporting(bar: Progress, task: TaskID, done: float, seconds: float) -> Report:
+    def report(values: int, of: int) -> None:
+        bar.update(task, completed=done + seconds * values / max(1, of))
+
+    return report
+
+
+def _seconds(choice: Choice) -> float:
+    return 0.0 if choice.cost is None else choice.cost.seconds
+
+
+def _words(choice: Choice) -> str:
+    return f"{choice.diagnostic.name}, about {rough_duration(_seconds(choice))}"

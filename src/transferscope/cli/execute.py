@@ -60,7 +60,7 @@ def run_and_report(study: Path) -> None:
         study: The study file.
 
     Raises:
-        TransferscopeError: As `transferscope.study.run.run_study` and `transferscope.report.build_report`.
+        TransferscopeError: As `transferscope.study.run.run_study` and `transferscope.analyses.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
     status = execute(read_spec(study))

@@ -1,11 +1,15 @@
 """`transferscope scaling`: from a table of errors, or a study, to a verdict on more data or other data."""
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from transferscope.errors import SettingsError
+
+if TYPE_CHECKING:
+    from transferscope.analyses.scaling import ScalingResult
+    from transferscope.report.blocks import Table
 
 
 def scaling(
@@ -37,6 +41,9 @@ def scaling(
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     figure: Annotated[str | None, typer.Option(hidden=True)] = None,
     out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer as JSON; only --out writes a page.")
+    ] = False,
 ) -> None:
     """How much pre-training, and more data or different data? Prints the verdict and writes a report."""
     if figure is not None:
@@ -45,15 +52,54 @@ def scaling(
             f"`transferscope papers draw mikami2021 fig{figure} --table {place}` does"
         )
     # the command line starts faster without the numerics of a command that is not used
-    from transferscope.cli.scaling_answer import answer
+    from transferscope.analyses.scaling import Columns, Question
+    from transferscope.analyses.scaling import scaling as analyse
+    from transferscope.analyses.scaling.measurements import Better
+    from transferscope.report.save import file_name
     from transferscope.scaling.advice import Costs
-    from transferscope.scaling.question import Question
     from transferscope.scaling.solve import Loss
-    from transferscope.scaling.table import Better, Columns
 
     costs = Costs(cost_pretrain, cost_label, cost_run) if cost_pretrain or cost_label or cost_run else None
     question = Question(target_error, costs, budget, largest_size, cast(Loss, loss))
     columns = Columns(
         error, pretrain_size, finetune_size, tuple(by or ()), stderr, repeats, cast(Better | None, better)
     )
-    answer(place, columns, question, study=study, out=out)
+    result = analyse(place, question, columns=columns, study=study)
+    if as_json:
+        typer.echo(result.to_json())
+        if out is not None:
+            result.report(out)
+        return
+    typer.echo(_said(result))
+    typer.echo(f"\nReport: {result.report(out or Path(f'{file_name(result.name)}-scaling.html')).html}")
+
+
+def _said(result: "ScalingResult") -> str:
+    """Verdict, tables, and what they leave open, as a terminal shows them."""
+    from transferscope.analyses.scaling.tables import curves_table, surface_table
+    from transferscope.analyses.scaling.words import gain_in_words, identifiability, surface_in_words, verdict
+
+    analysis = result.analysis
+    said = [verdict(analysis)]
+    parts = [said[0]]
+    if analysis.curves:
+        parts.append(_columns(curves_table(analysis)))
+    for one in analysis.surfaces:
+        parts += ["\n".join(surface_in_words(one))] if analysis.curves else []
+        parts.append(_columns(surface_table(one)))
+    if analysis.gains:
+        parts.append("\n".join(gain_in_words(gain) for gain in analysis.gains))
+    if len(analysis.curves) == 1 and (open_ends := identifiability(analysis.curves[0].fit)):
+        said += open_ends
+        parts.append("\n".join(open_ends))
+    notes = [f"note: {note}" for note in analysis.notes if not any(note in sentence for sentence in said)]
+    return "\n".join(["\n\n".join(parts), *notes])
+
+
+def _columns(table: "Table") -> str:
+    """A table as text, its columns under each other."""
+    rows = [[column.title for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from transferscope.diagnostics.loss_surface import LossSurface
 from transferscope.diagnostics.subject import Examples
-from transferscope.diagnostics.surface import LossSurface
 from transferscope.errors import NetworkError
 
 

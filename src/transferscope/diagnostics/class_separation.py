@@ -51,10 +51,6 @@ class ClassSeparation:
     headline: ClassVar[str] = "variance_ratio"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "On training data a large network separates anything, so read it on test data; it does not see whether a "
-        "linear head could separate classes that overlap in distance."
-    )
 
     batch_size: int = 512
 

@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator, product_cost
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
@@ -65,10 +65,6 @@ class Curvature:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare networks of "
-        "one architecture trained alike; flatness alone does not imply generalisation."
-    )
 
     k: int = 20
     blocks: tuple[str, ...] = ()
@@ -95,7 +91,7 @@ class Curvature:
             SettingsError: More eigenvalues are asked for than there are parameters.
             NetworkError: The network cannot be differentiated twice.
         """
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             operator = self._operator(subject)
             pairs = self._pairs(operator)
             if self.mode == "finite-difference" and pairs.status != "non_finite":

@@ -7,8 +7,8 @@ import torch
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
 from transferscope.records import Record
@@ -39,10 +39,6 @@ class CurvatureDensity:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "probes"
-    limits: ClassVar[str] = (
-        "Single eigenvalues inside the bulk are not resolved, and a mass of a few eigenvalues among all parameters is "
-        "lost in the noise of the probes."
-    )
 
     blocks: tuple[str, ...] = ()
     n_probes: int = 10
@@ -66,7 +62,7 @@ class CurvatureDensity:
 
     def _density(self, subject: Subject) -> tuple[SpectralDensity, float]:
         """The density, and the largest error of a product that it comes from."""
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
             point = operator.surface.point.to(operator.dtype)
             probe = rademacher(point, torch.Generator().manual_seed(self.seed))

@@ -8,8 +8,8 @@ import torch
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.numerics.trace import estimate_trace, rademacher
 from transferscope.records import Record
@@ -36,10 +36,6 @@ class CurvatureTrace:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "probes"
-    limits: ClassVar[str] = (
-        "The trace adds positive and negative curvature, so it can be small between two sharp directions of opposite "
-        "sign, and it changes when a ReLU network is rescaled without changing its function."
-    )
 
     blocks: tuple[str, ...] = ()
     tolerance: float = 0.05
@@ -62,7 +58,7 @@ class CurvatureTrace:
         By finite differences the largest distance between two steps, which each eigenvalue may be off by, counts
         towards the standard error, and "not_identified" says that it is above the tolerance as a share of the trace.
         """
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
             probe = rademacher(operator.surface.point.to(operator.dtype), torch.Generator().manual_seed(self.seed))
             trace = estimate_trace(operator, probe, tolerance=self.tolerance, max_probes=self.max_probes)

@@ -52,10 +52,6 @@ class DataComplexity:
     headline: ClassVar[str] = "negative_entropy"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "It compares data sets through one backbone only, depends on the scale and width of its features, and sees no "
-        "more than their covariance."
-    )
 
     batch_size: int = 512
 

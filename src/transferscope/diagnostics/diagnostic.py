@@ -1,8 +1,7 @@
 """What a diagnostic is, and what it hands back."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from math import isnan
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -10,7 +9,6 @@ from scipy import stats
 
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate, Interval
-from transferscope.implications import implied
 from transferscope.records import Record
 
 
@@ -21,12 +19,12 @@ class Findings:
     Attributes:
         records: Named estimates.
         arrays: What is too long for records (grids, curves, maps), by name, for the figures.
-        note: One sentence on what was left out; empty when nothing was.
+        left_out: Names of weights that it could not read.
     """
 
     records: tuple[Record, ...]
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
-    note: str = ""
+    left_out: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
         """The estimate of the record called `name`."""
@@ -73,10 +71,12 @@ class Diagnostic(Protocol):
 
     Attributes:
         name: What it is called in study files and on the command line.
-        headline: Name of the record that is said in words; `implications` has the words.
+        headline: Name of the record that is said in words.
         needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
         needs_start: Whether it compares two networks, and so refuses a subject without another network or a start.
-        limits: One sentence that says what it cannot tell.
+
+    The words of transferscope's own headlines stand in `analyses/diagnose/words.py`. A diagnostic from outside may have
+    class variables `title` (what the headline measures) and `limits` (one sentence: what it cannot tell) of its own.
 
     A standard error is over the examples unless a class variable `errors_over` says "batches" (of its setting
     `batch_size`) or "probes".
@@ -86,7 +86,6 @@ class Diagnostic(Protocol):
     headline: ClassVar[str]
     needs_source: ClassVar[bool]
     needs_start: ClassVar[bool]
-    limits: ClassVar[str]
 
     def measure(self, subject: Subject) -> Findings:
         """Look at `subject`."""
@@ -95,28 +94,6 @@ class Diagnostic(Protocol):
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """What `measure` will take."""
         ...
-
-
-def explain(diagnostic: Diagnostic, records: Sequence[Record], at_start: Sequence[Record] = ()) -> str:
-    """What a measurement implies for its network, with a warning where its number is not settled or does not exist.
-
-    Args:
-        diagnostic: With the settings that it measured with.
-        records: What it measured.
-        at_start: What it measured on the network as training began; empty where it was not measured.
-
-    Returns:
-        One or two sentences.
-    """
-    headline = next(record.estimate for record in records if record.name == diagnostic.headline)
-    if isnan(headline.value):
-        return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this network."
-    values, before = ({r.name: r.estimate.value for r in some} for some in (records, at_start))
-    settings = {field.name: getattr(diagnostic, field.name) for field in fields(diagnostic)}  # type: ignore[arg-type]
-    sentence = implied(diagnostic.headline, values, before, settings)
-    if headline.usable:
-        return sentence
-    return f"{sentence.removesuffix('.')}; but this number is not settled ({headline.status}), so read it with care."
 
 
 def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:

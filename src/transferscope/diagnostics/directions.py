@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.diagnostics.surface import LossSurface
+from transferscope.diagnostics.loss_surface import LossSurface
 from transferscope.errors import SettingsError
 
 Biases = Literal["zero", "scale"]

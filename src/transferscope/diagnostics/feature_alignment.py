@@ -61,10 +61,6 @@ class FeatureAlignment:
     headline: ClassVar[str] = "feature_label_alignment"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "The value grows with the number of examples and depends on the ridge, so compare networks on the same "
-        "examples only; it speaks about a linear head on frozen features."
-    )
 
     ridge: float = 0.1
     batch_size: int = 512

@@ -81,10 +81,6 @@ class FeatureGap:
     headline: ClassVar[str] = "unexplained_share"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "With few examples it mixes what the features cannot express with what a head cannot learn from so little; "
-        "label noise counts as outside."
-    )
 
     n_folds: int = 5
     seed: int = 0

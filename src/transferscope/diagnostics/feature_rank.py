@@ -67,10 +67,6 @@ class FeatureRank:
     headline: ClassVar[str] = "effective_rank"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "A low rank helps only if the target function lies in the few directions that are left, which this does not "
-        "see; with fewer examples than features the rank is bounded by the number of examples."
-    )
 
     centre: bool = True
     batch_size: int = 512

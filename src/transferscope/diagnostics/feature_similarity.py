@@ -94,10 +94,6 @@ class FeatureSimilarity:
     headline: ClassVar[str] = "cka"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
-    limits: ClassVar[str] = (
-        "CKA is ruled by the directions of largest variance and can stay near 1 while a small direction that the task "
-        "needs is lost."
-    )
 
     n_components: int = 10
     batch_size: int = 512

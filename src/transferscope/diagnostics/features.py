@@ -8,11 +8,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.network_state import evaluation_mode, first_outputs, frozen_state
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.diagnostics.undisturbed import first_outputs, frozen_state, undisturbed
 from transferscope.errors import DataError, NetworkError, unknown_name
 
 
@@ -58,7 +57,7 @@ def features_of(
     seen: list[Tensor] = []
     handle = submodule(network, head).register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
     try:
-        with undisturbed(network), torch.no_grad():
+        with evaluation_mode(network), torch.no_grad():
             for batch in examples.batches(batch_size):
                 buffers = {name: buffer.clone() for name, buffer in state.buffers.items()}
                 functional_call(network, {**state.parameters, **buffers}, (batch.inputs,))

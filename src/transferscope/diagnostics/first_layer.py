@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from transferscope.diagnostics.loss_surface import LossSurface
 from transferscope.diagnostics.subject import Examples
-from transferscope.diagnostics.surface import LossSurface
 
 _LINEAR = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 

@@ -12,17 +12,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.diagnostics.backpropagation import layer_gradients, weighted_layers
-from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
-
-_NAMED = 6  # weights in a sentence; the rest is counted
 
 
 @dataclass(frozen=True)
@@ -79,10 +76,6 @@ class GradientScaling:
     headline: ClassVar[str] = "gradient_ratio_spread"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "Normalisation layers and skip connections between two layers count towards the ratio of those layers, and "
-        "examples that are fitted perfectly have next to no gradient to scale."
-    )
 
     n_examples: int = 1000
     batch_size: int = 100
@@ -100,7 +93,7 @@ class GradientScaling:
         """
         norms: dict[str, list[Tensor]] = {}
         moments: dict[str, Tensor] = {}
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             surface, modules = loss_surface(subject), weighted_layers(subject.network)
             for batch in surface.examples.first(self.n_examples).batches(self.batch_size):
                 for name, gradient in layer_gradients(surface, batch).by_layer.items():
@@ -121,7 +114,7 @@ class GradientScaling:
         a layer (0 %, 1 %, ..., 100 %), and projections on all directions.
 
         Weights that no such layer applies (the projections of `nn.MultiheadAttention`, a layer that is called twice)
-        are left out, and the note of the findings names them.
+        are left out, and the findings name them.
         """
         layers = self.layers(subject)
         ratios = {name: _ratio(layers[before].norms, layers[name].norms) for before, name in pairwise(layers)}
@@ -158,17 +151,10 @@ def _weight(layer: nn.Module) -> Tensor:
     return weight.detach()
 
 
-def _left_out(network: nn.Module, layers: list[str]) -> str:
-    """A sentence on the matrices and kernels that belong to none of the layers; empty if there are none."""
+def _left_out(network: nn.Module, layers: list[str]) -> tuple[str, ...]:
+    """The matrices and kernels that belong to none of the layers."""
     matrices = [name for name, parameter in network.named_parameters() if parameter.dim() >= 2]
-    others = [name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers)]
-    if not others:
-        return ""
-    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-    return (
-        f"Left out: {', '.join(others[:_NAMED])}{more}, which no linear layer or convolution applies in one call of "
-        "its own (attention applies its projections itself)."
-    )
+    return tuple(name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
 
 
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:

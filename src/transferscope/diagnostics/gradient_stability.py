@@ -7,14 +7,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
@@ -60,9 +59,6 @@ class GradientStability:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "It looks along one direction at one point of training, and compares networks only at the same loss and step."
-    )
 
     steps: int = 100
     scale: float = 0.01
@@ -81,7 +77,7 @@ class GradientStability:
     def curves(self, subject: Subject) -> DescentCurves:
         """Losses along the negative gradient in both protocols."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             surface = loss_surface(sample, self.blocks)
             gradient = surface.gradient(surface.moved, batch_size=self.batch_size)
             norm = float(gradient.norm())

@@ -1,23 +1,23 @@
 """The loss on many points of a line or plane through the weights."""
 
 import hashlib
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import vmap
 
 from transferscope.diagnostics.first_layer import FirstLayer, combine, find_linear_first_layer
-from transferscope.diagnostics.pooling import fast_max_pool
+from transferscope.diagnostics.loss_surface import LossSurface
+from transferscope.diagnostics.network_state import replaced_forward
 from transferscope.diagnostics.subject import Examples
-from transferscope.diagnostics.surface import LossSurface
-from transferscope.diagnostics.undisturbed import answering
 
 Progress = Callable[[int, int], None]
 """Called with how many loss values are there, and how many there will be."""
@@ -64,7 +64,7 @@ def grid_losses(
 
     A first layer that is linear in its weights answers with c-weighted sums of its responses to w and to the
     directions, computed once per batch, and `fast_max_pool` takes the pooling; both give the same values up to
-    rounding. Use it inside `undisturbed(network)`.
+    rounding. Use it inside `evaluation_mode(network)`.
 
     Args:
         grid: The points.
@@ -109,7 +109,7 @@ def _losses(
     answers = [combine(responses, c) for c in coordinates.tolist()] if first else points  # points: any tensors will do
 
     def loss(point: Tensor, answer: Tensor) -> Tensor:
-        with answering(first.module, lambda _: answer) if first else nullcontext():
+        with replaced_forward(first.module, lambda _: answer) if first else nullcontext():
             return surface.value(surface.layout.unflatten(point), batch)
 
     if len(points) == 1:
@@ -142,3 +142,38 @@ class _GridFile:
         np.savez(part, fingerprint=np.array(self.fingerprint), losses=losses, done=done)
         part.replace(self.path)
         self.written = monotonic()
+
+
+@contextmanager
+def fast_max_pool(network: nn.Module) -> Iterator[None]:
+    """Let the plain 2 x 2 max-pooling modules of a network answer with element-wise maxima, which is exact.
+
+    On a CPU torch also records where each maximum is, even without gradients, and that takes about ten times as long as
+    the maxima themselves: half of the forward pass of a LeNet. Odd-sized maps go the usual way, and so does everything
+    that needs a gradient (ties would split it differently).
+
+    Args:
+        network: Its modules are as they were afterwards.
+
+    Yields:
+        None.
+    """
+    with ExitStack() as stack:
+        for module in network.modules():
+            if type(module) is nn.MaxPool2d and _is_plain(module):
+                stack.enter_context(replaced_forward(module, partial(_pool, module)))
+        yield
+
+
+def _pool(module: nn.MaxPool2d, maps: Float[Tensor, "*batch H W"]) -> Tensor:
+    if torch.is_grad_enabled() or maps.shape[-1] % 2 or maps.shape[-2] % 2:
+        pooled: Tensor = nn.MaxPool2d.forward(module, maps)
+        return pooled
+    rows = torch.maximum(maps[..., ::2, :], maps[..., 1::2, :])
+    return torch.maximum(rows[..., ::2], rows[..., 1::2])
+
+
+def _is_plain(module: nn.MaxPool2d) -> bool:
+    by_two = all(value in (2, (2, 2)) for value in (module.kernel_size, module.stride))
+    unpadded = module.padding in (0, (0, 0)) and module.dilation in (1, (1, 1))
+    return by_two and unpadded and not module.return_indices and "forward" not in module.__dict__

@@ -9,12 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from transferscope.diagnostics.cost import seconds_of
-from transferscope.diagnostics.memory import peak_bytes, saved_bytes
+from transferscope.diagnostics.cost import peak_bytes, saved_bytes, seconds_of
+from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.diagnostics.surface import LossSurface, loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
 from transferscope.numerics.vectorise import Layout
@@ -61,7 +60,7 @@ class HessianOperator:
     until no kink is left in between. The step is divided by 10 until two of them agree, down to e / 10^6, and the two
     that agree best are taken. Their distance ||D(e) - D(e / 10)|| / ||v|| is the error of the product.
 
-    Use it inside `undisturbed(network)`.
+    Use it inside `evaluation_mode(network)`.
 
     Attributes:
         error: Largest error of a product so far, ||E v|| / ||v||; 0 for "exact".
@@ -193,7 +192,7 @@ def product_cost(subject: Subject, *, blocks: tuple[str, ...], batch_size: int, 
     """Time a product on the first batch and scale it to all of them."""
     small = replace(subject, examples=subject.examples.first(batch_size))
     n_batches = -(-len(subject.examples) // batch_size)
-    with undisturbed(subject.network):
+    with evaluation_mode(subject.network):
         operator = hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode)
         point = operator.surface.point.to(operator.dtype)
         seconds = seconds_of(lambda: operator(point))

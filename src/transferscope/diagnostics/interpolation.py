@@ -7,14 +7,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import LossSurface, loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.records import Record
 
@@ -39,10 +38,6 @@ class Interpolation:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "A barrier on the straight line does not exclude a curved path without one, nor does it see that two networks "
-        "differ by a permutation of units only."
-    )
 
     resolution: int = 21
     n_examples: int = 1000
@@ -67,7 +62,7 @@ class Interpolation:
         """
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
         other = replace(sample, network=subject.other or subject.needs_start(self.name))
-        with undisturbed(sample.network, other.network):
+        with evaluation_mode(sample.network, other.network):
             here, there = _whole_state(loss_surface(sample)), _whole_state(loss_surface(other))
             coordinates = torch.linspace(0, 1, self.resolution, dtype=torch.float64).to(here.point)[:, None]
             grid = Grid(here, (there.point - here.point)[None], coordinates)

@@ -35,10 +35,6 @@ class KernelDistance:
     headline: ClassVar[str] = "kernel_task_distance"
     needs_source: ClassVar[bool] = True
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "It is about infinitely wide two-layer networks on raw inputs, so it knows nothing of the network at hand, and "
-        "pairs source and target classes by their index."
-    )
 
     n_source: int = 2000
     n_target: int = 1000

@@ -9,16 +9,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.directions import Biases, random_directions
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import LossSurface, loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import SettingsError
 from transferscope.records import Record
 
@@ -52,10 +51,6 @@ class Landscape:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
-    limits: ClassVar[str] = (
-        "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that the "
-        "eigenvalues show."
-    )
 
     dimensions: Literal[1, 2] = 2
     resolution: int = 25
@@ -93,7 +88,7 @@ class Landscape:
             SettingsError: There are fewer parameters than directions, or none of them can move.
         """
         centred = self._centred(subject)
-        with undisturbed(centred.network):
+        with evaluation_mode(centred.network):
             surface = loss_surface(centred, self.blocks)
             directions = self._directions(centred, surface)
             coordinates = torch.cat([self.coordinates(), torch.zeros(1, self.dimensions, dtype=torch.float64)])

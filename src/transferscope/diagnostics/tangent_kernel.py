@@ -10,13 +10,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad, vmap
 
-from transferscope.diagnostics.cost import seconds_of
+from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import label_codes
-from transferscope.diagnostics.memory import peak_bytes
+from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.surface import LossSurface, loss_surface
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.errors import NetworkError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
@@ -31,7 +30,7 @@ def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int 
         K_ij = (1/K) sum_k <df_k(x_i)/dw, df_k(x_j)/dw>
 
     Gradients of as many examples as `memory` holds are kept at a time, for one output, and the gradients of the others
-    stream past them; all but the first chunk are computed more than once. Use it inside `undisturbed(network)`.
+    stream past them; all but the first chunk are computed more than once. Use it inside `evaluation_mode(network)`.
 
     Args:
         surface: Network, examples, and the parameters w that count.
@@ -127,10 +126,6 @@ class TangentKernel:
     headline: ClassVar[str] = "ntk_label_alignment"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    limits: ClassVar[str] = (
-        "It describes training with small steps around the present weights, and the average over outputs hides classes "
-        "that behave differently."
-    )
 
     n_examples: int = 200
     blocks: tuple[str, ...] = ()
@@ -148,7 +143,7 @@ class TangentKernel:
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
         """The kernel between the first `n_examples` examples."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             surface = loss_surface(sample, self.blocks, outputs_only=True)
             return tangent_gram(surface, memory=self.memory, batch_size=self.batch_size)
 
@@ -175,7 +170,7 @@ class TangentKernel:
         n = min(self.n_examples, len(subject.examples))
         few = min(n, self.batch_size)
         small = replace(self, n_examples=few)
-        with undisturbed(subject.network):
+        with evaluation_mode(subject.network):
             row_bytes = loss_surface(subject, self.blocks, outputs_only=True).point.nbytes
         n_chunks = -(-n * row_bytes // self.memory)
         n_networks = 1 if subject.start is None else 2

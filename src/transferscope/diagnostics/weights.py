@@ -11,8 +11,8 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import submodule
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.diagnostics.undisturbed import undisturbed
 from transferscope.estimate import Estimate
 from transferscope.records import Record
 
@@ -38,7 +38,7 @@ def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
     """
     found: dict[str, Tensor] = {}
     kept = {name for name, _ in network.named_parameters()}  # tied weights once
-    with undisturbed(network), torch.no_grad():
+    with evaluation_mode(network), torch.no_grad():
         for name, module in network.named_modules():
             own = {
                 tensor: parameter
@@ -84,10 +84,6 @@ class Weights:
     headline: ClassVar[str] = "weight_deviation"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
-    limits: ClassVar[str] = (
-        "The distance depends on learning rate, weight decay and training time as well as on the tasks, so it compares "
-        "runs of one recipe; unit permutations can make two equal functions look distant."
-    )
 
     def measure(self, subject: Subject) -> Findings:
         """Records "weight_deviation" (sum over layers) and, for each layer, "weight_deviation/LAYER" and its relative.

@@ -457,7 +457,8 @@ def _common_noise(
     z = rng.standard_normal((n_draws, s))
     z -= z.mean(axis=1, keepdims=True)  # what the mean over all seeds does not hold; given t, its scale has df + 1
     scale = np.sqrt((df + t**2) / rng.chisquare(df + 1, n_draws))
-    return np.asarray(t[:, None] * np.sqrt(n / s) + scale[:, None] * (z @ (present / np.sqrt(n)[:, None]).T))
+    rest = scale[:, None] * (z @ (present / np.sqrt(n)[:, None]).T)
+    return np.asarray(t[:, None] * np.sqrt(n / s) + rest, dtype=np.float64)
 
 
 @lru_cache(maxsize=16)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.diagnostics import Examples, Findings, Subject, explain
+from transferscope.diagnostics import Examples, Findings, Subject
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.models import Network
 from transferscope.models.weights import is_whole, open_network
@@ -42,14 +42,13 @@ def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], se
         for name, array in found.arrays.items()
     }
     last = list(findings.values())[-1]
-    before = findings[0].records if 0 in findings and len(findings) > 1 else ()
     notes = {
         "status": "ok",
         "diagnostic": diagnostic.name,
         "headline": diagnostic.headline,
-        "sentence": explain(diagnostic, last.records, before),
-        "note": last.note,
-        "limits": diagnostic.limits,
+        "left_out": list(last.left_out),
+        # the words of a diagnostic from outside go with its numbers: a page is built where it need not be installed
+        **{name: str(getattr(diagnostic, name)) for name in ("title", "limits") if hasattr(diagnostic, name)},
     }
     records = tuple(record for found in findings.values() for record in found.records)
     return Outcome(records, Cost(seconds=seconds), arrays, notes)

@@ -6,7 +6,7 @@ covariance is S_b = [[I, b], [b', b'b + sigma^2]].
 
 Corrections. tahir2024 Theorem 2.2 claims a Dudley distance above any bound; it is at most 2 (eq. 28 turns an inequality
 round). Its Figure 5b has an axis of W1 from 526 to 529, where W1 is at most sqrt(2/pi) ||beta_s - beta_t|| < 1.6: what
-is drawn is the bias of a sample estimate in high dimension, see `transferscope_papers.sampled_distance`.
+is drawn is the bias of a sample estimate in high dimension, see `transferscope_papers.tahir2024.sampled_distance`.
 """
 
 from dataclasses import dataclass

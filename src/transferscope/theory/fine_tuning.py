@@ -14,17 +14,28 @@ Correction. tahir2024 (Theorem 3.9, eq. 16 and 17) has kappa = 1 at every depth.
 without noise and with s = tau; elsewhere it can have the wrong sign (see `printed_transferability` and
 docs/theory/errata.md).
 
+Averages over examples: `fine_tuning_finite` puts the mean of the data into the root, which is off by a few per cent at
+small n and large L. `fine_tuning_average` takes the root for each draw of the examples, and draws are cheap: for
+Gaussian inputs the theorem needs the data only through
+
+    M = U'P U (2 x 2), P the projection on the rows of X, U a basis of the teachers' plane: a matrix beta(n, d - n)
+    ||X^+ eps||^2 = sigma^2 chi^2_n / chi^2_{d-n+1}, in a direction that is uniform in the rows of X
+
+The noise is independent of the row space because X = S V' with Haar V that is independent of S.
+
 Where it stops holding: a start that is not small (scale above about 1e-2), n > d with strongly opposed tasks, training
 that stops early.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.estimate import Estimate
 from transferscope.numerics.roots import balanced_root
-from transferscope.theory.linear_scratch import variance_finite, variance_limit
+from transferscope.theory.linear_scratch import scratch_risk_finite, variance_finite, variance_limit
 from transferscope.theory.parameters import Array, Numbers, above, angle, at_least
 
 
@@ -174,8 +185,81 @@ def fine_tuned_weights(
     inside = np.linalg.lstsq(inputs, inputs @ source, rcond=None)[0]
     outside = source - inside
     share = np.asarray(np.sum(outside**2) / s**2)
-    kappa = float(kept_share(np.asarray(np.sum(fitted**2)), share, s, at_least("depth", depth, 1)))
+    kappa = float(_kept_share(np.asarray(np.sum(fitted**2)), share, s, at_least("depth", depth, 1)))
     return FineTunedWeights(np.asarray(fitted + kappa * outside), kappa)
+
+
+@dataclass(frozen=True)
+class AveragedFineTuning:
+    """Fine-tuning on average over target examples, with the standard error of the draws.
+
+    Attributes:
+        kappa: How much of the source's part outside the data is kept.
+        risk: ||beta - theta_T||^2.
+        transferability: Risk from scratch on the same examples minus this risk.
+    """
+
+    kappa: Estimate
+    risk: Estimate
+    transferability: Estimate
+
+
+def fine_tuning_average(
+    theta: float,
+    n: int,
+    d: int,
+    *,
+    sigma: float,
+    source_norm: float = 1.0,
+    target_norm: float = 1.0,
+    depth: float = 2,
+    draws: int = 20_000,
+    seed: int = 0,
+) -> AveragedFineTuning:
+    """The mean over examples of shachaf2021 Theorem 5.2 (with label noise; eq. 5 and 6).
+
+        risk = ||X^+ eps||^2 + ||P_perp (kappa theta_S - theta_T)||^2
+        transferability = 2 kappa theta_S'P_perp theta_T - kappa^2 ||P_perp theta_S||^2
+
+    with P_perp = I - P and kappa from A = ||P theta_T + X^+ eps||^2. Holds for Gaussian inputs, n < d; beyond,
+    nothing of the source is left and the transferability is exactly 0.
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        n: Number of target examples, at least 1.
+        d: Number of inputs, at least 2.
+        sigma: Label noise, at least 0.
+        source_norm: s, above 0.
+        target_norm: tau, at least 0.
+        depth: L, at least 1; may be infinite.
+        draws: Draws of the examples, at least 2.
+        seed: Of the draws.
+
+    Returns:
+        The means; the risk of d - 1 <= n < d with noise has no finite mean and is "unbounded".
+
+    Raises:
+        SettingsError: A parameter is out of range.
+    """
+    for name, value, least in (("n", n, 1), ("d", d, 2), ("sigma", sigma, 0), ("depth", depth, 1), ("draws", draws, 2)):
+        at_least(name, value, least)
+    s, tau = float(above("source_norm", source_norm, 0)), float(at_least("target_norm", target_norm, 0))
+    c, sine = math.cos(float(angle(theta))), math.sin(theta)
+    if n >= d:
+        alone = _exact(float(scratch_risk_finite(n, d, sigma=sigma, target_norm=tau)))
+        return AveragedFineTuning(Estimate(1.0, 0.0, 0), alone, Estimate(0.0, 0.0, 0))
+    generator = np.random.default_rng(seed)
+    inside = _projection(n, d, draws, generator)
+    noise = sigma**2 * generator.chisquare(n, draws) / generator.chisquare(d - n + 1, draws)
+    fitted = tau**2 * (c**2 * inside.first + 2 * c * sine * inside.both + sine**2 * inside.second)
+    fitted = fitted + noise + 2 * np.sqrt(noise * np.maximum(fitted, 0)) * _direction(n, draws, generator)
+    kappa = _kept_share(np.maximum(fitted, 0), 1 - inside.first, s, depth)
+    shared = s * tau * (c * (1 - inside.first) - sine * inside.both)  # theta_S'P_perp theta_T
+    gain = 2 * kappa * shared - kappa**2 * s**2 * (1 - inside.first)
+    outside = tau**2 * (c**2 * (1 - inside.first) - 2 * c * sine * inside.both + sine**2 * (1 - inside.second))
+    bounded = sigma == 0 or d - n > 1
+    risk = _mean(noise + outside - gain) if bounded else Estimate(math.inf, None, 0, "unbounded")
+    return AveragedFineTuning(_mean(kappa), risk, _mean(gain))
 
 
 def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
@@ -200,7 +284,7 @@ def _fine_tuning(
     s, tau = above("source_norm", source_norm, 0), at_least("target_norm", target_norm, 0)
     c, left = np.cos(angle(theta)), np.maximum(1 - gamma, 0)
     scratch = tau**2 * left + variance
-    kappa = kept_share(tau**2 * (1 - left) + variance, left, s, at_least("depth", depth, 1))
+    kappa = _kept_share(tau**2 * (1 - left) + variance, left, s, at_least("depth", depth, 1))
     with np.errstate(invalid="ignore"):
         transferability = np.where(left > 0, left * kappa * s * (2 * tau * c - kappa * s), 0.0)
         risk = np.where(np.isinf(scratch), np.inf, scratch - transferability)
@@ -208,21 +292,54 @@ def _fine_tuning(
     return FineTuning(np.broadcast_to(kappa, shape), np.asarray(risk), np.asarray(transferability))
 
 
-def kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> Array:
-    """kappa = (r/s)^((L-1)/L), the root of the theorem.
-
-    Args:
-        fitted: A, at least 0.
-        share: ||P_perp theta_S||^2/s^2, in [0, 1].
-        s: Norm of the source, above 0.
-        depth: L, at least 1; may be infinite.
-
-    Returns:
-        Kappa, broadcast.
-    """
+def _kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> Array:
+    """kappa = (r/s)^((L-1)/L), the root of the theorem at A = `fitted` and ||P_perp theta_S||^2/s^2 = `share`."""
     finite = np.where(np.isinf(depth), 2.0, depth)
     t = balanced_root(*np.broadcast_arrays(fitted, share * s ** (2 / finite), finite))
     with np.errstate(divide="ignore", invalid="ignore"):
         at_depth = t ** ((finite - 1) / 2) * s ** ((1 - finite) / finite)
         deepest = np.where(share < 1, np.sqrt(fitted / (1 - share)) / s, 1.0)  # nothing moves without data
     return np.asarray(np.where(np.isinf(depth), deepest, at_depth))
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """The projection on the rows of X within the plane of the teachers: M_11, M_12, M_22, each of shape (draws,)."""
+
+    first: Float64[np.ndarray, "draws"]
+    both: Float64[np.ndarray, "draws"]
+    second: Float64[np.ndarray, "draws"]
+
+
+def _projection(n: int, d: int, draws: int, generator: np.random.Generator) -> _Inside:
+    """M = R^-T G R^-1 with G ~ Wishart_2(n), G + H = R'R and H ~ Wishart_2(d - n)."""
+    own, rest = _wishart(n, draws, generator), _wishart(d - n, draws, generator)
+    root = np.linalg.cholesky(own + rest)  # lower, R'
+    half = np.linalg.solve(root, own)
+    m = np.linalg.solve(root, half.swapaxes(1, 2))
+    return _Inside(m[:, 0, 0], m[:, 0, 1], m[:, 1, 1])
+
+
+def _wishart(degrees: int, draws: int, generator: np.random.Generator) -> Float64[np.ndarray, "draws 2 2"]:
+    """Z'Z of a degrees x 2 matrix of standard normals, by Bartlett's triangle."""
+    first = generator.chisquare(degrees, draws)
+    second = generator.chisquare(degrees - 1, draws) if degrees > 1 else np.zeros(draws)
+    cross = generator.standard_normal(draws)
+    lower = np.zeros((draws, 2, 2))
+    lower[:, 0, 0], lower[:, 1, 0], lower[:, 1, 1] = np.sqrt(first), cross, np.sqrt(second)
+    return lower @ lower.swapaxes(1, 2)
+
+
+def _direction(n: int, draws: int, generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:
+    """One coordinate of a uniform direction in n dimensions."""
+    along = generator.standard_normal(draws)
+    others = generator.chisquare(n - 1, draws) if n > 1 else np.zeros(draws)
+    return np.asarray(along / np.sqrt(along**2 + others))
+
+
+def _mean(values: Float64[np.ndarray, "draws"]) -> Estimate:
+    return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))), len(values))
+
+
+def _exact(value: float) -> Estimate:
+    return Estimate(value, 0.0, 0) if math.isfinite(value) else Estimate(value, None, 0, "unbounded")

@@ -1,4 +1,4 @@
-"""Bounds on the risk of fine-tuned linear regression that need no look at the data matrix (shachaf2021, section 4).
+"""Bounds on the risk of fine-tuned linear regression that do not need the data matrix (shachaf2021, section 4).
 
 D = theta_T - theta_S; lambda_1 >= ... >= lambda_d are the eigenvalues of the covariance Sigma, and P_<=m projects on
 its first m eigenvectors. All are loose by orders of magnitude as numbers: their use is to rank.

@@ -16,29 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.estimate import Estimate
-from transferscope.numerics.ntk import (
-    CHECK_RIDGE,
-    RIDGE,
-    TOLERATED_CHANGE,
-    KernelExamples,
-    KernelTransfer,
-    kernel_examples,
-    kernel_transfer,
-    relu_gram,
-    solve_gram,
-)
-
-__all__ = [
-    "KernelExamples",
-    "KernelTransfer",
-    "LinearKernelBound",
-    "fine_tuning_risk_bound",
-    "kernel_examples",
-    "kernel_norm",
-    "kernel_transfer",
-    "linear_kernel_bound",
-    "relu_gram",
-]
+from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, relu_gram, solve_gram
 
 
 def kernel_norm(

@@ -21,6 +21,8 @@ from transferscope_papers.figure import (
     Range,
     Simulated,
     Theory,
+    TheoryFigure,
+    setting,
 )
 from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
 
@@ -65,7 +67,7 @@ def cases_of(xi: float) -> dict[str, Case]:
 
 
 @dataclass(frozen=True)
-class RatesFigure:
+class RatesFigure(TheoryFigure):
     """mikami2021 Table 1: the risk of fine-tuning against target examples (slopes -beta) and source examples (-alpha).
 
     Theory gives an upper bound with open constants, so lines start at the first point, and points may fall faster. In
@@ -79,23 +81,14 @@ class RatesFigure:
         seeds: Runs per point.
     """
 
-    d: int = 1000
-    xi: float = 2.0
-    longest: int = 65_536
-    n_source: int = 16_384
-    seeds: int = 20
+    d: int = setting(1000, Range(10, 5000), quick=200)
+    xi: float = setting(2.0, Range(1.05, 5))
+    longest: int = setting(65_536, Range(1024, 1_000_000), quick=4096)
+    n_source: int = setting(16_384, Range(256, 1_000_000), quick=1024)
+    seeds: int = setting(20, Range(1, 1000), quick=8)
 
     name: ClassVar[str] = "mikami2021-table1"
     version: ClassVar[int] = 3
-    quick: ClassVar[Mapping[str, float]] = {"d": 200, "longest": 4096, "n_source": 1024, "seeds": 8}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "d": Range(10, 5000),
-        "xi": Range(1.05, 5),
-        "longest": Range(1024, 1_000_000),
-        "n_source": Range(256, 1_000_000),
-        "seeds": Range(1, 1000),
-    }
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """Axes alone: the bound's slopes are drawn through simulated points, since its constants are open."""

@@ -1,6 +1,6 @@
 """Do bounds rank real transfer tasks? shachaf2021 Table 1 on pairs of MNIST digits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -19,6 +19,8 @@ from transferscope_papers.figure import (
     Range,
     Simulated,
     Theory,
+    TheoryFigure,
+    setting,
 )
 from transferscope_papers.simulate.digit_pairs import BoundTable, Digits, TableSettings, bound_table
 from transferscope_papers.simulate.outcomes import mean_estimate
@@ -32,7 +34,7 @@ _PUBLISHED = {
 
 
 @dataclass(frozen=True)
-class DigitTable:
+class DigitTable(TheoryFigure):
     """shachaf2021 Table 1: squared correlation of three bounds with the test error over pairs of tasks.
 
     Published values are dashed and not scored: the paper leaves open how its teachers were trained, and the constants
@@ -53,29 +55,17 @@ class DigitTable:
         draws: Number of draws, at least 1.
     """
 
-    pairs: int = 20
-    samples: int = 25
-    repeats: int = 10
-    m: int = 2
-    pretraining_steps: int = 1000
-    constant: float = 1.0
-    draw: int = 0
-    draws: int = 5
+    pairs: int = setting(20, Range(3, 90))
+    samples: int = setting(25, Range(2, 1000), quick=10)
+    repeats: int = setting(10, Range(2, 1000), quick=3)
+    m: int = setting(2, Range(1, 784))
+    pretraining_steps: int = setting(1000, Range(1, 100_000))
+    constant: float = setting(1.0, Range(0.01, 100))
+    draw: int = setting(0, Range(0, 1_000_000))
+    draws: int = setting(5, Range(1, 100), quick=1)
 
     name: ClassVar[str] = "shachaf2021-table1"
     version: ClassVar[int] = 3
-    quick: ClassVar[Mapping[str, float]] = {"samples": 10, "repeats": 3, "draws": 1}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "pairs": Range(3, 90),
-        "samples": Range(2, 1000),
-        "repeats": Range(2, 1000),
-        "m": Range(1, 784),
-        "pretraining_steps": Range(1, 100_000),
-        "constant": Range(0.01, 100),
-        "draw": Range(0, 1_000_000),
-        "draws": Range(1, 100),
-    }
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """The published table."""

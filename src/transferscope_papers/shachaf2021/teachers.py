@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -16,57 +16,39 @@ from transferscope.theory.fine_tuning_bounds import BoundOverM, deviation_bound,
 from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.linear_teachers import mean_fine_tuned_risk
 from transferscope.theory.linear_transfer import linear_transfer_risk
-from transferscope_papers.averages import ON_LINES, fine_tuned_average
-from transferscope_papers.figure import (
-    DEPTH,
-    SEEDS,
-    Claim,
-    Curve,
-    D,
-    Drawn,
-    Panel,
-    Point,
-    Range,
-    Theory,
-    unlike_the_paper,
-)
-from transferscope_papers.simulate.linear_transfer import fine_tuning as train_all
-from transferscope_papers.simulate.linear_transfer import from_scratch, perfectly_pretrained
-from transferscope_papers.tahir2024.linear_transfer import target_batch
-
-
-def fine_tuned(pair: LinearTransfer, n: int, point: Point, *, n_seeds: int, depth: int) -> Estimate:
-    """Mean risk over samples after gradient descent on all layers from the pre-trained start."""
-    batch = target_batch(pair, n, point, n_seeds)
-    return train_all(batch, perfectly_pretrained(batch, depth=depth)).means(n_seeds)[0]
+from transferscope_papers.figure import DEPTH, SEEDS, Claim, Curve, D, Drawn, Panel, Point, Range, Theory, setting
+from transferscope_papers.linear_teachers import ON_LINES, LinearTeachersFigure, fine_tuned_average
+from transferscope_papers.simulate.linear_transfer import from_scratch
 
 
 @dataclass(frozen=True)
-class AlignmentFigure:
+class TeachersFigure(LinearTeachersFigure):
+    """A figure of shachaf2021 with isotropic inputs, at its sizes."""
+
+    d: int = setting(500, Range(10, 5000), quick=100)
+    seeds: int = setting(20, SEEDS, quick=40)
+
+
+@dataclass(frozen=True)
+class AlignmentFigure(LinearTeachersFigure):
     """shachaf2021 Figure 1: source and target that differ in the top or in the bottom eigenvectors of the inputs.
 
-    The bound is that of Theorem 4.2 at the best m, broken; unbroken is what it says together with the trivial bound
+    The bound is that of Theorem 4.2 at the best m, dashed; solid is what it says together with the trivial bound
     lambda_1 ||D||^2 = 1.5, which always holds. Theorem 4.2 leaves its constant c open, and which alignment the bound
     ranks better at a given n depends on c: with c = 1 the ranks change at n = d/4, near where the risks cross, and with
     c = 3 (which covers the deviation of every sample covariance that was tried) nowhere below n = d.
 
     Attributes:
-        d: Number of inputs.
         n_top: Number of large eigenvalues (1.5, against 0.3 for the rest).
-        seeds: Target samples per point.
         c: Constant of the deviation in Theorem 4.2.
     """
 
-    d: int = 1000
-    n_top: int = 50
-    seeds: int = 10
-    c: float = 1.0
+    d: int = setting(1000, D, quick=100)
+    seeds: int = setting(10, SEEDS, quick=60)
+    n_top: int = setting(50, Range(1, 2500), quick=5)
+    c: float = setting(1.0, Range(0.01, 100))
 
     name: ClassVar[str] = "shachaf2021-fig1"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 100, "n_top": 5, "seeds": 60}
-    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "n_top": Range(1, 2500), "seeds": SEEDS, "c": Range(0.01, 100)}
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """Mean risk over samples, and the bound of Theorem 4.2 alone and with the trivial one."""
@@ -82,12 +64,12 @@ class AlignmentFigure:
                     "bound", series, sizes.astype(float), np.array([min(bound.values) for bound in bounds]), dashed=True
                 ),
             ]
-        title = f"d = {self.d}, {self.n_top} eigenvalues of 1.5 above 0.3"
+        title = f"{self.n_top} of {self.d} eigenvalues 1.5, others 0.3"
         panels = (
             Panel("risk", title, "target examples n", "risk after fine-tuning"),
             Panel(
                 "bound",
-                f"Theorem 4.2, best m, c = {self.c:g} (broken), and no more than the trivial bound",
+                f"Theorem 4.2, best m, c = {self.c:g} (dashed); solid: with the trivial bound",
                 "target examples n",
                 "bound",
                 y_log=True,
@@ -105,7 +87,7 @@ class AlignmentFigure:
 
     def simulate(self, point: Point) -> Estimate:
         """Train linear regression from the source's weights."""
-        return fine_tuned(self._pair(point.series), int(point.x), point, n_seeds=self.seeds, depth=1)
+        return self.trained_risk(self._pair(point.series), int(point.x), point, depth=1)
 
     def _pair(self, series: str) -> LinearTransfer:
         covariance = two_level(self.d, n_top=self.n_top)
@@ -134,13 +116,13 @@ class AlignmentFigure:
             Claim(
                 "for very few examples top aligned has the lower risk",
                 "shachaf2021, section 4.2 with Figure 1",
-                lambda drawn: _first_above(drawn.points("risk", _TOP), drawn.points("risk", _BOTTOM)) < 0,
+                lambda drawn: _apart(drawn, _TOP, _BOTTOM, at=0) < 0,
                 changed,
             ),
             Claim(
                 "for many examples bottom aligned has the lower risk",
                 "shachaf2021, section 4.2 with Figure 1",
-                lambda drawn: _last_above(drawn.points("risk", _TOP), drawn.points("risk", _BOTTOM)) > 0,
+                lambda drawn: _apart(drawn, _TOP, _BOTTOM, at=-1) > 0,
                 changed,
             ),
             Claim(
@@ -177,20 +159,10 @@ def _crossing(drawn: Drawn, panel: str, *, dashed: bool = False) -> float:
     return float(top.x[higher[0]])
 
 
-def _first_above(first: Mapping[float, Estimate], second: Mapping[float, Estimate]) -> float:
-    """Distance of two means at the smallest size, in standard errors."""
-    return _apart(next(iter(first.values())), next(iter(second.values())))
-
-
-def _last_above(first: Mapping[float, Estimate], second: Mapping[float, Estimate]) -> float:
-    """Distance of two means at the largest size, in standard errors."""
-    return _apart(list(first.values())[-1], list(second.values())[-1])
-
-
-def _apart(first: Estimate, second: Estimate) -> float:
-    """first - second in standard errors, 0 where it is within 2 of them."""
-    stderr = math.hypot(first.stderr or math.inf, second.stderr or math.inf)
-    distance = (first.value - second.value) / stderr
+def _apart(drawn: Drawn, first: str, second: str, *, at: int) -> float:
+    """first - second at the smallest (0) or largest (-1) size in standard errors, 0 where it is within 2 of them."""
+    one, other = (list(drawn.points("risk", series).values())[at] for series in (first, second))
+    distance = (one.value - other.value) / math.hypot(one.stderr or math.inf, other.stderr or math.inf)
     return distance if abs(distance) > 2 else 0.0
 
 
@@ -204,24 +176,16 @@ DEPTHS = (1, 2, 3, 5)
 
 
 @dataclass(frozen=True)
-class DepthFigure:
+class DepthFigure(TeachersFigure):
     """shachaf2021 Fig. 2a: a target that is a noisy multiple of the source, fine-tuned at several depths with n = d/10.
 
     Attributes:
-        d: Number of inputs.
         noise: Norm of what is added to the multiple, relative to the source.
-        seeds: Target samples per point.
     """
 
-    d: int = 500
-    noise: float = 0.5
-    seeds: int = 20
+    noise: float = setting(0.5, Range(0, 5))
 
     name: ClassVar[str] = "shachaf2021-fig2a"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 100, "seeds": 40}
-    ranges: ClassVar[Mapping[str, Range]] = {"d": Range(10, 5000), "noise": Range(0, 5), "seeds": SEEDS}
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """Risk against the multiple for every depth."""
@@ -230,7 +194,7 @@ class DepthFigure:
             Curve("risk", _layers(depth), alpha, np.array([self._risk(x, depth, ON_LINES) for x in alpha]))
             for depth in (*DEPTHS, math.inf)
         )
-        title = f"target = α source + noise of norm {self.noise:g}; n = {self._n}, d = {self.d}"
+        title = f"Target = α source + noise of norm {self.noise:g}; n = {self._n}, d = {self.d}"
         return Theory((Panel("risk", title, "scale α", "risk after fine-tuning"),), curves)
 
     def points(self) -> tuple[Point, ...]:
@@ -246,11 +210,11 @@ class DepthFigure:
         theta, norm = math.atan2(self.noise, point.x), math.hypot(self.noise, point.x)
         pair = teachers_at_angle(self.d, theta=theta, target_norm=norm)
         depth = int(point.parameters["depth"])
-        return fine_tuned(pair, self._n, point, n_seeds=self.seeds, depth=depth)
+        return self.trained_risk(pair, self._n, point, depth=depth)
 
     def claims(self) -> tuple[Claim, ...]:
         """Depth forgives the scale of the target."""
-        changed = unlike_the_paper(self, "noise")
+        changed = self.unlike_the_paper("noise")
         return (
             Claim(
                 "at α = 1 there is no difference between depths (within a tenth)",
@@ -262,9 +226,8 @@ class DepthFigure:
                 "at larger α the risk falls with every added depth",
                 "shachaf2021, section 5.3 with Figure 2a",
                 lambda drawn: all(
-                    shallow[alpha].value > deep[alpha].value
-                    for shallow, deep in itertools.pairwise(drawn.points("risk", _layers(depth)) for depth in DEPTHS)
-                    for alpha in (2.0, 3.5)
+                    drawn.lower("risk", _layers(deep), _layers(shallow), at=(2.0, 3.5))
+                    for shallow, deep in itertools.pairwise(DEPTHS)
                 ),
                 changed,
             ),
@@ -298,7 +261,7 @@ def _gains_with_scale(shallow: Curve, deep: Curve) -> bool:
 
 
 @dataclass(frozen=True)
-class ScaleFigure:
+class ScaleFigure(TeachersFigure):
     """shachaf2021 Fig. 2b: seven layers feel the target's norm more than the source's, given enough examples.
 
     The paper names n = d/10 for its Figure 2a and no n for 2b. At d/10 the claim is not true of seven layers: either
@@ -306,27 +269,15 @@ class ScaleFigure:
     does not count at any n; with seven layers it takes n of 0.2 d and more, so d/2 stands beside d/10.
 
     Attributes:
-        d: Number of inputs.
         depth: Number of layers.
         apart: Distance of the two unit teachers, in (0, 2].
-        seeds: Target samples per point.
     """
 
-    d: int = 500
-    depth: int = 7
-    apart: float = 0.1
-    seeds: int = 20
+    depth: int = setting(7, DEPTH)
+    apart: float = setting(0.1, Range(0.001, 2))
 
     name: ClassVar[str] = "shachaf2021-fig2b"
     version: ClassVar[int] = 2
-    quick: ClassVar[Mapping[str, float]] = {"d": 100, "seeds": 40}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "d": Range(10, 5000),
-        "depth": DEPTH,
-        "apart": Range(0.001, 2),
-        "seeds": SEEDS,
-    }
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """Risk against the factor, for either teacher, at both numbers of examples."""
@@ -353,17 +304,19 @@ class ScaleFigure:
         """Train all layers from the source."""
         source, target = (point.x, 1.0) if point.series == "source scaled" else (1.0, point.x)
         pair = teachers_at_angle(self.d, theta=self._theta, source_norm=source, target_norm=target)
-        return fine_tuned(pair, self._n(point.panel), point, n_seeds=self.seeds, depth=self.depth)
+        return self.trained_risk(pair, self._n(point.panel), point, depth=self.depth)
 
     def claims(self) -> tuple[Claim, ...]:
         """The norm of the target harms more than that of the source."""
-        changed = unlike_the_paper(self, "depth", "apart")
+        changed = self.unlike_the_paper("depth", "apart")
         return tuple(
             Claim(
                 f"with n = {name} increasing the norm of the target harms much more than that of the source (risks "
                 "above twice as large at factors of 2 and 3.5)",
                 "shachaf2021, section 5.3 with Figure 2b",
-                partial(_harms_more, panel=panel),
+                partial(
+                    Drawn.lower, panel=panel, first="source scaled", second="target scaled", at=(2.0, 3.5), times=2
+                ),
                 reason or changed,
             )
             for panel, name, reason in (
@@ -394,39 +347,27 @@ _FRACTIONS = {_TENTH: 0.1, _HALF: 0.5}
 """Target examples over inputs, by panel."""
 
 
-def _harms_more(drawn: Drawn, panel: str) -> bool:
-    target, source = (drawn.points(panel, series) for series in _SCALED)
-    return all(target[factor].value > 2 * source[factor].value for factor in (2.0, 3.5))
-
-
 _SCALED = {"target scaled": "target_norm", "source scaled": "source_norm"}
 
 
 @dataclass(frozen=True)
-class FrozenFigure:
+class FrozenFigure(TeachersFigure):
     """shachaf2021 Figure 3: a frozen first layer never learns, however many target examples there are.
 
     Attributes:
-        d: Number of inputs.
         theta: Angle between the teachers in radians.
-        seeds: Target samples per point.
     """
 
-    d: int = 500
-    theta: float = math.pi / 4
-    seeds: int = 20
+    d: int = setting(500, Range(20, 5000), quick=100)
+    theta: float = setting(math.pi / 4, Range(0.05, 1.5))
 
     name: ClassVar[str] = "shachaf2021-fig3"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 100, "seeds": 40}
-    ranges: ClassVar[Mapping[str, Range]] = {"d": Range(20, 5000), "theta": Range(0.05, 1.5), "seeds": SEEDS}
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """Risk of two-layer networks against the number of target examples."""
         sizes = np.arange(3, self.d).astype(float)
         curves = tuple(Curve("risk", series, sizes, self._risk(series, sizes)) for series in _WAYS)
-        title = f"two layers, θ = {self.theta:.3g}, d = {self.d}"
+        title = f"Two layers, θ = {self.theta:.3g} rad, d = {self.d}"
         return Theory((Panel("risk", title, "target examples n", "risk", y_limits=(0, 1.2)),), curves)
 
     def points(self) -> tuple[Point, ...]:
@@ -440,12 +381,9 @@ class FrozenFigure:
     def simulate(self, point: Point) -> Estimate:
         """Train two layers, or one above a frozen one."""
         pair = teachers_at_angle(self.d, theta=self.theta)
-        batch = target_batch(pair, int(point.x), point, self.seeds)
         if point.series == "from scratch":
-            return from_scratch(batch, depth=2).means(self.seeds)[0]
-        n_frozen = 1 if point.series == "frozen" else 0
-        start = perfectly_pretrained(batch, depth=2)
-        return train_all(batch, start, n_frozen=n_frozen).means(self.seeds)[0]
+            return from_scratch(self.samples(pair, int(point.x), point), depth=2).means(self.seeds)[0]
+        return self.trained_risk(pair, int(point.x), point, depth=2, n_frozen=1 if point.series == "frozen" else 0)
 
     def claims(self) -> tuple[Claim, ...]:
         """The frozen model fails, and fine-tuning needs fewer examples."""
@@ -462,18 +400,13 @@ class FrozenFigure:
             Claim(
                 "with 0.8 d examples the frozen model is the worst",
                 "shachaf2021, section 5.3 with Figure 3",
-                lambda drawn: all(
-                    _last_above(drawn.points("risk", "frozen"), drawn.points("risk", other)) > 0 for other in _WAYS[1:]
-                ),
+                lambda drawn: all(_apart(drawn, "frozen", other, at=-1) > 0 for other in _WAYS[1:]),
                 "" if self.theta > 0.5 else "The source is too good for the frozen model to be poor.",
             ),
             Claim(
                 "fine-tuning has a lower risk than training from scratch at every number of examples",
                 "shachaf2021, section 5.3 with Figure 3: better sample complexity",
-                lambda drawn: all(
-                    tuned.value < drawn.points("risk", "from scratch")[n].value
-                    for n, tuned in drawn.points("risk", "fine-tuned").items()
-                ),
+                lambda drawn: drawn.lower("risk", "fine-tuned", "from scratch"),
                 near,
             ),
         )

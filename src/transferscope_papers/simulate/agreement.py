@@ -78,7 +78,7 @@ def agreement(estimates: Iterable[Estimate], expected: Iterable[float], *, known
         known_error: See `z_score`; the same for all points.
 
     Returns:
-        The scores and what they look like together.
+        The scores and their summary.
     """
     pairs = zip(estimates, expected, strict=True)
     scores = np.array([z_score(estimate, value, known_error=known_error) for estimate, value in pairs])

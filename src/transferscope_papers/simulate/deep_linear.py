@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transferscope.errors import SettingsError
-from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, norms
+from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, norms, times
 from transferscope_papers.simulate.least_squares import LeastSquares
 from transferscope_papers.simulate.seeds import normal
 
@@ -168,9 +168,7 @@ def _gradients(weights: Weights, products: tuple[Tensor, ...], error: Tensor) ->
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     """Matrix times vector for each element; batched products are slow on single columns."""
-    if matrix.shape[2] == 1:
-        return matrix[:, :, 0] * vector
-    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
+    return matrix[:, :, 0] * vector if matrix.shape[2] == 1 else times(matrix, vector)
 
 
 def _transposed_times(matrix: Tensor, vector: Tensor) -> Tensor:

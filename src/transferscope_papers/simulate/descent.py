@@ -8,7 +8,7 @@ convergence at the same step numbers, and it leaves the batch (all its tensors a
 therefore depend on the composition of the batch only through the summation order inside the matrix products.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -57,6 +57,22 @@ class Objective(Protocol):
         ...
 
 
+def refuse_out_of_range(settings: object, checks: Mapping[str, bool]) -> None:
+    """Refuse settings of which a value is not in its range.
+
+    Args:
+        settings: The record of settings.
+        checks: For each name whether its value is in range.
+
+    Raises:
+        SettingsError: A check failed.
+    """
+    for name, fine in checks.items():
+        if not fine:
+            kind = type(settings).__name__
+            raise SettingsError(f"{name} = {getattr(settings, name)} is out of range; see {kind} for its range")
+
+
 @dataclass(frozen=True, slots=True)
 class DescentSettings:
     """How gradient flow is followed.
@@ -94,11 +110,7 @@ class DescentSettings:
             "movement": self.movement > 0,
             "check_every": self.check_every >= 1,
         }
-        for name, fine in checks.items():
-            if not fine:
-                raise SettingsError(
-                    f"{name} = {getattr(self, name)} is out of range; see DescentSettings for its range"
-                )
+        refuse_out_of_range(self, checks)
 
 
 @dataclass(frozen=True)
@@ -205,6 +217,17 @@ class _Motion:
 def norms(layers: Weights) -> Tensor:
     """Euclidean norm of each layer of each element, shape (L, B)."""
     return torch.stack([torch.linalg.vector_norm(layer.flatten(1), dim=1) for layer in layers])
+
+
+def times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """Matrix (B, n, m) times vector (B, m) for each element, shape (B, n)."""
+    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
+
+
+def lengths(vectors: Tensor, *, keepdim: bool = False) -> Tensor:
+    """Euclidean norm along the last axis."""
+    length: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=keepdim)
+    return length
 
 
 def _move(weights: Weights, slope: Slope, settings: DescentSettings) -> Weights:

@@ -20,9 +20,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transferscope.data.problems import QuadraticProblem
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope.theory.quadratic import source_minimum
-from transferscope_papers.simulate.descent import Weights
+from transferscope_papers.simulate.descent import Weights, refuse_out_of_range, times
 from transferscope_papers.simulate.outcomes import StatusArray
 from transferscope_papers.simulate.seeds import SAMPLE, generator, normal
 
@@ -69,11 +69,7 @@ class QuadraticSettings:
             "source_only": self.source_only >= 0,
             "tolerance": self.tolerance > 0,
         }
-        for name, fine in checks.items():
-            if not fine:
-                raise SettingsError(
-                    f"{name} = {getattr(self, name)} is out of range; see QuadraticSettings for its range"
-                )
+        refuse_out_of_range(self, checks)
 
 
 @dataclass(frozen=True)
@@ -207,7 +203,7 @@ def joint_training(data: TargetSamples, start: Weights, settings: QuadraticSetti
         if step < settings.source_only:
             return value
         hidden = _hidden(phi, data.inputs)
-        return value + (_apply(hidden, target_head) - data.labels).square().mean(1)
+        return value + (times(hidden, target_head) - data.labels).square().mean(1)
 
     return _run(data, (*start, start[1].clone()), objective, settings)
 
@@ -322,7 +318,3 @@ def _hidden(phi: Tensor, inputs: Tensor) -> Tensor:
 def _matrices(phi: Tensor, head: Tensor) -> Tensor:
     """A = phi diag(theta) phi', shape (B, d, d)."""
     return (phi * head.unsqueeze(1)) @ phi.mT
-
-
-def _apply(matrix: Tensor, vector: Tensor) -> Tensor:
-    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)

@@ -17,7 +17,7 @@ from torch import Tensor
 from transferscope.data.problems import ReluNetwork, Sample
 from transferscope.errors import DataError
 from transferscope.theory.linear_transfer import head_on_features
-from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend
+from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, lengths, times
 from transferscope_papers.simulate.outcomes import Outcomes, StatusArray
 from transferscope_papers.simulate.seeds import normal
 
@@ -143,7 +143,7 @@ class _Population:
         m = heads.shape[1]
         own, other = _Overlap.of(neurons, neurons), _Overlap.of(neurons, self.neurons)
         share = heads / m
-        by_head = (_apply(own.value, share) - _apply(other.value, self.heads)) / m
+        by_head = (times(own.value, share) - times(other.value, self.heads)) / m
         pull = own.pull(neurons, neurons, share) - other.pull(neurons, self.neurons, self.heads)
         return Slope((_tangent(neurons, share.unsqueeze(2) * pull), by_head), _curvature(heads))
 
@@ -152,7 +152,7 @@ class _Population:
         neurons, heads = weights
         share = heads / heads.shape[1]
         own, other = _Overlap.of(neurons, neurons), _Overlap.of(neurons, self.neurons)
-        inner = (share * _apply(own.value, share)).sum(1) - 2 * (share * _apply(other.value, self.heads)).sum(1)
+        inner = (share * times(own.value, share)).sum(1) - 2 * (share * times(other.value, self.heads)).sum(1)
         return ((inner + self.power).clamp_min(0) / self.power).sqrt()
 
     def take(self, index: Tensor) -> "_Population":
@@ -172,16 +172,16 @@ class _OnSample:
         neurons, heads = weights
         n, m = self.labels.shape[1], heads.shape[1]
         hidden = self.inputs @ _unit(neurons).mT  # (B, n, m)
-        error = (_apply(torch.relu(hidden), heads) / m - self.labels) / n
-        by_head = _apply(torch.relu(hidden).mT, error) / m
+        error = (times(torch.relu(hidden), heads) / m - self.labels) / n
+        by_head = times(torch.relu(hidden).mT, error) / m
         active = (hidden > 0).to(hidden.dtype) * error.unsqueeze(2) * (heads / m).unsqueeze(1)
         return Slope((_tangent(neurons, active.mT @ self.inputs), by_head), _curvature(heads))
 
     def residual(self, weights: Weights) -> Tensor:
         """norm(f(X) - y)/norm(y)."""
         neurons, heads = weights
-        outputs = _apply(torch.relu(self.inputs @ _unit(neurons).mT), heads) / heads.shape[1]
-        return _norm(outputs - self.labels) / _norm(self.labels)
+        outputs = times(torch.relu(self.inputs @ _unit(neurons).mT), heads) / heads.shape[1]
+        return lengths(outputs - self.labels) / lengths(self.labels)
 
     def take(self, index: Tensor) -> "_OnSample":
         """The objectives at `index`."""
@@ -200,14 +200,14 @@ class _Overlap:
     @staticmethod
     def of(neurons: Tensor, others: Tensor) -> "_Overlap":
         """All pairs of unit vectors along `neurons` (B, m, d) with `others` (B, p, d)."""
-        size = _norm(others).unsqueeze(1)
+        size = lengths(others).unsqueeze(1)
         cosine = (_unit(neurons) @ _unit(others).mT).clamp(-1, 1)
         sine, wedge = (1 - cosine.square()).sqrt() * size, (math.pi - torch.arccos(cosine)) * size
         return _Overlap((sine + cosine * wedge) / (2 * math.pi), sine, wedge)
 
     def pull(self, neurons: Tensor, others: Tensor, weights: Tensor) -> Tensor:
         """sum_j weight_j dk(w_i, v_j)/dw_i at unit w_i = (1/2 pi) sum_j weight_j (norm(v) sin phi w + (pi - phi) v)."""
-        along_own = _apply(self.sine, weights).unsqueeze(2) * _unit(neurons)
+        along_own = times(self.sine, weights).unsqueeze(2) * _unit(neurons)
         return (along_own + (self.wedge * weights.unsqueeze(1)) @ _unit(others)) / (2 * math.pi)
 
 
@@ -229,18 +229,9 @@ def _to_sphere(weights: Weights) -> Weights:
 
 def _tangent(neurons: Tensor, gradient: Tensor) -> Tensor:
     """The gradient in w of a function of w/norm(w) whose gradient in the unit vector is `gradient`."""
-    unit, size = _unit(neurons), _norm(neurons, keepdim=True)
+    unit, size = _unit(neurons), lengths(neurons, keepdim=True)
     return (gradient - (gradient * unit).sum(2, keepdim=True) * unit) / size
 
 
 def _unit(vectors: Tensor) -> Tensor:
-    return vectors / _norm(vectors, keepdim=True)
-
-
-def _apply(matrix: Tensor, vector: Tensor) -> Tensor:
-    return torch.bmm(matrix, vector.unsqueeze(2)).squeeze(2)
-
-
-def _norm(vectors: Tensor, *, keepdim: bool = False) -> Tensor:
-    length: Tensor = torch.linalg.vector_norm(vectors, dim=-1, keepdim=keepdim)
-    return length
+    return vectors / lengths(vectors, keepdim=True)

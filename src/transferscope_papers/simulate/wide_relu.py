@@ -15,7 +15,7 @@ from torch import Tensor
 
 from transferscope.errors import SettingsError
 from transferscope.numerics.ntk import relu_gram
-from transferscope_papers.simulate.descent import DescentSettings, Slope, Weights, descend
+from transferscope_papers.simulate.descent import DescentSettings, Slope, Weights, descend, lengths
 from transferscope_papers.simulate.outcomes import StatusArray
 from transferscope_papers.simulate.seeds import normal
 
@@ -149,13 +149,8 @@ class _Wide:
 
     def residual(self, weights: Weights) -> Tensor:
         """norm(u - y)/norm(y)."""
-        return _norm(self.outputs(weights[0]) - self.labels) / _norm(self.labels)
+        return lengths(self.outputs(weights[0]) - self.labels) / lengths(self.labels)
 
     def take(self, index: Tensor) -> "_Wide":
         """The objectives at `index`."""
         return _Wide(self.inputs[index], self.labels[index], self.signs, self.curvature[index])
-
-
-def _norm(vectors: Tensor) -> Tensor:
-    length: Tensor = torch.linalg.vector_norm(vectors, dim=-1)
-    return length

@@ -1,16 +1,14 @@
 """Fine-tuning against training from scratch: tahir2024 Fig. 3 printed and corrected, and a simulation that decides."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import LinearTransfer, teachers_at_angle
+from transferscope.data.problems import teachers_at_angle
 from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
-from transferscope_papers.averages import fine_tuned_average
 from transferscope_papers.figure import (
     NORM,
     SEEDS,
@@ -24,51 +22,28 @@ from transferscope_papers.figure import (
     Point,
     Range,
     Theory,
-    unlike_the_paper,
+    clear_sign,
+    setting,
 )
-from transferscope_papers.simulate.linear_transfer import fine_tuning as train_all
-from transferscope_papers.simulate.linear_transfer import from_scratch, perfectly_pretrained
-from transferscope_papers.simulate.outcomes import mean_estimate
-from transferscope_papers.tahir2024.linear_transfer import ANGLES, GAMMAS, target_batch
+from transferscope_papers.linear_teachers import LinearTeachersFigure, fine_tuned_average
+from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, SlicedDiagram
 
-
-def simulated_gain(pair: LinearTransfer, n: int, point: Point, n_seeds: int, depth: int) -> Estimate:
-    """Mean over samples of the risk from scratch minus that of fine-tuning, both trained by gradient descent."""
-    batch = target_batch(pair, n, point, n_seeds)
-    scratch = from_scratch(batch, depth=depth)
-    tuned = train_all(batch, perfectly_pretrained(batch, depth=depth))
-    status = np.where(scratch.status == "converged", tuned.status, scratch.status)
-    return mean_estimate(scratch.risk - tuned.risk, status)
+_DEPTHS = Range(1, 5)
 
 
 @dataclass(frozen=True)
-class FineTuningDiagram:
+class FineTuningDiagram(SlicedDiagram):
     """tahir2024 Figure 3: the sign of fine-tuning's transferability, as printed and as corrected.
 
     Attributes:
-        d: Number of inputs.
-        sigma: Label noise.
         depth: Number of layers.
         source_norm: Norm of the source teacher; that of the target is 1.
-        seeds: Target samples per point.
     """
 
-    d: int = 500
-    sigma: float = 0.2
-    depth: int = 2
-    source_norm: float = 1.0
-    seeds: int = 20
+    depth: int = setting(2, _DEPTHS)
+    source_norm: float = setting(1.0, NORM)
 
     name: ClassVar[str] = "tahir2024-fig3"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "d": D,
-        "sigma": SIGMA,
-        "depth": Range(1, 5),
-        "source_norm": NORM,
-        "seeds": SEEDS,
-    }
     known_error: ClassVar[float] = 1e-6  # training stops at a relative residual of 1e-7; for n > d nothing else is left
 
     def theory(self) -> Theory:
@@ -81,34 +56,25 @@ class FineTuningDiagram:
         for name, angle in ANGLES.items():
             curves.append(Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
             curves.append(Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
-        setting = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
-        axes = ("θ (radians)", "γ = n/d")
+        network = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
         panels = (
-            Panel("printed", "As printed (tahir2024 eq. 17)", *axes),
-            Panel("corrected", f"Corrected, {setting}", *axes),
-            Panel("differ", "Where the signs differ (corrected sign)", *axes),
+            Panel("printed", "As printed (tahir2024 eq. 17)", *AXES),
+            Panel("corrected", f"Corrected, {network}", *AXES),
+            Panel("differ", "Where the signs differ (corrected sign)", *AXES),
             Panel("slices", f"Slices; dashed: as printed; d = {self.d}", "γ = n/d", "transferability"),
         )
         maps = (("printed", printed), ("corrected", ours), ("differ", differ))
         return Theory(panels, tuple(curves), tuple(Diagram(name, theta, gamma, values) for name, values in maps))
 
-    def points(self) -> tuple[Point, ...]:
-        """Three slices, away from gamma = 1."""
-        return tuple(
-            Point("slices", name, n / self.d, self._expected(angle, n), {"theta": angle, "n": n})
-            for name, angle in ANGLES.items()
-            for n in (round(gamma * self.d) for gamma in GAMMAS)
-        )
-
     def simulate(self, point: Point) -> Estimate:
         """Train networks from scratch and from the pre-trained start."""
         theta = point.parameters["theta"]
         pair = teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
-        return simulated_gain(pair, int(point.parameters["n"]), point, self.seeds, self.depth)
+        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=self.depth)
 
     def claims(self) -> tuple[Claim, ...]:
         """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
-        changed = unlike_the_paper(self, "sigma", "depth", "source_norm")
+        changed = self.unlike_the_paper("sigma", "depth", "source_norm")
         return (
             Claim(
                 "with fewer examples than inputs transfer is positive for θ < π/3 and negative for θ > π/3",
@@ -132,7 +98,7 @@ class FineTuningDiagram:
             Claim(
                 "with more examples than inputs there is no transfer benefit, of formula and of trained networks",
                 "tahir2024, Figure 3b, white region",
-                lambda drawn: self._nothing_beyond(drawn),
+                self._nothing_beyond,
             ),
         )
 
@@ -145,10 +111,10 @@ class FineTuningDiagram:
         result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
         return result.transferability
 
-    def _expected(self, theta: float, n: int) -> float:
+    def expected(self, theta: float, n: float) -> float:
         """The mean over samples; the lines put the mean of the data into the root, which is nearly the same here."""
         settings = {"sigma": self.sigma, "source_norm": self.source_norm, "depth": self.depth}
-        return fine_tuned_average(theta, n, self.d, **settings).transferability.value
+        return fine_tuned_average(theta, int(n), self.d, **settings).transferability.value
 
     def _gain_finite(self, theta: float, n: float | np.ndarray) -> np.ndarray:
         result = fine_tuning_finite(theta, n, self.d, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
@@ -157,8 +123,6 @@ class FineTuningDiagram:
 
 _SMALL = 10
 """Known errors that count as nothing."""
-_CLEAR = 3.0
-"""Standard errors beyond which the sign of a simulated mean counts."""
 
 
 def _positive_below_60_degrees(drawn: Drawn, panel: str) -> bool:
@@ -172,41 +136,29 @@ def _trained_at_slices(drawn: Drawn) -> bool:
     """The signs of means beyond their error, for n < d; each slice has one."""
     for name, angle in ANGLES.items():
         below = [mean for x, mean in drawn.points("slices", name).items() if x < 1]
-        clear = [mean.value > 0 for mean in below if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr]
+        clear = [mean.value > 0 for mean in below if clear_sign(mean)]
         if not clear or any(positive != (angle < math.pi / 3) for positive in clear):
             return False
     return True
 
 
 @dataclass(frozen=True)
-class DecidingFigure:
+class DecidingFigure(LinearTeachersFigure):
     """Where the printed and the corrected formula have different signs, and what gradient descent does there.
 
     Attributes:
-        d: Number of inputs.
         gamma: n/d, in [0.05, 0.8]: from n = d on nothing of the source is left, and near it training takes forever.
         sigma: Label noise.
         depth: Number of layers.
-        seeds: Target samples per point.
     """
 
-    d: int = 100
-    gamma: float = 0.5
-    sigma: float = 1.0
-    depth: int = 3
-    seeds: int = 200
+    d: int = setting(100, D, quick=60)
+    seeds: int = setting(200, SEEDS, quick=100)
+    gamma: float = setting(0.5, Range(0.05, 0.8))
+    sigma: float = setting(1.0, SIGMA)
+    depth: int = setting(3, _DEPTHS)
 
     name: ClassVar[str] = "tahir2024-fine-tuning-sign"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 100}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "d": D,
-        "gamma": Range(0.05, 0.8),
-        "sigma": SIGMA,
-        "depth": Range(1, 5),
-        "seeds": SEEDS,
-    }
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """Transferability against the angle at one sample size."""
@@ -218,7 +170,7 @@ class DecidingFigure:
         panel = Panel("gain", title, "angle between the teachers (degrees)", "transferability")
         curves = (
             Curve("gain", "corrected", degrees, finite),
-            Curve("gain", "as printed (tahir2024 eq. 17)", degrees, printed, dashed=True),
+            Curve("gain", _PRINTED, degrees, printed, dashed=True),
         )
         return Theory((panel,), curves)
 
@@ -232,11 +184,11 @@ class DecidingFigure:
     def simulate(self, point: Point) -> Estimate:
         """Train networks from scratch and from the pre-trained start."""
         pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
-        return simulated_gain(pair, self._n, point, self.seeds, self.depth)
+        return self.trained_gain(pair, self._n, point, depth=self.depth)
 
     def claims(self) -> tuple[Claim, ...]:
         """Gradient descent decides for the corrected formula."""
-        changed = unlike_the_paper(self, "gamma", "sigma", "depth")
+        changed = self.unlike_the_paper("gamma", "sigma", "depth")
         return (
             Claim(
                 "at 54 degrees the printed formula has a gain, and trained networks lose",
@@ -247,7 +199,7 @@ class DecidingFigure:
             Claim(
                 "every trained mean with a clear sign has that of the corrected formula",
                 "shachaf2021, Theorem 5.2 with label noise",
-                _corrected_signs,
+                lambda drawn: drawn.signs_agree("gain"),
             ),
         )
 
@@ -259,19 +211,10 @@ class DecidingFigure:
         return fine_tuned_average(theta, self._n, self.d, sigma=self.sigma, depth=self.depth).transferability.value
 
 
+_PRINTED = "as printed (tahir2024 eq. 17)"
+
+
 def _loses_against_print(drawn: Drawn) -> bool:
-    printed = drawn.line("gain", "as printed (tahir2024 eq. 17)", dashed=True)
+    printed = drawn.line("gain", _PRINTED, dashed=True)
     trained = drawn.points("gain", "corrected")[54.0]
     return float(np.interp(54.0, printed.x, printed.y)) > 0 > trained.value + 2 * (trained.stderr or math.inf)
-
-
-def _corrected_signs(drawn: Drawn) -> bool:
-    line = drawn.line("gain", "corrected")
-    found = [
-        (float(np.interp(x, line.x, line.y)), mean.value)
-        for x, mean in drawn.points("gain", "corrected").items()
-        if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr
-    ]
-    if not found:
-        raise LookupError("no point has a clear sign")
-    return all(expected * trained > 0 for expected, trained in found)

@@ -1,14 +1,15 @@
 """Linear transfer against training from scratch: tahir2024 Figures 1, 2, 5, 6 and 7."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import LinearTransfer, teachers_at_angle
+from transferscope.data.problems import teachers_at_angle
 from transferscope.estimate import Estimate
 from transferscope.theory.distances import kl_divergence, wasserstein_1
 from transferscope.theory.linear_transfer import linear_transferability, linear_transferability_finite
@@ -25,87 +26,68 @@ from transferscope_papers.figure import (
     Point,
     Range,
     Theory,
-    unlike_the_paper,
+    setting,
 )
-from transferscope_papers.simulate.linear_transfer import (
-    TransferBatch,
-    draw,
-    fine_tuning,
-    from_scratch,
-    perfectly_pretrained,
-    ridge_transfer,
-)
-from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.linear_teachers import LinearTeachersFigure
+from transferscope_papers.simulate.linear_transfer import perfectly_pretrained, ridge_transfer
 
 ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
 """The slices of tahir2024's diagrams."""
 
-GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
+AXES = ("θ (radians)", "γ = n/d")
+"""Of the diagrams."""
+
+_GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 """Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
 
-_DEPTH = 2
+_DEPTH, _N_FROZEN = 2, 1
 _FEW = 12
 _RIDGES = np.linspace(0, 0.7, 141)
 
 
-def target_batch(pair: LinearTransfer, n: int, point: Point, n_seeds: int) -> TransferBatch:
-    """`n_seeds` independent target samples for one point."""
-    return draw([pair] * n_seeds, [n] * n_seeds, range(point.seed, point.seed + n_seeds))
-
-
-def simulated_transferability(pair: LinearTransfer, n: int, point: Point, n_seeds: int, depth: int) -> Estimate:
-    """Mean over samples of the risk from scratch minus that of linear transfer, both trained by gradient descent."""
-    batch = target_batch(pair, n, point, n_seeds)
-    scratch = from_scratch(batch, depth=depth)
-    transfer = fine_tuning(batch, perfectly_pretrained(batch, depth=depth), n_frozen=depth - 1)
-    status = np.where(scratch.status == "converged", transfer.status, scratch.status)
-    return mean_estimate(scratch.risk - transfer.risk, status)
-
-
 @dataclass(frozen=True)
-class LinearTransferDiagram:
-    """tahir2024 Figure 1: where linear transfer beats training from scratch.
+class SlicedDiagram(LinearTeachersFigure):
+    """A diagram of transferability over the angle and n/d that is simulated along three slices of constant angle.
 
     Attributes:
-        d: Number of inputs.
         sigma: Label noise.
-        seeds: Target samples per point.
     """
 
-    d: int = 500
-    sigma: float = 0.2
-    seeds: int = 20
+    sigma: float = setting(0.2, SIGMA)
 
-    name: ClassVar[str] = "tahir2024-fig1"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
-    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": SIGMA, "seeds": SEEDS}
-    known_error: ClassVar[float] = 0.0
-
-    def theory(self) -> Theory:
-        """The sign diagram of eq. 13 and its slices."""
-        gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
-        values = linear_transferability(theta, gamma[:, None], sigma=self.sigma)
-        sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
-        curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
-        panels = (
-            Panel("diagram", f"Transferability, σ = {self.sigma:g}", "θ (radians)", "γ = n/d"),
-            Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
-        )
-        return Theory(panels, tuple(curves), (Diagram("diagram", theta, gamma, values),))
+    @abstractmethod
+    def expected(self, theta: float, n: float) -> float:
+        """The mean transferability over samples."""
 
     def points(self) -> tuple[Point, ...]:
         """Three slices, away from gamma = 1."""
         return tuple(
-            Point("slices", name, n / self.d, float(self._gain(angle, float(n))), {"theta": angle, "n": n})
+            Point("slices", name, n / self.d, self.expected(angle, n), {"theta": angle, "n": n})
             for name, angle in ANGLES.items()
-            for n in (round(gamma * self.d) for gamma in GAMMAS)
+            for n in (round(gamma * self.d) for gamma in _GAMMAS)
         )
+
+
+@dataclass(frozen=True)
+class LinearTransferDiagram(SlicedDiagram):
+    """tahir2024 Figure 1: where linear transfer beats training from scratch."""
+
+    name: ClassVar[str] = "tahir2024-fig1"
+
+    def theory(self) -> Theory:
+        """The sign diagram of eq. 13 and its slices."""
+        sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
+        curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
+        panels = (
+            Panel("diagram", f"Transferability, σ = {self.sigma:g}", *AXES),
+            Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
+        )
+        return Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
 
     def simulate(self, point: Point) -> Estimate:
         """Train two-layer networks from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
-        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative, and the positive transfer between."""
@@ -130,7 +112,7 @@ class LinearTransferDiagram:
             Claim(
                 "trained networks transfer negatively where the diagram says so, and positively elsewhere",
                 "tahir2024, Figure 1c",
-                lambda drawn: _trained_signs(drawn, "slices"),
+                lambda drawn: drawn.signs_agree("slices"),
             ),
         )
 
@@ -143,13 +125,20 @@ class LinearTransferDiagram:
         allowed = (self.sigma < 1) & (c < 1 - self.sigma)
         return np.asarray(allowed & (gamma > (b - root) / 2) & (gamma < (b + root) / 2))
 
+    def expected(self, theta: float, n: float) -> float:
+        """The closed form at finite n and d."""
+        return float(self._gain(theta, float(n)))
+
     def _gain(self, angle: float, n: float | np.ndarray) -> np.ndarray:
         return linear_transferability_finite(angle, n, self.d, sigma=self.sigma)
 
 
-_CLEAR = 3.0
-"""Standard errors beyond which the sign of a simulated mean counts."""
 _BORDER = 1e-9
+
+
+def _diagram(panel: str, sigma: float) -> Diagram:
+    gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
+    return Diagram(panel, theta, gamma, linear_transferability(theta, gamma[:, None], sigma=sigma))
 
 
 def _negative_where(
@@ -170,28 +159,17 @@ def _separated_at_right_angles(drawn: Drawn) -> bool:
     return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(found.y - 1))]) > 0
 
 
-def _trained_signs(drawn: Drawn, panel: str) -> bool:
-    """Whether every simulated mean with a clear sign has that of theory at its place."""
-    if len(drawn.simulated) < len(drawn.planned):
-        raise LookupError("simulated points are missing")
-    found = [(item.point.expected, item.estimate) for item in drawn.simulated if item.point.panel == panel]
-    clear = [(x, mean) for x, mean in found if mean.stderr and abs(mean.value) > _CLEAR * mean.stderr]
-    if not clear:
-        raise LookupError(f"{panel} has no point with a clear sign")
-    return all(x * mean.value > 0 for x, mean in clear)
-
-
 @dataclass(frozen=True)
 class NoiselessDiagram(LinearTransferDiagram):
     """tahir2024 Figure 6: the same without label noise, where transfer is always negative for n > d."""
 
-    sigma: float = 0.0
+    sigma: float = setting(0.0, SIGMA)
 
     name: ClassVar[str] = "tahir2024-fig6"
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative without noise."""
-        changed = unlike_the_paper(self, "sigma")
+        changed = self.unlike_the_paper("sigma")
         return (
             Claim(
                 "transfer is always negative with more examples than inputs",
@@ -208,41 +186,34 @@ class NoiselessDiagram(LinearTransferDiagram):
             Claim(
                 "trained networks have the signs of the diagram",
                 "tahir2024, Figure 6c",
-                lambda drawn: _trained_signs(drawn, "slices"),
+                lambda drawn: drawn.signs_agree("slices"),
             ),
         )
 
 
 @dataclass(frozen=True)
-class SimulatedDiagram:
+class SimulatedDiagram(LinearTeachersFigure):
     """tahir2024 Figure 7: the noiseless diagram, computed and simulated.
 
     Attributes:
-        d: Number of inputs.
-        grid: Simulated points along each axis, at least 2.
         seeds: Target samples per point; the head is off by a chi-square of one degree over n, so that few seeds give
             skewed means and scores that are too large.
+        grid: Simulated points along each axis, at least 2.
     """
 
-    d: int = 500
-    grid: int = 12
-    seeds: int = 20
+    d: int = setting(500, D, quick=50)
+    seeds: int = setting(20, SEEDS, quick=100)
+    grid: int = setting(12, Range(2, 100), quick=6)
 
     name: ClassVar[str] = "tahir2024-fig7"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 50, "grid": 6, "seeds": 100}
-    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "grid": Range(2, 100), "seeds": SEEDS}
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """The diagram on a fine grid."""
-        gamma, theta = np.linspace(0.01, 2, 200), np.linspace(0, math.pi / 2, 200)
-        values = linear_transferability(theta, gamma[:, None], sigma=0.0)
         panels = (
-            Panel("theory", "Transferability, σ = 0: theory", "θ (radians)", "γ = n/d"),
-            Panel("simulation", f"Simulation, d = {self.d}", "θ (radians)", "γ = n/d"),
+            Panel("theory", "Transferability, σ = 0: theory", *AXES),
+            Panel("simulation", f"Simulation, d = {self.d}", *AXES),
         )
-        return Theory(panels, diagrams=(Diagram("theory", theta, gamma, values),))
+        return Theory(panels, diagrams=(_diagram("theory", 0.0),))
 
     def points(self) -> tuple[Point, ...]:
         """A grid that leaves out gamma = 1, where gradient descent takes forever."""
@@ -264,7 +235,7 @@ class SimulatedDiagram:
     def simulate(self, point: Point) -> Estimate:
         """Train two-layer networks from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.x)
-        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
 
     def claims(self) -> tuple[Claim, ...]:
         """The simulated diagram is the computed one."""
@@ -272,7 +243,7 @@ class SimulatedDiagram:
             Claim(
                 "simulated transferabilities have the signs of the diagram",
                 "tahir2024, Figure 7",
-                lambda drawn: _trained_signs(drawn, "simulation"),
+                lambda drawn: drawn.signs_agree("simulation"),
             ),
             Claim(
                 "the simulated diagram is shaded as the computed one (correlation of the values above 0.95)",
@@ -290,46 +261,33 @@ def _alike(drawn: Drawn) -> bool:
 
 
 @dataclass(frozen=True)
-class RidgeFigure:
+class RidgeFigure(LinearTeachersFigure):
     """tahir2024 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few.
 
     Attributes:
-        d: Number of inputs.
         n: Number of target examples.
         theta: Angle between the teachers in radians.
         sigma: Label noise.
-        seeds: Target samples per point.
     """
 
-    d: int = 500
-    n: int = 250
-    theta: float = math.pi / 8
-    sigma: float = 0.2
-    seeds: int = 400
+    seeds: int = setting(400, SEEDS)
+    n: int = setting(250, Range(3, 100_000), quick=30)
+    theta: float = setting(math.pi / 8, Range(0, 1.5))
+    sigma: float = setting(0.2, SIGMA)
 
     name: ClassVar[str] = "tahir2024-fig2"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60, "n": 30}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "d": D,
-        "n": Range(3, 100_000),
-        "theta": Range(0, 1.5),
-        "sigma": SIGMA,
-        "seeds": SEEDS,
-    }
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """The exact risk, the paper's limit, and a small sample where the best ridge is not 0."""
         ridge = _RIDGES
         curves = (
-            Curve("risk", f"n = {self.n}", ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
+            Curve("risk", _size(self.n), ridge, ridge_risk(ridge, self.theta, self.n, sigma=self.sigma)),
             Curve("risk", "limit n → ∞", ridge, ridge_risk_limit(ridge, self.theta), dashed=True),
-            Curve("few", f"n = {_FEW}", ridge, ridge_risk(ridge, self.theta, _FEW, sigma=self.sigma)),
+            Curve("few", _size(_FEW), ridge, ridge_risk(ridge, self.theta, _FEW, sigma=self.sigma)),
         )
         best = float(optimal_ridge(self.theta, _FEW, sigma=self.sigma))
         panels = (
-            Panel("risk", f"θ = {self.theta:.3g}, σ = {self.sigma:g}", "ridge λ", "risk of linear transfer"),
+            Panel("risk", f"θ = {self.theta:.3g} rad, σ = {self.sigma:g}", "ridge λ", "risk of linear transfer"),
             Panel("few", f"{_FEW} examples: best at λ = {best:.3g}", "ridge λ", "risk of linear transfer"),
         )
         return Theory(panels, curves)
@@ -337,7 +295,7 @@ class RidgeFigure:
     def points(self) -> tuple[Point, ...]:
         """Seven ridges for each sample size."""
         return tuple(
-            Point(panel, f"n = {n}", lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
+            Point(panel, _size(n), lam, float(ridge_risk(lam, self.theta, n, sigma=self.sigma)), {"n": n})
             for panel, n in (("risk", self.n), ("few", _FEW))
             for lam in (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)
         )
@@ -345,13 +303,13 @@ class RidgeFigure:
     def simulate(self, point: Point) -> Estimate:
         """Solve for the head of a pre-trained two-layer network."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
-        batch = target_batch(pair, int(point.parameters["n"]), point, self.seeds)
+        batch = self.samples(pair, int(point.parameters["n"]), point)
         outcomes = ridge_transfer(batch, perfectly_pretrained(batch, depth=_DEPTH), ridge=point.x)
         return outcomes.means(self.seeds)[0]
 
     def claims(self) -> tuple[Claim, ...]:
         """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
-        series, best = f"n = {self.n}", float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
+        series, best = _size(self.n), float(optimal_ridge(self.theta, self.n, sigma=self.sigma))
         known = f"With {self.n} examples the best ridge is {best:.2g} rather than 0 (errata, tahir2024 Theorem 3.8)."
         return (
             Claim(
@@ -374,7 +332,7 @@ class RidgeFigure:
             Claim(
                 f"with {_FEW} examples the risk falls first, so that the best ridge is above 0",
                 "corrects tahir2024, Theorem 3.8",
-                lambda drawn: int(np.argmin(drawn.line("few", f"n = {_FEW}").y)) > 0,
+                lambda drawn: int(np.argmin(drawn.line("few", _size(_FEW)).y)) > 0,
                 "" if self.theta > 0 or self.sigma > 0 else "Nothing is noise here.",
             ),
         )
@@ -385,7 +343,7 @@ def _increases(values: Sequence[float] | np.ndarray) -> bool:
 
 
 @dataclass(frozen=True)
-class DistanceFigure:
+class DistanceFigure(LinearTeachersFigure):
     """tahir2024 Figure 5: distances between the data of two tasks do not tell whether transfer helps.
 
     Every curve is one sample size, traced by the angle between the teachers: the transferability at a given distance
@@ -393,20 +351,12 @@ class DistanceFigure:
     estimate in 500 dimensions.
 
     Attributes:
-        d: Number of inputs.
         sigma: Label noise.
-        seeds: Target samples per point.
     """
 
-    d: int = 500
-    sigma: float = 0.2
-    seeds: int = 20
+    sigma: float = setting(0.2, Range(0.01, 10))
 
     name: ClassVar[str] = "tahir2024-fig5"
-    version: ClassVar[int] = 1
-    quick: ClassVar[Mapping[str, float]] = {"d": 60, "seeds": 60}
-    ranges: ClassVar[Mapping[str, Range]] = {"d": D, "sigma": Range(0.01, 10), "seeds": SEEDS}
-    known_error: ClassVar[float] = 0.0
 
     def theory(self) -> Theory:
         """Transferability against KL and W1 for three sample sizes."""
@@ -439,7 +389,7 @@ class DistanceFigure:
     def simulate(self, point: Point) -> Estimate:
         """Train two-layer networks from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
-        return simulated_transferability(pair, int(point.parameters["n"]), point, self.seeds, _DEPTH)
+        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
 
     def claims(self) -> tuple[Claim, ...]:
         """Distances are not negatively correlated with transferability."""

@@ -22,7 +22,8 @@ from transferscope_papers.figure import (
     Range,
     Simulated,
     Theory,
-    unlike_the_paper,
+    TheoryFigure,
+    setting,
 )
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.outcomes import mean_estimate, mean_of_all
@@ -48,7 +49,7 @@ _EXACT = 1e-8
 
 
 @dataclass(frozen=True)
-class ReluFigure:
+class ReluFigure(TheoryFigure):
     """tahir2024 Fig. 4: what the ablated source cannot express, the risk from scratch, where transfer turns negative.
 
     Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper's are not given, and
@@ -64,33 +65,19 @@ class ReluFigure:
         head_std: Their standard deviation.
     """
 
-    d: int = 100
-    n_teacher: int = 100
-    width: int = 1000
-    largest: int = 1000
-    seeds: int = 10
-    head_mean: float = 1.0
-    head_std: float = 0.0
+    d: int = setting(100, Range(2, 1000), quick=20)
+    n_teacher: int = setting(100, Range(2, 1000), quick=20)
+    width: int = setting(1000, Range(1, 10_000), quick=200)
+    largest: int = setting(1000, Range(10, 100_000), quick=200)
+    seeds: int = setting(10, SEEDS, quick=6)
+    head_mean: float = setting(1.0, Range(-10, 10))
+    head_std: float = setting(0.0, Range(0, 10))
 
     name: ClassVar[str] = "tahir2024-fig4"
     version: ClassVar[int] = 2
-    quick: ClassVar[Mapping[str, float]] = {"d": 20, "n_teacher": 20, "width": 200, "largest": 200, "seeds": 6}
-    ranges: ClassVar[Mapping[str, Range]] = {
-        "d": Range(2, 1000),
-        "n_teacher": Range(2, 1000),
-        "width": Range(1, 10_000),
-        "largest": Range(10, 100_000),
-        "seeds": SEEDS,
-        "head_mean": Range(-10, 10),
-        "head_std": Range(0, 10),
-    }
-    known_error: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        """Check what no other room checks."""
-        for name, least in {"width": 1, "largest": 10, "seeds": 1}.items():
-            if getattr(self, name) < least:
-                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; {name} must be at least {least}")
+        """Check that there is a teacher."""
         if self.head_mean == self.head_std == 0:
             raise SettingsError("head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them")
 
@@ -116,18 +103,20 @@ class ReluFigure:
         return (*(point for mu in _SHARES for point in self._points_of(mu)), *scratch)
 
     def simulate(self, point: Point) -> Estimate:
-        """Train students on samples of the target; points of other panels come in groups."""
-        if point.group:
-            return self.simulate_group([point])[0]
-        pairs = self._pairs(_SHARES[0])  # the targets are those of every share
-        samples = [pair.sample(int(point.x), generator(point.seed + i)) for i, pair in enumerate(pairs)]
-        outcomes = risks(train_from_scratch(samples, self._start(point.seed)), [pair.target for pair in pairs])
-        return mean_of_all(outcomes.risk / _norms(pairs), outcomes.status)
+        """Simulate the point alone."""
+        return self.simulate_group([point])[0]
 
     def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """Train students on the sources of one share, then look at their neurons and put new heads on them."""
-        mu, seed = points[0].parameters["mu"], points[0].seed
-        pairs, start = self._pairs(mu), self._start(seed)
+        """Train students on samples of the target, or on the sources of one share and then put new heads on them."""
+        seed = points[0].seed
+        start = random_students(range(seed, seed + self.seeds), self.d, width=self.width)
+        if points[0].group is None:
+            pairs = self._pairs(_SHARES[0])  # the targets are those of every share
+            samples = [pair.sample(int(points[0].x), generator(seed + i)) for i, pair in enumerate(pairs)]
+            outcomes = risks(train_from_scratch(samples, start), [pair.target for pair in pairs])
+            return (mean_of_all(outcomes.risk / _norms(pairs), outcomes.status),)
+        mu = points[0].parameters["mu"]
+        pairs = self._pairs(mu)
         students = pretrain([pair.source for pair in pairs], start)
         pretrained = _Pretrained(pairs, start, students, self._outside(mu), seed)
         return tuple(pretrained.estimate(point) for point in points)
@@ -138,8 +127,7 @@ class ReluFigure:
         own = {n: estimate for n, estimate in own.items() if estimate.value > 0}
         if len(own) < 2:
             return Conclusion("no power law yet: fewer than two sizes are simulated")
-        n = np.array(list(own))
-        law = fit_power_law(n, np.array([estimate.value for estimate in own.values()]))
+        n, law = np.array(list(own)), _power_law(own)
         if law.exponent <= 0:
             return Conclusion("no power law: the simulated risk from scratch does not fall with n")
         outside = self.theory().curves[0]
@@ -153,14 +141,18 @@ class ReluFigure:
         sentence = f"risk from scratch falls as n^-{law.exponent:.2f}{known}"
         gains = _gains(own, simulated)
         if len(gains) == len(_SHARES) * len(self._sizes()):
-            sentence = f"{sentence}; {_right_side(gains, law, dict(zip(_SHARES, outside.y, strict=True)))}"
+            sides = _sides(gains, law, dict(zip(_SHARES, outside.y, strict=True)))
+            sentence = (
+                f"{sentence}; of {len(gains)} simulated transferabilities {sides.clear} have a clear sign (2 standard "
+                f"errors), and {sides.right} of these lie on their side of the predicted boundary"
+            )
             return Conclusion(sentence, curves, (self._map(gains),))
         return Conclusion(sentence, curves)
 
     def claims(self) -> tuple[Claim, ...]:
         """What the paper says of the panels of its Figure 4."""
-        heads = unlike_the_paper(self, "head_mean", "head_std")
-        sizes = unlike_the_paper(self, "d", "n_teacher", "width", "largest", "head_mean", "head_std")
+        heads = self.unlike_the_paper("head_mean", "head_std")
+        sizes = self.unlike_the_paper("d", "n_teacher", "width", "largest", "head_mean", "head_std")
         return (
             Claim(
                 "the kernels of pre-trained students and of the source are nearly indistinguishable (alignment of 0.97 "
@@ -172,13 +164,13 @@ class ReluFigure:
             Claim(
                 "the risk from scratch obeys a power law (R² of its logarithms of 0.95 or more)",
                 "tahir2024, Figure 4c",
-                lambda drawn: _power_law_fit(drawn).r_squared >= 0.95,
+                lambda drawn: _r_squared(drawn.points("scratch", _SCRATCH)) >= 0.95,
                 heads,
             ),
             Claim(
                 "its exponent is 1.18 (within 0.1)",
                 "tahir2024, Figure 4c",
-                lambda drawn: abs(_power_law_fit(drawn).exponent - 1.18) <= 0.1,
+                lambda drawn: abs(_power_law(drawn.points("scratch", _SCRATCH)).exponent - 1.18) <= 0.1,
                 sizes,
             ),
             Claim(
@@ -200,13 +192,9 @@ class ReluFigure:
         gains = _gains(scratch, drawn.simulated)
         if len(gains) < len(_SHARES) * len(self._sizes()):
             raise LookupError("not every transferability is simulated")
-        line = drawn.line("outside", _SOURCE)
-        try:
-            law = fit_power_law(np.array(list(scratch)), np.array([mean.value for mean in scratch.values()]))
-        except SettingsError:  # risks that no power law goes through
-            return False
+        line, law = drawn.line("outside", _SOURCE), _power_law(scratch)
         sides = _sides(gains, law, dict(zip(_SHARES, line.y, strict=True)))
-        return sides.right >= 0.8 * sides.clear
+        return law.exponent > 0 and sides.right >= 0.8 * sides.clear
 
     def _map(self, gains: Mapping[tuple[float, float], Estimate]) -> Diagram:
         sizes = np.array(self._sizes(), dtype=np.float64)
@@ -217,12 +205,12 @@ class ReluFigure:
         nan, group = float("nan"), f"μ = {mu:g}"
         expected = float(np.mean(self._outside(mu)))
         places = [("kernel", _BEFORE, nan), ("kernel", _AFTER, nan), ("outside", _SOURCE, expected)]
-        looks = (Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places)
+        own = (Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places)
         transfer = (
             Point("scratch", f"linear transfer, μ = {mu:g}", float(n), nan, {"mu": mu}, group=group)
             for n in self._sizes()
         )
-        return (*looks, *transfer)
+        return (*own, *transfer)
 
     def _sizes(self) -> tuple[int, ...]:
         return tuple(self.largest * i // 5 for i in range(1, 6))
@@ -240,9 +228,6 @@ class ReluFigure:
         """Share of the target outside the source's features, shape (seeds,)."""
         splits = [feature_split(pair.source.neurons, pair.target) for pair in self._pairs(mu)]
         return np.array([split.outside.value / split.total.value for split in splits])
-
-    def _start(self, seed: int) -> Weights:
-        return random_students(range(seed, seed + self.seeds), self.d, width=self.width)
 
 
 @dataclass(frozen=True)
@@ -333,35 +318,18 @@ def _sides(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside
     return _Sides(len(clear), int(right))
 
 
-def _right_side(gains: Mapping[tuple[float, float], Estimate], law: PowerLaw, outside: Mapping[float, float]) -> str:
-    """How many simulated signs the predicted boundary gets right, in words."""
-    found = _sides(gains, law, outside)
-    return (
-        f"of {len(gains)} simulated transferabilities {found.clear} have a clear sign (2 standard errors), "
-        f"and {found.right} of these lie on their side of the predicted boundary"
-    )
-
-
 def _kernels_agree(drawn: Drawn) -> bool:
     before, after = (drawn.points("kernel", series) for series in (_BEFORE, _AFTER))
     return all(mean.value >= 0.97 and mean.value > before[mu].value for mu, mean in after.items())
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """A power law through the risks from scratch.
-
-    Attributes:
-        exponent: Of the number of examples.
-        r_squared: Share of the variance of the logarithms that it explains.
-    """
-
-    exponent: float
-    r_squared: float
+def _power_law(risks: Mapping[float, Estimate]) -> PowerLaw:
+    """The law through risks by sample size; NaN where a risk is not above 0, so that no law goes through them."""
+    values = np.array([mean.value for mean in risks.values()])
+    return fit_power_law(np.array(list(risks)), values) if (values > 0).all() else PowerLaw(np.nan, np.nan)
 
 
-def _power_law_fit(drawn: Drawn) -> _Fit:
-    found = drawn.points("scratch", _SCRATCH)
-    x, y = np.log(np.array(list(found))), np.log(np.array([mean.value for mean in found.values()]))
-    slope, level = np.polyfit(x, y, 1)
-    return _Fit(-float(slope), 1 - float(np.var(y - slope * x - level) / np.var(y)))
+def _r_squared(risks: Mapping[float, Estimate]) -> float:
+    """Share of the variance of log risk that a power law explains: the squared correlation with log n."""
+    n, values = np.array(list(risks)), np.array([mean.value for mean in risks.values()])
+    return float(np.corrcoef(np.log(n), np.log(values))[0, 1] ** 2)

@@ -8,7 +8,14 @@ import pytest
 from comparisons import baseline, candidate
 from transferscope.analyses.compare.comparison import Call, Outcome
 from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR
-from transferscope.analyses.compare.words import chance_of_best, evidence, other_methods, reach
+from transferscope.analyses.compare.words import (
+    best_mean,
+    chance_of_best,
+    evidence,
+    labels_saved,
+    other_methods,
+    reach,
+)
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.paired import PairedDifference
 
@@ -159,3 +166,34 @@ def test_with_one_source_it_is_not_named_again() -> None:
 
 def test_a_leader_without_others_has_none() -> None:
     assert other_methods([SCRATCH, MERLIN], "helps", ACCURACY) == ""
+
+
+def test_the_best_mean_is_named_whoever_has_it() -> None:
+    worse, better = candidate("joint", -0.1, "negative"), candidate("merlin", 0.02, "undecided")
+    assert best_mean([baseline(), worse], ACCURACY).startswith(
+        "With 600 labels the best mean of 2 ways is that of training"
+    )
+    assert "MeRLin from mnist: 93.2 %" in best_mean([baseline(), worse, better], ACCURACY)
+    assert "MeRLin" not in best_mean([baseline(), worse, better], SQUARED_ERROR)  # less is better
+
+
+@pytest.mark.parametrize(
+    ("scratch", "said"),
+    [
+        ({50: 0.7, 200: 0.8, 600: 0.9}, "with none of up to 600 labels"),
+        ({50: 0.7, 200: 0.96, 600: 0.97}, "training from scratch is as good with 200,"),
+        ({50: 0.95, 200: 0.96}, "training from scratch is no worse with as few"),
+    ],
+)
+def test_labels_that_transfer_saves_are_counted(scratch: dict[int, float], said: str) -> None:
+    lead = candidate("merlin", 0.038, "positive", n_target=50)  # 95.0 %
+    by_size = {size: [baseline(mean, n_target=size)] for size, mean in scratch.items()}
+    by_size[50].append(lead)
+    assert said in labels_saved(by_size, ACCURACY)
+
+
+def test_without_a_baseline_the_best_of_the_fewest_and_the_most_labels_are_said() -> None:
+    by_size = {n: [candidate("merlin", gain, "no baseline", n_target=n)] for n, gain in ((50, 0.0), (600, 0.05))}
+    assert labels_saved(by_size, ACCURACY) == (
+        "With 50 labels MeRLin from mnist reaches 91.2 %; with 600 MeRLin from mnist reaches 96.2 %."
+    )

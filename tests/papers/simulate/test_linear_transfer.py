@@ -34,7 +34,7 @@ def repeat(problem: LinearTransfer, n: int, n_seeds: int) -> TransferBatch:
 
 
 @pytest.mark.parametrize(("n", "sigma"), [(30, 0.5), (120, 1.0)])
-def test_training_from_scratch_has_the_finite_risk_of_001_theorem_3_6(n: int, sigma: float) -> None:
+def test_training_from_scratch_has_the_finite_risk_of_tahir2024_theorem_3_6(n: int, sigma: float) -> None:
     batch = repeat(teachers_at_angle(60, theta=0.0, sigma=sigma), n, 60)
     estimate = from_scratch(batch, depth=2, settings=QUICK).means(60)[0]
     assert estimate.status == "converged"
@@ -79,7 +79,7 @@ def test_fine_tuning_of_deeper_networks_follows_the_same_rule() -> None:
     problem = teachers_at_angle(30, theta=math.pi / 4, sigma=1.0)
     for depth in (5, 8):
         batch = repeat(problem, 15, 2)
-        result = train(batch.loss, perfectly_pretrained(batch, depth=depth), DescentSettings(movement=2e-3))
+        result = train(batch.loss, perfectly_pretrained(batch, depth=depth), DescentSettings(tolerance=1e-5))
         sample = problem.sample(15, generator(1))
         limit = fine_tuned_weights(sample.inputs, sample.targets, problem.source.weights, depth=depth)
         np.testing.assert_allclose(end_to_end(result.weights)[1].numpy(), limit.weights, atol=4e-3 * limit.kappa)
@@ -97,7 +97,7 @@ def test_pretraining_from_small_random_weights_ends_at_the_same_place() -> None:
     np.testing.assert_allclose(from_random.risk, from_balanced.risk, rtol=5e-3)
 
 
-def test_a_network_fine_tuned_at_54_degrees_transfers_negatively_where_001_prints_a_gain() -> None:
+def test_a_network_fine_tuned_at_54_degrees_transfers_negatively_where_tahir2024_prints_a_gain() -> None:
     theta, d, n, n_seeds = math.radians(54), 100, 50, 24
     batch = repeat(teachers_at_angle(d, theta=theta, sigma=1.0), n, n_seeds)
     tuned = fine_tuning(batch, perfectly_pretrained(batch, depth=3), settings=DescentSettings(tolerance=1e-5))

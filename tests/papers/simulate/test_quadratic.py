@@ -73,7 +73,7 @@ def test_joint_training_prefers_to_overfit_below_the_threshold() -> None:
     assert all(joint_condition(x.numpy()).visible < OVERFITTING_BELOW for x in data.inputs)
     starts = [start_at_feature([0, 1], 60, feature=j, width=8, penalty=0.01) for j in (0, 1)]
     start = tuple(torch.cat(layers) for layers in zip(*starts, strict=True))
-    run = joint_training(data, start, QuadraticSettings(steps=1200, lr=0.01))
+    run = joint_training(data, start, QuadraticSettings(steps=600, lr=0.02))
     shared, overfit = slice(0, 2), slice(2, 4)
     assert (run.objective[overfit] < run.objective[shared]).all()
     assert (run.target_loss[overfit] > 0.3).all()

@@ -23,6 +23,10 @@ from transferscope.report.figures.palette import Look, looks
 from transferscope.report.figures.panels import Panel, add_legend, new_grid
 from transferscope.report.figures.style import INK, PAPER, QUIET, direct_labels, drawing, new_figure
 
+_PANELS_IN_A_ROW = 2
+_RAISED = 0.24  # of the seeds above the bar, in rows
+_COLOURS = "YlOrBr"
+
 
 def draw_dots(summary: Summary) -> Figure:
     """The figure; for a study with one number of labels."""
@@ -75,9 +79,6 @@ def _baseline(axes: Axes, comparisons: list[Comparison], metric: Metric) -> None
                 axes.axvspan(low, high, color=QUIET, alpha=0.15, linewidth=0, zorder=0.4)
 
 
-_PANELS_IN_A_ROW = 2
-
-
 def draw_labels(summary: Summary) -> Figure:
     """The figure; for a study with at least two numbers of labels."""
     frames, metric = summary.frames, summary.frames.metric
@@ -127,9 +128,6 @@ def _labels_panel(axes: Axes, table: pd.DataFrame, look: dict[str, Look], baseli
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.minorticks_off()
     direct_labels(axes, float(sizes[-1]), ends, colours, gap=0.065 * float(np.ptp(axes.get_ylim())))
-
-
-_RAISED = 0.24  # of the seeds above the bar, in rows
 
 
 def draw_differences(summary: Summary) -> Figure | None:
@@ -279,9 +277,6 @@ def _draw_curves(panel: Panel, curves: pd.DataFrame, look: dict[str, Look], summ
         panel.axes.plot(rows["step"], rows["mean"] * scale, dashes, color=style.colour, linewidth=1.4)
         low, high = rows["min"] * scale, rows["max"] * scale
         panel.axes.fill_between(rows["step"], low, high, color=style.colour, alpha=0.12, linewidth=0)
-
-
-_COLOURS = "YlOrBr"
 
 
 def draw_classes(summary: Summary) -> Figure | None:

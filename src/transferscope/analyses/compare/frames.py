@@ -24,10 +24,11 @@ class StudyFrames:
         study: Its row: name, study file, facts.
         cells: One row per cell: key, role ("checkpoint" for a method that starts from an earlier step of pre-training),
             state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
-            pre-training), diagnostic (its table in the study file, "" for none), headline, note and limits (of a
-            finished diagnostic, else ""), last_step (the training step of its end; NaN for none), pretrained (key of
-            the pre-training it starts from, "" for none), seconds, peak_memory, trained_parameters, examples_seen,
-            failure_kind, failure_message, failure_details ("" unless failed).
+            pre-training), diagnostic (its table in the study file, "" for none), headline ("" unless
+            it is finished), title and limits (the words of a diagnostic from outside), left_out (names of weights that
+            it could not read), note (what an earlier version said of them), last_step (the training step of its end;
+            NaN for none), pretrained (key of the pre-training it starts from, "" for none), seconds, peak_memory,
+            trained_parameters, examples_seen, failure_kind, failure_message, failure_details ("" unless failed).
         records: One row per record: RECORD_COLUMNS (step is NaN for final values) and the columns role and LABELS of
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
@@ -160,7 +161,9 @@ _CELL_COLUMNS = (
     "pretrain_step",
     "diagnostic",
     "headline",
+    "title",
     "note",
+    "left_out",
     "limits",
     "last_step",
     "inner_risk",
@@ -189,7 +192,8 @@ def _cell_row(stored: StoredCell, roles: Mapping[str, str], several: frozenset[s
         "seed": int(cell.labels.get("seed") or 0),
         "pretrain_step": float(cell.labels.get("pretrain_step") or np.nan),
         "diagnostic": str(cell.labels.get("diagnostic") or ""),
-        **{name: str(stored.notes.get(name) or "") for name in ("headline", "note", "limits")},
+        **{name: str(stored.notes.get(name) or "") for name in ("headline", "title", "note", "limits")},
+        "left_out": tuple(map(str, stored.notes.get("left_out") or ())),
         "last_step": float(stored.notes.get("last_step") or np.nan),
         "inner_risk": float(stored.notes.get("inner_risk") or np.nan),
         "pretrained": pretrained[0] if pretrained else "",

@@ -27,6 +27,10 @@ from transferscope.wording import (
     weights_in_words,
 )
 
+_WITHOUT_PREDICTIONS = "on this test set, and of other test examples only where predictions were kept"
+_MOST_ROWS = 100
+_STATE_WORDS = {"blocked": "waits for a cell that failed"}
+
 
 def methods_section(summary: Summary) -> Section:
     """One table for each number of labels, the smallest first, as in the verdict."""
@@ -193,19 +197,12 @@ def _how_to_read(summary: Summary) -> str:
     )
 
 
-_WITHOUT_PREDICTIONS = "on this test set, and of other test examples only where predictions were kept"
-
-
 def _other_test_set(summary: Summary) -> str:
     widths = [c.test_interval.high - c.test_interval.low for c in summary.comparisons if c.test_interval]
     if not widths:
         return ""
     half = f"{50 * max(widths):.1f} points" if summary.frames.metric.higher_is_better else f"{max(widths) / 2:.2g}"
     return f" On another test set of this size all scores may move by up to {half} (95 %)."
-
-
-_MOST_ROWS = 100
-_STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
 def gaps_section(summary: Summary) -> Section | None:

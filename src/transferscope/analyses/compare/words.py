@@ -28,6 +28,10 @@ _VERBS: dict[Call, tuple[str, str]] = {  # for one method, for several
     "leans negative": ("hurts when taken alone", "hurt when each is taken alone"),
     "undecided": ("cannot be told apart from training from scratch",) * 2,
 }
+_MANY_SEEDS = 200  # more are not worth running for one comparison
+
+WEAK_INNER_RISK = 0.95
+"""Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
 
 def reach(lead: Comparison, group: Sequence[Comparison], metric: Metric, *, even_so: bool = False) -> str:
@@ -168,7 +172,7 @@ def labels_saved(by_size: Mapping[int, Sequence[Comparison]], metric: Metric) ->
         return f"{reached}, which training from scratch reaches with none of up to {max(scratch):,} labels."
     if min(enough) == few:
         return f"{reached}, and training from scratch is no worse with as few."
-    return f"{reached}; training from scratch reaches as much with {min(enough):,}, the fewest of those tried."
+    return f"{reached}; training from scratch is as good with {min(enough):,}, the fewest of those tried."
 
 
 def _best(group: Sequence[Comparison], metric: Metric) -> Comparison:
@@ -222,9 +226,6 @@ def _grouped(rest: Sequence[Comparison], group: Sequence[Comparison]) -> list[st
         else:
             names.append(f"{method_words(method)} from {listed([str(c.source) for c in own])}")
     return names
-
-
-_MANY_SEEDS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,10 +305,6 @@ def _seeds_needed(c: Comparison, n_open: int) -> int | None:
 def _without_test_part(c: Comparison) -> PairedDifference:
     assert c.difference is not None
     return replace(c.difference, test_sd=None)
-
-
-WEAK_INNER_RISK = 0.95
-"""Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
 
 def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:

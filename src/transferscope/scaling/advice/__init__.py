@@ -2,10 +2,9 @@
 
 from transferscope.scaling.advice.advise import Advice, advise
 from transferscope.scaling.advice.budget import Costs, Split, best_split, cheapest_split
-from transferscope.scaling.advice.decision import Decision, Interval, Scenario, decide
+from transferscope.scaling.advice.decision import Decision, Interval, Scenario, VariantGain, decide, variant_gain
 from transferscope.scaling.advice.next_run import NextRun, next_run
 from transferscope.scaling.advice.surface_run import SurfaceRun, next_surface_run
-from transferscope.scaling.advice.variants import VariantGain, variant_gain
 
 __all__ = [
     "Advice",

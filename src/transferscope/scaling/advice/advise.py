@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice.budget import Costs
 from transferscope.scaling.advice.decision import Decision, decide
-from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, next_run
-from transferscope.scaling.advice.preposterior import information
-from transferscope.scaling.advice.words import headline, paragraph
+from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, information, next_run
 from transferscope.scaling.averaging import AveragedPosterior, averaged_posterior
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.extrapolation.curve import broken
@@ -23,11 +21,9 @@ from transferscope.scaling.posterior import PowerPosterior, power_posterior
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do next, in words and in numbers.
+    """What to do next, in numbers; `transferscope.analyses.scaling.curve_words` says them.
 
     Attributes:
-        text: One paragraph.
-        headline: The sentence of it to read first.
         decision: Probabilities and intervals for the target; None without a target.
         forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
         next_run: The pre-training size whose measurement would sharpen the decision most; None without a target.
@@ -36,8 +32,6 @@ class Advice:
         notes: Sentences on the data.
     """
 
-    text: str
-    headline: str
     decision: Decision | None
     forecast: Extrapolation
     next_run: NextRun | None
@@ -95,16 +89,7 @@ def advise(
     forecast = extrapolate(sizes, errors, at=largest * np.array(STEPS_AHEAD), rows=rows)
     notes = tuple(dict.fromkeys((*data.notes, *forecast.notes)))
     if target_error is None:
-        return Advice(
-            paragraph(None, forecast, None, measured),
-            headline(None, forecast, measured),
-            None,
-            forecast,
-            None,
-            allowed,
-            averaged,
-            notes,
-        )
+        return Advice(None, forecast, None, allowed, averaged, notes)
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
     decision = decide(
         averaged,
@@ -113,9 +98,7 @@ def advise(
         least_error=float(measured.errors.min()),
         largest_size=limit,
     )
-    run = _next(averaged, decision, largest, costs)
-    text = paragraph(decision, forecast, run, measured)
-    return Advice(text, headline(decision, forecast, measured), decision, forecast, run, allowed, averaged, notes)
+    return Advice(decision, forecast, _next(averaged, decision, largest, costs), allowed, averaged, notes)
 
 
 def _check(target_error: float | None, largest_size: float | None) -> None:

@@ -1,6 +1,8 @@
 """Which measurement would sharpen a decision most."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import pi
 
 import numpy as np
 from jaxtyping import Float
@@ -58,3 +60,106 @@ def next_run(
         float(np.clip(gains[best], 0, 1)),
         None if costs is None else float(costs[best]),
     )
+
+
+NODES = 31
+"""Quantiles of the predicted errors at which an outcome is looked at."""
+
+_Z, _W = np.polynomial.hermite_e.hermegauss(9)
+"""Nodes and weights of the noise around each quantile (Gauss-Hermite)."""
+
+NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True)
+class _Outcomes:
+    """Possible results of one measurement.
+
+    Attributes:
+        chance: Probability of each, shape (K,), summing to 1.
+        weights: Weights of the draws after each, shape (K, N), each row summing to 1.
+    """
+
+    chance: Float[np.ndarray, " K"]
+    weights: Float[np.ndarray, "K N"]
+
+
+def information(
+    predicted: Float[np.ndarray, "N R"],
+    decision: Float[np.ndarray, " N"],
+    weights: Float[np.ndarray, " N"],
+    *,
+    noise: Float[np.ndarray, " N"] | float,
+) -> Float[np.ndarray, " R"]:
+    r"""Expected share of the variance of a decision that one measurement removes.
+
+        1 - E_y[Var(d | y)] / Var(d),   log y = log f(r; \theta) + noise
+
+    over draws of \theta.
+
+    Args:
+        predicted: Errors that each draw predicts for each candidate run, above 0.
+        decision: What the decision turns on, for each draw.
+        weights: Weights of the draws, summing to 1.
+        noise: Standard deviation of the log error of a run around what each draw predicts, above 0.
+
+    Returns:
+        One share for each candidate, in [0, 1]; 0 when the decision is certain already.
+    """
+    centred = decision - weights @ decision
+    total = weights @ centred**2
+    if total <= NEGLIGIBLE:
+        return np.zeros(predicted.shape[1])
+    kept = []
+    for outcomes in _each(predicted, weights, noise):
+        variance = outcomes.weights @ centred**2 - (outcomes.weights @ centred) ** 2
+        kept.append(outcomes.chance @ variance)
+    result: Float[np.ndarray, " R"] = np.clip(1 - np.array(kept) / total, 0, 1)
+    return result
+
+
+def share_of_value(
+    predicted: Float[np.ndarray, "N R"],
+    losses: Float[np.ndarray, "N A"],
+    weights: Float[np.ndarray, " N"],
+    *,
+    noise: Float[np.ndarray, " N"] | float,
+) -> Float[np.ndarray, " R"]:
+    r"""Expected value of sample information over that of perfect information, for a choice between actions.
+
+        (min_a E[L_a] - E_y[min_a E[L_a | y]]) / (min_a E[L_a] - E[min_a L_a])
+
+    (Raiffa and Schlaifer 1961, chapter 4).
+
+    Args:
+        predicted: Errors that each draw predicts for each candidate run, above 0.
+        losses: Loss of each action under each draw.
+        weights: Weights of the draws, summing to 1.
+        noise: Standard deviation of the log error of a run around what each draw predicts, above 0.
+
+    Returns:
+        One share for each candidate, in [0, 1]; 0 when every draw would choose the same action.
+    """
+    now = (weights @ losses).min()
+    perfect = now - weights @ losses.min(axis=1)
+    if perfect <= NEGLIGIBLE:
+        return np.zeros(predicted.shape[1])
+    after = [outcomes.chance @ (outcomes.weights @ losses).min(axis=1) for outcomes in _each(predicted, weights, noise)]
+    result: Float[np.ndarray, " R"] = np.clip((now - np.array(after)) / perfect, 0, 1)
+    return result
+
+
+def _each(
+    predicted: Float[np.ndarray, "N R"], weights: Float[np.ndarray, " N"], noise: Float[np.ndarray, " N"] | float
+) -> Iterator[_Outcomes]:
+    """The possible results of each candidate: quantiles of its prediction, with noise around each."""
+    levels = (np.arange(NODES) + 0.5) / NODES
+    chance = np.tile(_W / np.sqrt(2 * pi), NODES) / NODES
+    sigma = np.broadcast_to(noise, weights.shape)
+    for log_y in np.log(predicted).T:
+        order = np.argsort(log_y)
+        place = order[np.minimum(np.searchsorted(np.cumsum(weights[order]), levels), len(order) - 1)]
+        nodes = (log_y[place, None] + sigma[place, None] * _Z).ravel()
+        log_likelihood = -0.5 * ((nodes[:, None] - log_y) / sigma) ** 2 - np.log(sigma)  # (K, N)
+        likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)) * weights
+        yield _Outcomes(chance, likelihood / likelihood.sum(axis=1, keepdims=True))

@@ -1,0 +1,143 @@
+"""Which diagnostics to measure on a network from a file, with which settings, and what they will take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transferscope.analyses.diagnose.subject import FileSubject
+from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Diagnostic
+from transferscope.errors import SettingsError, TransferscopeError
+from transferscope.study.places import parse_toml
+from transferscope.study.tables import Mistakes, read_table
+
+LONGEST = 120.0
+"""Estimated seconds above which a diagnostic that nobody named is left out."""
+
+CHEAP: dict[str, dict[str, Any]] = {
+    "curvature": {"k": 3},
+    "curvature-trace": {"max_probes": 100},
+    "curvature-density": {"n_probes": 4, "steps": 30},
+    "landscape": {"resolution": 15, "n_examples": 300},
+    "interpolation": {"resolution": 11},
+    "gradient-stability": {"steps": 50},
+    "tangent-kernel": {"n_examples": 100},
+    "kernel-distance": {"n_source": 1000},
+}
+"""Settings of diagnostics that nobody named, where their own would take long."""
+
+Changes = Mapping[str, Mapping[str, Any]]
+"""Settings to change, by diagnostic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A diagnostic that could be measured.
+
+    Attributes:
+        diagnostic: With its settings.
+        cost: What it will take; None if it cannot look at this network and data.
+        left_out: Why it is not measured, as a clause; empty when it is.
+        start_too: Whether there is time to measure the network as training began as well.
+        wanted: Whether somebody asked for it, by its name or by one of its settings.
+    """
+
+    diagnostic: Diagnostic
+    cost: CostEstimate | None
+    left_out: str = ""
+    start_too: bool = True
+    wanted: bool = False
+
+
+def read_changes(texts: Sequence[str]) -> Changes:
+    """Settings from texts such as "curvature.k=5".
+
+    Values are written as in TOML; what is not TOML counts as text without its quotes.
+
+    Args:
+        texts: DIAGNOSTIC.NAME=VALUE each.
+
+    Returns:
+        Values by diagnostic and name; whether such a setting exists is checked by `choose`.
+
+    Raises:
+        SettingsError: A text is of another form.
+        UnknownNameError: There is no such diagnostic.
+    """
+    changes: dict[str, dict[str, Any]] = {}
+    for text in texts:
+        place, equals, value = text.partition("=")
+        name, dot, setting = place.strip().partition(".")
+        if not (name and dot and setting and equals and value.strip()):
+            raise SettingsError(
+                f"--set {text} cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5"
+            )
+        _check_known([name])
+        changes.setdefault(name, {})[setting] = _value(value.strip())
+    return changes
+
+
+def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject) -> list[Choice]:
+    """The diagnostics to measure, each with its cost.
+
+    Args:
+        names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `CHEAP`
+            ones, but for those that would take longer than `LONGEST`.
+        changes: Settings to change. A diagnostic whose settings are changed counts as asked for.
+        looked_at: Network and data.
+
+    Returns:
+        One for each, those that are left out included.
+
+    Raises:
+        UnknownNameError: There is no such diagnostic or setting.
+        SettingsError: A value is of the wrong type or out of range, or belongs to a diagnostic that is not measured.
+        TransferscopeError: A diagnostic that was asked for cannot look at this.
+    """
+    made = make_diagnostics(names, changes)
+    wanted = {*names, *changes}
+    return [_choice(diagnostic, looked_at, wanted=name in wanted) for name, diagnostic in made.items()]
+
+
+def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
+    """The diagnostics that `choose` is about, by name; it raises as `choose` does for what is wrong with settings."""
+    _check_known(names)
+    spare = [name for name in changes if names and name not in names]
+    if spare:
+        raise SettingsError(f"--set changes {spare[0]}, which is not measured; add it to --diagnostics or leave it out")
+    mistakes = Mistakes("--set")
+    made = {
+        name: read_table(DIAGNOSTICS[name], _settings(name, names, changes), f"[{name}]", mistakes)
+        for name in (dict.fromkeys(names) or DIAGNOSTICS.own)
+    }
+    mistakes.raise_any()
+    return {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
+
+
+def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, Any]:
+    cheap = {} if name in names else CHEAP.get(name, {})
+    return {**cheap, **changes.get(name, {})}
+
+
+def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool) -> Choice:
+    try:
+        looked_at.check(diagnostic)
+        cost = diagnostic.estimate_cost(looked_at.subject)
+    except TransferscopeError as error:
+        if wanted:
+            raise
+        return Choice(diagnostic, None, str(error))
+    if not wanted and cost.seconds > LONGEST:
+        return Choice(diagnostic, cost, "it would take long; name it in --diagnostics to measure it")
+    return Choice(diagnostic, cost, start_too=wanted or 2 * cost.seconds <= LONGEST, wanted=wanted)
+
+
+def _check_known(names: Sequence[str]) -> None:
+    for name in names:
+        DIAGNOSTICS[name]
+
+
+def _value(text: str) -> Any:
+    try:
+        return parse_toml(f"value = {text}", place="--set")["value"]
+    except SettingsError:
+        return text

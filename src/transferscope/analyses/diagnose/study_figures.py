@@ -1,0 +1,164 @@
+"""Diagnostics in pictures: method beside method, and along training."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from transferscope.analyses.diagnose.study import Diagnosis, headlines
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
+from transferscope.report.figures.palette import Look, looks
+from transferscope.report.figures.panels import add_legend
+from transferscope.report.figures.style import drawing, new_figure
+from transferscope.wording import capitalised
+
+_LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
+_COLUMNS = 3
+_TITLE_WIDTH = 34  # characters of a title over a panel
+
+
+def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) -> Figure:
+    """Every diagnostic in a panel, every method from every source in a row: seeds, mean and interval."""
+    frames = summary.frames
+    order = [c for c in summary.comparisons if c.n_target == n_target]
+    order = sorted(order, key=lambda c: c.score.value, reverse=not frames.metric.higher_is_better)
+    places = {(c.source or "", c.method): row for row, c in enumerate(order)}
+    look = looks(frames.methods, frames.baseline)
+    n_rows = -(-len(found) // _COLUMNS)
+    with drawing():
+        canvas = new_figure(9.2, n_rows * (0.9 + 0.2 * len(order)))
+        axes = canvas.subplots(n_rows, min(_COLUMNS, len(found)), sharey=True, squeeze=False)
+        for panel, diagnosis in zip(axes.flat, found, strict=False):
+            _draw(panel, diagnosis, places, look)
+            panel.set_title(_two_lines(capitalised(diagnosis.title)), fontsize=8)
+        for spare in axes.flat[len(found) :]:
+            spare.set_visible(False)
+        axes[0, 0].set_ylim(-0.6, len(order) - 0.4)
+        for line in axes:
+            line[0].set_yticks(range(len(order)), [candidate_tick(c) for c in order], fontsize=8)
+    return Figure(
+        name="diagnostics",
+        canvas=canvas,
+        data=_numbers(found),
+        caption=(
+            f"What differs between the networks ({n_target:,} labels), the best target score on top. Small dots are "
+            "seeds, large marks their mean with a 95 % interval."
+        ),
+    )
+
+
+def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: int) -> Figure | None:
+    """Diagnostics against the training step, a row for each and a column for each source; None without such values."""
+    rows = headlines(summary.frames)
+    rows = rows[rows["n_target"] == n_target]
+    followed = [diagnosis for diagnosis in found if _steps(rows, diagnosis) > 2]
+    if not followed:
+        return None
+    frames = summary.frames
+    sources = evenly_chosen(frames.sources, MOST_SOURCES) or [""]
+    look = looks(frames.methods, frames.baseline)
+    data = _over_seeds(rows[rows["diagnostic"].isin([diagnosis.name for diagnosis in followed])])
+    with drawing():
+        canvas = new_figure(max(6.4, min(9.2, 2.0 + 2.5 * len(sources))), 0.8 + 1.9 * len(followed))
+        axes = canvas.subplots(len(followed), len(sources), sharex=True, sharey="row", squeeze=False)
+        for line, diagnosis in zip(axes, followed, strict=True):
+            own = data[data["diagnostic"] == diagnosis.name]
+            for panel, source in zip(line, sources, strict=True):
+                _draw_lines(panel, own[own["source"].isin(["", source])], look, frames.baseline)
+            _scale(line[0], "y", own["mean"])
+            line[0].set_ylabel(_two_lines(capitalised(diagnosis.title), width=24), fontsize=8)
+        for panel, source in zip(axes[0], sources, strict=True):
+            panel.set_title(f"from {source}" if source else "")
+        for panel in axes[-1]:
+            panel.set_xlabel("Training step")
+        drawn = [method for method in frames.methods if (data["method"] == method).any()]
+        add_legend(canvas, looks(frames.methods, frames.baseline), drawn, baseline=frames.baseline)
+    return Figure(
+        name="diagnostics-training",
+        canvas=canvas,
+        data=data,
+        caption=(
+            f"Along training ({n_target:,} labels): mean over seeds, with the range from the lowest to the highest "
+            f"seed as a band{'; the dashed line is training from scratch' if frames.baseline else ''}."
+            f"{shown_of('source', sources, frames.sources or [''])}"
+        ),
+    )
+
+
+def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int], look: dict[str, Look]) -> None:
+    for reading in diagnosis.readings:
+        c, style = reading.comparison, look[reading.comparison.method]
+        row = places[c.source or "", c.method]
+        panel.plot(
+            reading.by_seed, [row + 0.26] * len(reading.by_seed), "o", color=style.colour, markersize=2.2, alpha=0.55
+        )
+        interval = reading.over_seeds.interval
+        if interval is not None:
+            panel.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.6)
+        panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
+    seen = pd.concat([reading.by_seed for reading in diagnosis.readings])
+    if _scale(panel, "x", seen):
+        panel.set_xlim(0.8 * seen.min(), 1.25 * seen.max())  # an interval may reach below zero
+    panel.grid(axis="y", alpha=0.12)
+    panel.tick_params(axis="x", labelsize=7)
+
+
+def _draw_lines(panel: Axes, rows: pd.DataFrame, look: dict[str, Look], baseline: str | None) -> None:
+    for method, line in rows.groupby("method", sort=False):
+        style = look[str(method)]
+        dashes = "--" if method == baseline else "-"
+        panel.plot(line["step"], line["mean"], dashes, color=style.colour, linewidth=1.4)
+        panel.fill_between(line["step"], line["min"], line["max"], color=style.colour, alpha=0.12, linewidth=0)
+
+
+def _scale(axes: Axes, axis: Literal["x", "y"], values: pd.Series) -> bool:
+    """Choose a logarithmic axis where values are positive and far apart; whether it was chosen."""
+    logarithmic = bool((values > 0).all() and values.max() > _LOG_SPAN * values.min())
+    if logarithmic:
+        (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+        drawn = axes.xaxis if axis == "x" else axes.yaxis
+        drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        drawn.set_minor_formatter(NullFormatter())
+    return logarithmic
+
+
+def _steps(rows: pd.DataFrame, diagnosis: Diagnosis) -> int:
+    return int(rows.loc[rows["diagnostic"] == diagnosis.name, "step"].nunique()) + 1
+
+
+def _over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean and range over seeds; the end is at its own step."""
+    placed = rows.assign(step=rows["step"].fillna(rows["last_step"]))
+    grouped = placed.groupby(["diagnostic", "headline", "source", "method", "n_target", "step"], sort=False)["value"]
+    table = grouped.agg(["mean", "min", "max", "count"]).reset_index()
+    return table.sort_values("step", kind="stable")
+
+
+def _two_lines(title: str, *, width: int = _TITLE_WIDTH) -> str:
+    if len(title) <= width:
+        return title
+    cut = title.rfind(" ", 0, width + 1)
+    return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1 :]}"
+
+
+def _numbers(found: Sequence[Diagnosis]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "diagnostic": diagnosis.name,
+                "headline": diagnosis.headline,
+                "part": diagnosis.part,
+                "source": reading.comparison.source or "",
+                "method": reading.comparison.method,
+                "n_target": reading.comparison.n_target,
+                "seed": seed,
+                "value": value,
+            }
+            for diagnosis in found
+            for reading in diagnosis.readings
+            for seed, value in reading.by_seed.items()
+        ]
+    )

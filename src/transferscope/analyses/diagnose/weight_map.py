@@ -1,0 +1,273 @@
+"""A map of the trained networks of a finished study, by the distances between their weights."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import nn
+
+from transferscope.analyses.diagnose.figures import Way, draw_weight_map
+from transferscope.analyses.diagnose.result import write_figure
+from transferscope.analyses.result import AnalysisResult
+from transferscope.data.load import load
+from transferscope.diagnostics import tsne_of_distances, weight_distances
+from transferscope.errors import DataError, StoreError
+from transferscope.models import Network, build_network
+from transferscope.models.weights import open_network
+from transferscope.report.blocks import Figure, Section, Table
+from transferscope.report.figures.style import drawing, new_figure
+from transferscope.report.page import Verdict
+from transferscope.report.save import file_name, write_table
+from transferscope.store import PlannedCell, Store, StoredCell
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import WorkContext
+from transferscope.study.fitting import number
+from transferscope.study.places import one_study, open_existing
+
+MOST_NETWORKS = 200
+"""Networks on a map, snapshots included, above which snapshots are left out; the last ones are always there."""
+
+LEAST_NETWORKS = 4
+"""Networks below which there is nothing to lay out."""
+
+_INCHES = (6.2, 4.2)
+_PERPLEXITY = 5.0  # of the paper's kind of map: a handful of networks are neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class MappedNetwork:
+    """A network on the map.
+
+    Attributes:
+        key: Key of the cell that trained it.
+        source: What its pre-training learnt from; "" for nothing.
+        method: How it was trained.
+        n_target: Number of target labels.
+        seed: Seed of the cell.
+        step: Training step; None for the end.
+        file: Its weights.
+    """
+
+    key: str
+    source: str
+    method: str
+    n_target: int
+    seed: int
+    step: int | None
+    file: Path
+
+
+@dataclass(frozen=True)
+class WeightMap(AnalysisResult):
+    """The trained networks of a study in the plane.
+
+    Attributes:
+        study: Name of the study.
+        networks: Those of one cell together, in the order of their training; the end last.
+        distances: Euclidean distances between all their weights, shape (M, M).
+        positions: The t-SNE map of these distances, shape (M, 2).
+        perplexity: Of the map.
+    """
+
+    kind: ClassVar[str] = "diagnose"
+
+    study: str
+    networks: tuple[MappedNetwork, ...]
+    distances: Float[np.ndarray, "M M"]
+    positions: Float[np.ndarray, "M 2"]
+    perplexity: float
+
+    @property
+    def title(self) -> str:
+        """The study."""
+        return f"Weights of {self.study}"
+
+    @property
+    def verdict(self) -> Verdict:
+        """How many networks are on the map, and how far it can be read."""
+        ways = self.ways()
+        moved = sum(way.has_start for way in ways)
+        lines = f"; {moved} with their start, joined by lines" if moved else ""
+        headline = (
+            f"{len(ways)} trained networks{lines} ({len(self.networks)} points, perplexity {self.perplexity:.3g})."
+        )
+        caution = (
+            "Only neighbourhoods mean something on such a map: neither distances between groups nor directions do, and "
+            "the distances themselves are in the second table."
+        )
+        return Verdict({}, headline, (caution,))
+
+    def table(self) -> pd.DataFrame:
+        """One row per network: key, source, method, n_target, seed, step (missing at the end), x, y."""
+        rows = [
+            {**{k: v for k, v in asdict(network).items() if k != "file"}, "x": x, "y": y}
+            for network, (x, y) in zip(self.networks, self.positions, strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    def distance_table(self) -> pd.DataFrame:
+        """The distances, with a row and a column for each network."""
+        names = [f"{n.key}{'' if n.step is None else f'.step{n.step}'}" for n in self.networks]
+        distances = pd.DataFrame(self.distances, columns=names)
+        distances.insert(0, "network", names)
+        return distances
+
+    def ways(self) -> list[Way]:
+        """The networks of each cell as one way on the map."""
+        rows = zip(self.networks, self.positions, strict=True)
+        ways = []
+        for _, group in groupby(rows, key=lambda row: row[0].key):
+            networks, positions = zip(*group, strict=True)
+            first: MappedNetwork = networks[0]
+            ways.append(Way(first.source, first.method, first.n_target, np.array(positions), has_start=first.step == 0))
+        return ways
+
+    def shown_tables(self) -> tuple[Table, ...]:
+        """None: a map is looked at."""
+        return ()
+
+    def sections(self) -> list[Section]:
+        """The map."""
+        return [Section("The networks by their weights", "weight-map", (self.figure(),))]
+
+    def figure(self) -> Figure:
+        """The map, with its positions."""
+        with drawing():
+            canvas = new_figure(*_INCHES)
+            draw_weight_map(canvas, self.ways(), f"{self.title} (t-SNE)")
+        return Figure(f"{file_name(self.study)}-weight-map", canvas, self.table(), "t-SNE of the distances of weights.")
+
+    def write(self, folder: Path) -> list[str]:
+        """Write the map as SVG and PDF, positions and distances as CSV; the names of the files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        figure, distances = self.figure(), f"{file_name(self.study)}-weight-distances.csv"
+        files = write_figure(figure, folder)
+        write_table(figure.data, folder / f"{figure.name}.csv")
+        write_table(self.distance_table(), folder / distances)
+        return [*files, f"{figure.name}.csv", distances]
+
+
+def map_weights(
+    place: str | Path,
+    *,
+    study: str | None = None,
+    seed: int = 0,
+    on_network: Callable[[int, int], None] = lambda done, total: None,
+) -> WeightMap:
+    """Lay out the trained networks of a finished study by the distances between their weights.
+
+    Args:
+        place: A study file, or the path or URL of a store.
+        study: Which study, when a store holds several.
+        seed: Seed of the layout.
+        on_network: Called with the numbers of networks read and to read.
+
+    Returns:
+        The map.
+
+    Raises:
+        TransferscopeError: As `map_study`, or there is no such store or study.
+    """
+    with open_existing(str(place)) as store:
+        return map_study(store, one_study(store, str(place), study), seed=seed, on_network=on_network)
+
+
+def map_study(
+    store: Store, study: str, *, seed: int = 0, on_network: Callable[[int, int], None] = lambda done, total: None
+) -> WeightMap:
+    """Lay out the networks that the methods of a study trained, from start to end where snapshots exist.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", section A and Fig. 4. Networks after
+    fewer steps of pre-training are left out.
+
+    Args:
+        store: The store of the study, with its folder of networks.
+        study: Name of the study.
+        seed: Seed of the layout.
+        on_network: Called with the numbers of networks read and to read.
+
+    Returns:
+        The map.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: None of its method cells is done.
+        DataError: It kept fewer than 4 networks.
+        NetworkError: A network does not fit the architecture of the study, or is not finite.
+    """
+    fits = [cell for cell in store.cells(study) if _is_fit(cell)]
+    if not fits:
+        raise StoreError(
+            f"no method of {study} is done; run it with `transferscope run` before its networks are mapped"
+        )
+    listed = _listed([cell.cell for cell in fits], WorkContext(store.files))
+    if len(listed) < LEAST_NETWORKS:
+        raise DataError(
+            f"{study} kept {len(listed)} networks in {store.files} and a map needs {LEAST_NETWORKS}; networks are kept "
+            "for diagnostics, so add [diagnostics.weights] with every = 100 to its file and run it again"
+        )
+    frame = _frame(fits[0].cell)
+    networks = []
+    for i, entry in enumerate(listed):
+        networks.append(_read(frame, entry))
+        on_network(i + 1, len(listed))
+    distances = weight_distances(networks)
+    perplexity = min(_PERPLEXITY, (len(listed) - 1) / 3)
+    positions = tsne_of_distances(distances, perplexity=perplexity, seed=seed)
+    return WeightMap(study, tuple(listed), distances, positions, perplexity)
+
+
+def _is_fit(stored: StoredCell) -> bool:
+    cell = stored.cell
+    return cell.role == "method" and stored.state == "done" and cell.labels.get("pretrain_step") is None
+
+
+def _listed(cells: Sequence[PlannedCell], context: WorkContext) -> list[MappedNetwork]:
+    """The networks of the cells that are there, with as many snapshots as MOST_NETWORKS allows."""
+    ends = [cell for cell in cells if context.network(cell.key).is_file()]
+    snapshots = {cell.key: context.snapshots(cell.key) for cell in ends}
+    most = MOST_NETWORKS // max(1, len(ends)) - 1
+    listed: list[MappedNetwork] = []
+    for cell in ends:
+        chosen = _evenly(snapshots[cell.key], most)
+        listed += [_entry(cell, step, file) for step, file in chosen.items()]
+        listed.append(_entry(cell, None, context.network(cell.key)))
+    return listed
+
+
+def _evenly(snapshots: Mapping[int, Path], most: int) -> dict[int, Path]:
+    """At most so many snapshots, the first one among them."""
+    if most < 1 or not snapshots:
+        return {}
+    steps = list(snapshots)
+    index = np.unique(np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(int))
+    return {steps[i]: snapshots[steps[i]] for i in index}
+
+
+def _entry(cell: PlannedCell, step: int | None, file: Path) -> MappedNetwork:
+    source, method = cell.labels["source"], str(cell.labels["method"])
+    n_target, seed = number(cell, "n_target"), number(cell, "seed")
+    return MappedNetwork(cell.key, "" if source is None else str(source), method, n_target, seed, step, file)
+
+
+def _frame(cell: PlannedCell) -> Network:
+    recipe = MethodRecipe.from_payload(cell.payload)
+    data = load(recipe.target.data, transforms=recipe.target.transforms, limit=recipe.target.limit)
+    return build_network(recipe.network, data.train.input_shape, data.train.n_outputs, seed=0)
+
+
+def _read(frame: Network, entry: MappedNetwork) -> Network:
+    """A network, with a bias of zero at a head without one: the same function, with the parameters of the others."""
+    network = open_network(frame, entry.file).network
+    if "bias" in dict(network.head.named_parameters()):
+        return network
+    weight = network.head.get_parameter("weight").detach()
+    head = nn.Linear(weight.shape[1], weight.shape[0])
+    head.load_state_dict({"weight": weight, "bias": torch.zeros(len(weight))})
+    return network.with_head(head)

@@ -1,0 +1,71 @@
+"""How much pre-training, and more data or other data: from a table of errors, or a study, to a verdict."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from transferscope.analyses.scaling.analysis import analyse
+from transferscope.analyses.scaling.measurements import (
+    Columns,
+    as_errors,
+    curves,
+    found_columns,
+    read_table,
+    study_columns,
+    study_errors,
+)
+from transferscope.analyses.scaling.question import Question
+from transferscope.analyses.scaling.result import ScalingResult
+
+__all__ = ["Columns", "Question", "ScalingResult", "scaling"]
+
+
+def scaling(
+    table: str | Path | pd.DataFrame,
+    question: Question | None = None,
+    *,
+    columns: Columns | None = None,
+    study: str | None = None,
+) -> ScalingResult:
+    """Say how much pre-training it takes, and whether to make more data, other data or label more.
+
+    Args:
+        table: Errors at sizes: a data frame, a CSV file, a study file (with several pre-training sizes), or the path
+            or URL of a store.
+        question: The error that is wanted, costs, a budget; None for forecasts only.
+        columns: Which column holds what; None for "error" and "n", or columns of common names. Of a study, only `by`
+            is read.
+        study: Which study, when a store holds several.
+
+    Returns:
+        The analysis.
+
+    Raises:
+        TransferscopeError: A table that cannot be used, or a question that does not fit it.
+
+    Example:
+        >>> import pandas as pd
+        >>> measured = pd.DataFrame({"n": [1000, 2000, 4000, 8000], "error": [0.30, 0.25, 0.21, 0.18]})
+        >>> scaling(measured, Question(target_error=0.15)).table()["curve"].unique().tolist()
+        ['all rows']
+    """
+    asked, columns = question or Question(), columns or Columns()
+    notes: tuple[str, ...] = ()
+    if isinstance(table, pd.DataFrame) or _is_table(str(table)):
+        name, frame = (
+            ("table", table) if isinstance(table, pd.DataFrame) else (Path(table).stem, read_table(Path(table)))
+        )
+        columns, found = found_columns(frame, columns)
+        frame, target, converted = as_errors(frame, columns, asked.target_error)
+        groups, asked = curves(frame, columns), replace(asked, target_error=target)
+        notes = (*found, *converted)
+    else:
+        frame, name = study_errors(str(table), study)
+        groups = curves(frame, study_columns(frame, columns))
+    analysis = analyse(groups, asked)
+    return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes)), name)
+
+
+def _is_table(place: str) -> bool:
+    return "://" not in place and not place.endswith((".toml", ".sqlite", ".db"))

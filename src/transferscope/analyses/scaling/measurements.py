@@ -1,0 +1,443 @@
+"""Measured errors at sizes, from a table as people keep it or from a finished study: columns in, curves out."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, unknown_name
+from transferscope.scaling.observations import Observations, observe
+from transferscope.study.places import one_study, open_existing
+
+EVERYTHING = "all rows"
+"""Name of the only group of a table that is not divided."""
+
+MOST_GROUPS = 200
+
+FALLING = frozenset(
+    [
+        "error",
+        "errors",
+        "err",
+        "loss",
+        "losses",
+        "nll",
+        "perplexity",
+        "ppl",
+        "mse",
+        "rmse",
+        "mae",
+        "wer",
+        "cer",
+        "eer",
+        "risk",
+        "bpb",
+        "bpc",
+        "cost",
+        "deviance",
+        "xent",
+        "crossentropy",
+        "fid",
+    ]
+)
+RISING = frozenset(
+    [
+        "accuracy",
+        "accuracies",
+        "acc",
+        "top1",
+        "top5",
+        "auc",
+        "auroc",
+        "auprc",
+        "roc",
+        "f1",
+        "fscore",
+        "score",
+        "precision",
+        "recall",
+        "map",
+        "miou",
+        "iou",
+        "dice",
+        "bleu",
+        "rouge",
+        "meteor",
+        "em",
+        "match",
+        "r2",
+        "reward",
+        "success",
+        "pass",
+        "quality",
+        "correct",
+        "performance",
+        "kappa",
+        "mcc",
+        "psnr",
+        "ssim",
+    ]
+)
+"""Words in the name of a column that say which values are better."""
+
+CLEAR_TREND = 0.5
+"""Least rank correlation with the sizes that counts as a rise, or below its negative as a fall."""
+
+Better = Literal["lower", "higher"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column holds what.
+
+    Attributes:
+        error: The target error or loss.
+        pretrain_size: Pre-training size n.
+        finetune_size: Fine-tuning size s; None when there is only one.
+        by: Columns that tell curves apart (task, model, rendering).
+        stderr: Standard errors of `error`; None when unknown.
+        repeats: Rows at the same sizes are repeats: their mean and its standard error are used.
+        better: Which values of `error` are better; None to tell from its name and its trend.
+
+    Raises:
+        SettingsError: Both standard errors and repeats were asked for.
+        UnknownNameError: There is no such direction.
+    """
+
+    error: str = "error"
+    pretrain_size: str = "n"
+    finetune_size: str | None = None
+    by: tuple[str, ...] = ()
+    stderr: str | None = None
+    repeats: bool = False
+    better: Better | None = None
+
+    def __post_init__(self) -> None:
+        """Check that one source of weights was chosen, and the direction."""
+        if self.better not in (None, *get_args(Better)):
+            raise unknown_name("direction of --better", str(self.better), get_args(Better))
+        twice = [name for name in self.numeric if self.numeric.count(name) > 1]
+        if twice:
+            raise SettingsError(
+                f"the column {twice[0]!r} was given twice, as error, size or standard error; give each its own"
+            )
+        if self.stderr is not None and self.repeats:
+            raise SettingsError(
+                f"both a column of standard errors ({self.stderr}) and repeats were given; choose one of them"
+            )
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns that hold numbers."""
+        return tuple(
+            name for name in (self.error, self.pretrain_size, self.finetune_size, self.stderr) if name is not None
+        )
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a CSV file.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: It is no table.
+    """
+    if not path.is_file():
+        raise MissingDataError(f"{path} is not a file; give a CSV table with a row for each measured error")
+    try:
+        frame = pd.read_csv(path)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise CorruptDataError(f"{path} cannot be read as a CSV table: {error}") from None
+    if len(frame.columns) == 1 and any(sign in str(frame.columns[0]) for sign in ";\t|"):
+        raise CorruptDataError(
+            f"{path} has one column, {str(frame.columns[0])!r}; separate columns with commas, and write decimals with "
+            "a point"
+        )
+    if frame.empty:
+        raise CorruptDataError(f"{path} has no rows; expected one for each measured error")
+    return frame
+
+
+def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
+    """Observations of each group, over n or over (n, s).
+
+    Args:
+        frame: A row for each measurement.
+        columns: Which column holds what.
+
+    Returns:
+        Observations by the name of the group ("a, b" for two columns); a group without a usable row is left out, with
+        a note on the first one that is kept.
+
+    Raises:
+        UnknownNameError: A column does not exist.
+        DataError: A column holds something that is no number, or nothing is usable.
+    """
+    for name in (*columns.numeric, *columns.by):
+        if name not in frame.columns:
+            raise unknown_name("column", name, map(str, frame.columns))
+    for name in columns.numeric:
+        frame = frame.assign(**{name: _numeric(frame[name])})
+    parts = _parts(frame, columns)
+    found: dict[str, Observations] = {}
+    lost = []
+    for name, rows in parts.items():
+        try:
+            observed = _observed(rows, columns)
+            named = tuple(f"{name}: {note}" for note in observed.notes) if len(parts) > 1 else observed.notes
+            found[name] = replace(observed, notes=named)
+        except DataError as error:
+            lost.append(f"left out {name}: {error}")
+    if not found:
+        raise DataError(f"no row can be used: {'; '.join(lost)}")
+    if lost:
+        first = next(iter(found))
+        everything = np.ones(len(found[first]), dtype=bool)
+        found[first] = found[first].take(everything, "; ".join(lost))
+    return found
+
+
+ALIASES = {
+    "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss "
+    "target_error cross_entropy",
+    "n": "n pretrain_size n_pretrain n_source params parameters n_params num_params n_parameters num_parameters "
+    "model_size non_embedding_params",
+    "s": "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
+    "dataset_size",
+}
+"""Names under which tables keep the error, the first and the second size."""
+
+
+def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """The columns of a table that does not use the names that are looked for by default.
+
+    Only names that were not given are looked for, and only where exactly one column has a known name. A table with
+    model sizes and numbers of tokens is one over both.
+
+    Args:
+        frame: The table.
+        columns: What was asked for.
+
+    Returns:
+        The columns, and a sentence on what was read as what.
+    """
+    defaults = Columns()
+    said: list[str] = []
+    known = {re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
+    for field, role in (("error", "error"), ("pretrain_size", "n"), ("finetune_size", "s")):
+        named = getattr(columns, field)
+        if named != getattr(defaults, field) or named in frame.columns or (field == "finetune_size" and not said):
+            continue
+        if field == "finetune_size" and columns.pretrain_size in ("n", "N") and "D" not in frame.columns:
+            continue
+        found = [known[alias] for alias in ALIASES[role].split() if alias in known]
+        found = [name for name in found if name not in (columns.error, columns.pretrain_size, *columns.by)]
+        if len(found) == 1:
+            error = found[0] if field == "error" else columns.error
+            n = found[0] if field == "pretrain_size" else columns.pretrain_size
+            s = found[0] if field == "finetune_size" else columns.finetune_size
+            columns = replace(columns, error=error, pretrain_size=n, finetune_size=s)
+            said.append(f"{found[0]} was read as the {'error' if role == 'error' else f'size {role}'}")
+    return columns, (", ".join(said),) if said else ()
+
+
+def as_errors(
+    frame: pd.DataFrame, columns: Columns, target: float | None
+) -> tuple[pd.DataFrame, float | None, tuple[str, ...]]:
+    """The table with a measure that falls as it gets better: a quality q in [0, 1] becomes 1 - q, in percent 100 - q.
+
+    Args:
+        frame: A row for each measurement.
+        columns: Which column holds what.
+        target: The value that is wanted, in the unit of the column; None without one.
+
+    Returns:
+        The table, the target as an error, and a sentence on what was converted.
+
+    Raises:
+        UnknownNameError: A column does not exist.
+        DataError: A column holds something that is no number.
+        SettingsError: Name and trend do not tell which values are better, or contradict each other; a quality has no
+            known best value; or the target is reached already as one unit is read and not as another.
+    """
+    for name in (*columns.numeric, *columns.by):
+        if name not in frame.columns:
+            raise unknown_name("column", name, map(str, frame.columns))
+    name = columns.error
+    values = _numeric(frame[name])
+    sizes = [_numeric(frame[size]) for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    usable = np.isfinite(values) & np.logical_and.reduce([np.isfinite(size) & (size > 0) for size in sizes])
+    values, sizes = values[usable], [size[usable] for size in sizes]
+    if values.empty or columns.better == "lower":
+        return frame, target, ()
+    if columns.better is None and not _rises(name, values, sizes, target):
+        return frame, target, ()
+    low, high = float(values.min()), float(values.max())
+    if low < 0 or high > 100:
+        raise SettingsError(
+            f"column {name} is read as a quality, of which higher values are better, and its values ({low:g} to "
+            f"{high:g}) are neither within 0 to 1 nor within 0 to 100; give a column of its best value minus it"
+        )
+    top = 1.0 if high <= 1 else 100.0
+    frame = frame.assign(**{name: top - _numeric(frame[name])})
+    read = f"{name} was read as a quality: the error is {top:g} - {name}"
+    if target is None:
+        return frame, None, (read,)
+    if not 0 < target < top:
+        raise SettingsError(f"the target {target:g} of {name} is out of range; expected a number between 0 and {top:g}")
+    others = {top - target: f"an error of {target:g}"}
+    if top == 100 and target <= 1:
+        others = {100 * target: f"{100 * target:g} %", 100 - 100 * target: f"an error of {100 * target:g} %"}
+    for meant, words in others.items():
+        if target <= high < meant < top:
+            raise SettingsError(
+                f"the target {target:g} is not above every measured {name} (up to {high:g}), so that it would be "
+                f"reached already; if {words} is meant, give --target-error {meant:g}, in the unit of {name}"
+            )
+    return frame, top - target, (f"{read}, and the target {name} {target:g} is the error {top - target:.6g}",)
+
+
+def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None) -> bool:
+    """Whether higher values are better, from the name of the column and the trend of its values over the sizes."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
+    words = set(re.findall(r"[a-z]+[0-9]?", spelled))
+    ranks = np.sum([size.rank() for size in sizes], axis=0)
+    varies = len(np.unique(ranks)) > 1 and values.nunique() > 1
+    trend = float(stats.spearmanr(ranks, values).statistic) if varies else 0.0
+    order = np.argsort(ranks, kind="stable")
+    ends = f"from {values.iloc[order[0]]:.4g} to {values.iloc[order[-1]]:.4g}"
+    ask = "say which with --better higher (a quality, such as an accuracy) or --better lower (an error or a loss)"
+    if words & FALLING:
+        reached = target is not None and float(values.min()) <= target
+        if trend > CLEAR_TREND and (reached or words & RISING):
+            raise SettingsError(f"column {name} rises with the sizes ({ends}), unlike an error; {ask}")
+        return False
+    if words & RISING:
+        if trend < -CLEAR_TREND:
+            raise SettingsError(f"column {name} falls with the sizes ({ends}), unlike a quality; {ask}")
+        return True
+    if trend >= -CLEAR_TREND:
+        raise SettingsError(
+            f"the name and the values of column {name} ({ends}) do not tell whether it is an error; {ask}"
+        )
+    return False
+
+
+def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observations]:
+    """Curves over n alone: one for each group and fine-tuning size."""
+    result = {}
+    for name, data in groups.items():
+        for s in np.unique(data.sizes[:, 1]):
+            rows = data.sizes[:, 1] == s
+            stderr = None if data.stderr is None else data.stderr[rows]
+            label = f"s = {s:,.0f}" if name == EVERYTHING else f"{name}, s = {s:,.0f}"
+            numbers = None if data.rows is None else data.rows[rows]
+            result[label] = Observations(data.sizes[rows, :1], data.errors[rows], stderr, rows=numbers)
+    return result
+
+
+def _numeric(column: pd.Series) -> pd.Series:
+    numbers = pd.to_numeric(column, errors="coerce")
+    strange = column[numbers.isna() & column.notna()]
+    if len(strange):
+        raise DataError(
+            f"column {column.name} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected plain "
+            "numbers, such as 64000"
+        )
+    return numbers.astype(np.float64)
+
+
+def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
+    if not columns.by:
+        return {EVERYTHING: frame}
+    grouped = frame.groupby(list(columns.by), sort=False, dropna=False)
+    numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in columns.by]
+    parts = {
+        ", ".join(_named(*part) for part in zip(columns.by, key, numeric, strict=True)): rows for key, rows in grouped
+    }
+    if len(parts) > MOST_GROUPS:
+        raise DataError(
+            f"the columns {', '.join(columns.by)} divide the table into {len(parts)} curves, more than {MOST_GROUPS}; "
+            "choose fewer columns"
+        )
+    return parts
+
+
+def _named(column: str, value: object, numeric: bool) -> str:
+    """ "resnet", or "depth = 18": a number alone says little."""
+    return f"{column} = {value}" if numeric else str(value)
+
+
+def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
+    names = [columns.pretrain_size] + ([columns.finetune_size] if columns.finetune_size is not None else [])
+    if columns.repeats:
+        return _averaged(rows, names, columns.error)
+    stderr = None if columns.stderr is None else rows[columns.stderr].to_numpy()
+    numbers = rows.index.to_numpy() + 1 if pd.api.types.is_integer_dtype(rows.index) else None
+    return observe(rows[names].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers)
+
+
+def _averaged(rows: pd.DataFrame, names: list[str], error: str) -> Observations:
+    """Means over repeats; their standard errors come from the pooled relative spread, so that pairs can be used too."""
+    summary = rows.dropna(subset=[*names, error]).groupby(names)[error].agg(["mean", "std", "count"]).reset_index()
+    spread = (summary["std"] / summary["mean"].where(summary["mean"] > 0)).to_numpy()
+    degrees = np.where(np.isfinite(spread), summary["count"] - 1, 0)
+    sizes, mean = summary[names].to_numpy(), summary["mean"].to_numpy()
+    pooled = np.sqrt((degrees * np.nan_to_num(spread) ** 2).sum() / max(degrees.sum(), 1))
+    if pooled == 0:
+        return observe(sizes, mean)
+    return observe(sizes, mean, stderr=np.maximum(pooled * mean / np.sqrt(summary["count"]), 1e-12))
+
+
+def study_errors(place: str, study: str | None) -> tuple[pd.DataFrame, str]:
+    """Final target errors of a study by source, method, n (0: no source), s and seed, and the name of the study.
+
+    Networks taken at earlier steps of the pre-training are left out: they are no repeats of the last one.
+    """
+    with open_existing(place) as store:
+        name = one_study(store, place, study)
+        labels = {
+            stored.cell.key: stored.cell.labels
+            for stored in store.cells(name)
+            if stored.cell.role == "method" and stored.cell.labels.get("pretrain_step") is None
+        }
+        records = pd.DataFrame(store.records(name).columns())
+    final = records[records["step"].isna() & (records["part"] == "target_test") & records["key"].isin(labels)]
+    errors = [
+        {
+            "source": labels[key]["source"],
+            "method": labels[key]["method"],
+            "n": labels[key]["n_source"],
+            "s": labels[key]["n_target"],
+            "error": 1 - value if record == "accuracy" else value,
+        }
+        for key, record, value in zip(final["key"], final["name"], final["value"], strict=True)
+        if record in ("accuracy", "mse") and labels[key].get("n_source") is not None
+    ]
+    frame = pd.DataFrame(errors, columns=["source", "method", "n", "s", "error"])
+    n_sizes = frame.loc[frame["n"] > 0, "n"].nunique()
+    if n_sizes < 2:
+        raise DataError(
+            f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
+            "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
+        )
+    return _from_nothing_for_all(frame), name
+
+
+def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
+    """Errors of training from scratch as n = 0 of every source and method."""
+    pretrained, scratch = frame[frame["n"] > 0], frame[frame["n"] == 0]
+    pairs = pretrained[["source", "method"]].drop_duplicates()
+    return pd.concat([pretrained, scratch.drop(columns=["source", "method"]).merge(pairs, how="cross")])
+
+
+def study_columns(frame: pd.DataFrame, columns: Columns) -> Columns:
+    """The columns of `study_errors`; of `columns` only `by` is read."""
+    finetune = "s" if frame["s"].nunique() > 1 else None
+    by = columns.by or ("source", "method")
+    return replace(Columns(), finetune_size=finetune, by=by, repeats=True)

@@ -1,0 +1,171 @@
+"""The loss as a function of the parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from transferscope.diagnostics.network_state import FrozenState, first_outputs, frozen_state
+from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
+from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.numerics.vectorise import Layout
+
+_LOOKED_AT = 8  # examples on which a loss is looked at before it is measured
+
+
+@dataclass(frozen=True)
+class LossSurface:
+    """Mean loss L(w) over examples, for the parameters w that are allowed to move.
+
+    Attributes:
+        network: The module; it is called with the tensors below in place of its own.
+        examples: The data.
+        loss: Mean loss over examples.
+        moved: Values of the parameters that vary, by name; the point that everything is measured at.
+        fixed: Values of the other parameters, and of the buffers.
+    """
+
+    network: nn.Module
+    examples: Examples
+    loss: Loss
+    moved: Mapping[str, Tensor]
+    fixed: Mapping[str, Tensor]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where each moved parameter lies in a vector."""
+        return Layout.of(self.moved)
+
+    @cached_property
+    def point(self) -> Float[Tensor, "P"]:
+        """The moved parameters as a vector, shape (P,)."""
+        return self.layout.flatten(self.moved)
+
+    @cached_property
+    def buffers(self) -> tuple[str, ...]:
+        """Names of the fixed buffers."""
+        return tuple(name for name, _ in self.network.named_buffers() if name in self.fixed)
+
+    def outputs(self, parameters: Mapping[str, Tensor], inputs: Shaped[Tensor, "n ..."]) -> Tensor:
+        """Outputs with `parameters` in place of the moved ones; a forward pass writes to copies of the buffers."""
+        tensors = {**self.fixed, **{name: self.fixed[name].clone() for name in self.buffers}, **parameters}
+        outputs: Tensor = functional_call(self.network, tensors, (inputs,))
+        return outputs
+
+    def value(self, parameters: Mapping[str, Tensor], batch: Examples) -> Float[Tensor, ""]:
+        """Mean loss over `batch` with `parameters` in place of the moved ones."""
+        return self.loss(self.outputs(parameters, batch.inputs), batch.labels)
+
+    def mean_value(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> float:
+        """Mean loss over all examples, without gradients."""
+        with torch.no_grad():
+            batches = self.examples.batches(batch_size)
+            return sum(float(self.value(parameters, batch)) * len(batch) for batch in batches) / len(self.examples)
+
+    def gradient(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> Float[Tensor, "P"]:
+        """Gradient of the mean loss over all examples, shape (P,)."""
+        total = torch.zeros_like(self.point)
+        for batch in self.examples.batches(batch_size):
+            leaves = {name: tensor.detach().requires_grad_() for name, tensor in parameters.items()}
+            value = self.value(leaves, batch)
+            parts = torch.autograd.grad(value, list(leaves.values()), materialize_grads=True)
+            total += self.layout.flatten(dict(zip(leaves, parts, strict=True))) * (len(batch) / len(self.examples))
+        return total
+
+    def to(self, dtype: torch.dtype) -> "LossSurface":
+        """The same surface in another precision; what is not floating-point (indices, counters) stays as it is."""
+
+        def cast(tensor: Tensor) -> Tensor:
+            return tensor.to(dtype) if tensor.is_floating_point() else tensor
+
+        return replace(
+            self,
+            examples=Examples(cast(self.examples.inputs), cast(self.examples.labels)),
+            moved={name: cast(tensor) for name, tensor in self.moved.items()},
+            fixed={name: cast(tensor) for name, tensor in self.fixed.items()},
+        )
+
+
+def loss_surface(subject: Subject, blocks: tuple[str, ...] = (), *, outputs_only: bool = False) -> LossSurface:
+    """The loss of the subject's network on its examples.
+
+    Args:
+        subject: What to look at.
+        blocks: Names of submodules or parameters that may move, such as ("head", "features.0"); () for all.
+        outputs_only: Whether the loss is never asked for, so that labels need not fit the outputs.
+
+    Returns:
+        The surface at the network's weights, detached from them; in float32 for a network of half precision, in which
+        a loss has two or three digits.
+
+    Raises:
+        UnknownNameError: A block names no parameter.
+        SettingsError: The network has no parameters, or the loss is not a mean over examples.
+        NetworkError: The network cannot read the inputs.
+        DataError: Labels do not fit the outputs.
+    """
+    state = frozen_state(subject.network)
+    if not state.parameters:
+        raise SettingsError("the network has no parameters; expected at least one to measure the loss along")
+    chosen = select(state.parameters, blocks)
+    moved = {name: state.parameters[name] for name in chosen}
+    fixed = {name: tensor for name, tensor in state.parameters.items() if name not in moved}
+    surface = LossSurface(subject.network, subject.examples, subject.loss, moved, {**fixed, **state.buffers})
+    if any(parameter.dtype in (torch.float16, torch.bfloat16) for parameter in state.parameters.values()):
+        surface = surface.to(torch.float32)
+    _check(surface, outputs_only=outputs_only)
+    return surface
+
+
+def _check(surface: LossSurface, *, outputs_only: bool) -> None:
+    """Look at a few examples, at even distances, for what every mean over batches of examples relies on."""
+    labels = surface.examples.labels
+    few = surface.examples.take(torch.linspace(0, len(labels) - 1, min(_LOOKED_AT, len(labels))).round().long())
+    fixed = {name: tensor for name, tensor in surface.fixed.items() if name not in surface.buffers}
+    buffers = {name: surface.fixed[name] for name in surface.buffers}
+    outputs = first_outputs(surface.network, few.inputs, FrozenState({**fixed, **surface.moved}, buffers))
+    if outputs_only:
+        return
+    if not labels.is_floating_point() and outputs.dim() > 1:
+        low, high = int(labels.min()), int(labels.max())
+        if low < 0 or high >= outputs.shape[1]:
+            raise DataError(
+                f"class labels lie between {low} and {high} and the network has {outputs.shape[1]} outputs; expected "
+                f"labels from 0 to {outputs.shape[1] - 1}"
+            )
+    if surface.loss is mean_loss:
+        mean_loss(outputs, few.labels)
+        return
+    whole = surface.loss(outputs, few.labels)
+    singly = torch.stack([surface.loss(outputs[i : i + 1], few.labels[i : i + 1]) for i in range(len(outputs))]).mean()
+    if whole.dim() or (torch.isfinite(whole + singly) and not torch.isclose(whole, singly, rtol=1e-3, atol=1e-6)):
+        raise SettingsError(
+            f"the loss of {len(few)} examples together is {whole.tolist()} and the mean of their losses "
+            f"{float(singly):.6g}, for outputs of shape {tuple(outputs.shape)} and labels of shape "
+            f"{tuple(few.labels.shape)}; expected a mean over examples, with targets of the shape of the outputs"
+        )
+
+
+def select(parameters: Mapping[str, Tensor], blocks: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of the parameters in `blocks` (all if empty), in the network's order.
+
+    Args:
+        parameters: Named parameters.
+        blocks: Names of submodules or parameters.
+
+    Raises:
+        UnknownNameError: A block names no parameter.
+    """
+    for block in blocks:
+        if not any(_belongs(name, block) for name in parameters):
+            parents = {".".join(name.split(".")[:i]) for name in parameters for i in range(1, name.count(".") + 2)}
+            raise unknown_name("block of the network", block, parents)
+    return tuple(name for name in parameters if not blocks or any(_belongs(name, block) for block in blocks))
+
+
+def _belongs(name: str, block: str) -> bool:
+    return name == block or name.startswith(f"{block}.")

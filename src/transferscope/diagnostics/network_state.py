@@ -1,0 +1,116 @@
+"""Reading a network without changing it: modes, random state, and parameters apart from its gradients."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from transferscope.errors import NetworkError
+
+
+@contextmanager
+def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
+    """Networks in evaluation mode, gradients on; modes and the global random state come back as they were.
+
+    Args:
+        networks: Modules to look at; their parameters and buffers are protected by `frozen_state`, not here.
+
+    Yields:
+        None.
+    """
+    modes = [(module, module.training) for network in networks for module in network.modules()]
+    devices = sorted({p.device.index or 0 for network in networks for p in network.parameters() if p.is_cuda})
+    try:
+        for network in networks:
+            network.eval()
+        with torch.random.fork_rng(devices=devices), torch.enable_grad():
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+@contextmanager
+def replaced_forward(module: nn.Module, answer: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """Let a module answer with a function of its input in place of its own `forward`.
+
+    Args:
+        module: A module without such a replacement; its hooks stay in force.
+        answer: From the input to the output.
+
+    Yields:
+        None.
+    """
+    module.__dict__["forward"] = answer
+    try:
+        yield
+    finally:
+        del module.__dict__["forward"]
+
+
+@dataclass(frozen=True)
+class FrozenState:
+    """Parameters and buffers of a network that share nothing with its gradients.
+
+    Attributes:
+        parameters: Detached views of the parameters (the memory is shared, so do not write to it).
+        buffers: Copies of the buffers, which a forward pass may write to.
+    """
+
+    parameters: dict[str, Tensor]
+    buffers: dict[str, Tensor]
+
+
+def frozen_state(network: nn.Module) -> FrozenState:
+    """The state of `network` to call it with through `torch.func.functional_call`.
+
+    Raises:
+        NetworkError: Part of it is compiled by TorchScript, whose parameters cannot be replaced.
+    """
+    if any(isinstance(module, torch.jit.ScriptModule) for module in network.modules()):
+        raise NetworkError(
+            "the network is compiled by torch.jit (scripted or traced), so that its weights cannot be moved; give the "
+            "module that it was compiled from, with the same weights"
+        )
+    return FrozenState(
+        {name: parameter.detach() for name, parameter in network.named_parameters()},
+        {name: buffer.detach().clone() for name, buffer in network.named_buffers()},
+    )
+
+
+def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Tensor:
+    """Outputs for a few inputs, in evaluation mode and without gradients: whether the network can read them at all.
+
+    Args:
+        network: Any module; it is not changed.
+        inputs: Shape (n, ...).
+        state: Of the network, in place of its own; buffers are copied.
+
+    Returns:
+        Shape (n, ...).
+
+    Raises:
+        NetworkError: The forward pass fails, or does not answer with one row for each input.
+    """
+    tensors = {**state.parameters, **{name: buffer.clone() for name, buffer in state.buffers.items()}}
+    with evaluation_mode(network), torch.no_grad():
+        try:
+            outputs = functional_call(network, tensors, (inputs,))
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise NetworkError(
+                f"the network cannot read inputs of shape {tuple(inputs.shape)} and type {inputs.dtype}: {why}; give "
+                "inputs as in its training, and a network that answers a batch of inputs alone"
+            ) from error
+    if not isinstance(outputs, Tensor) or outputs.dim() == 0 or len(outputs) != len(inputs):
+        seen = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"
+        raise NetworkError(
+            f"the network answers {len(inputs)} inputs with {seen}; expected a tensor with one row for each input, so "
+            "wrap it in a module that returns the outputs alone"
+        )
+    return outputs

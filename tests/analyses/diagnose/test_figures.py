@@ -1,0 +1,103 @@
+"""Figures of what diagnostics saw: what is drawn is what was measured."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from transferscope.analyses.diagnose.figures import (
+    Way,
+    draw_density,
+    draw_descent,
+    draw_feature_map,
+    draw_gradients,
+    draw_interpolation,
+    draw_landscape,
+    draw_weight_map,
+)
+from transferscope.report.figures.style import drawing, new_figure, to_svg
+
+AXIS = np.linspace(-1, 1, 5)
+
+
+@pytest.fixture
+def canvas() -> Figure:
+    with drawing():
+        return new_figure(4, 3)
+
+
+def test_a_line_leaves_out_points_where_the_loss_is_not_finite(canvas: Figure) -> None:
+    draw_landscape(canvas, AXIS, np.array([4.0, 1.0, 0.5, 1.0, np.inf]))
+    np.testing.assert_array_equal(canvas.axes[0].lines[1].get_ydata(), [4.0, 1.0, 0.5, 1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    "loss", [np.add.outer(AXIS**2, 3 * AXIS**2), 10.0 ** np.add.outer(AXIS, AXIS), np.ones((5, 5))]
+)
+def test_contours_span_the_loss_and_the_first_direction_is_to_the_right(loss: np.ndarray, canvas: Figure) -> None:
+    draw_landscape(canvas, AXIS, loss)
+    assert canvas.axes[0].get_xlabel().endswith("direction 1")
+    if loss.min() < loss.max():
+        levels = canvas.axes[1].get_ylim()
+        assert levels == pytest.approx((loss.min(), loss.max()))
+    assert to_svg(canvas).startswith("<?xml")
+
+
+def test_levels_close_to_each_other_are_told_apart(canvas: Figure) -> None:
+    draw_landscape(canvas, AXIS, 2.3 + 0.001 * np.add.outer(AXIS, AXIS), along="way")
+    canvas.draw_without_rendering()
+    ticks = [tick.get_text() for tick in canvas.axes[1].get_yticklabels()]
+    assert len(set(ticks)) == len(ticks) > 2
+    assert canvas.axes[0].get_ylabel() == "way 2"
+
+
+def test_the_chord_joins_the_ends_of_the_interpolation(canvas: Figure) -> None:
+    draw_interpolation(canvas, np.linspace(0, 1, 3), np.array([1.0, 5.0, 2.0]))
+    chord, line = canvas.axes[0].lines
+    np.testing.assert_array_equal(chord.get_ydata(), [1.0, 2.0])
+    np.testing.assert_array_equal(line.get_ydata(), [1.0, 5.0, 2.0])
+
+
+def test_the_density_is_cut_far_below_its_peak(canvas: Figure) -> None:
+    draw_density(canvas, AXIS, np.array([0.0, 1.0, 100.0, 1.0, 0.0]))
+    assert np.min(np.asarray(canvas.axes[0].lines[0].get_ydata())) == pytest.approx(1e-5)
+
+
+def test_boxes_hold_the_quantiles_of_each_layer(canvas: Figure) -> None:
+    percent = np.linspace(1, 101, 101)
+    draw_gradients(canvas, {"gradient_quantiles/a": percent, "gradient_quantiles/b": 0 * percent, "other": AXIS})
+    ticks = [tick.get_text() for tick in canvas.axes[0].get_xticklabels()]
+    medians = [
+        float(np.max(np.asarray(line.get_ydata()))) for line in canvas.axes[0].lines if line.get_color() == "#0072b2"
+    ]
+    assert ticks == ["a", "b"]
+    assert medians == [51.0, 1.0]  # zeros lie on the lower edge of a logarithmic axis
+
+
+def test_descent_is_drawn_against_the_length_of_the_way(canvas: Figure) -> None:
+    draw_descent(canvas, np.array([3.0, 2.0, 1.0]), np.array([3.0, np.nan, np.nan]), 0.5)
+    left, right = (axes.lines[0] for axes in canvas.axes)
+    np.testing.assert_array_equal(left.get_xdata(), [0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(right.get_ydata(), [3.0, np.nan, np.nan])
+
+
+def test_a_way_without_a_start_has_no_hollow_mark(canvas: Figure) -> None:
+    draw_weight_map(canvas, [Way("mnist", "fine-tune", 100, np.zeros((1, 2)), has_start=False)], "Weights")
+    words = [text.get_text() for text in canvas.legends[0].get_texts()]
+    assert words == ["mnist", "fine-tune"]
+
+
+def test_marks_grow_with_the_number_of_labels(canvas: Figure) -> None:
+    ways = [Way("", "scratch", n, np.full((2, 2), float(n)), has_start=True) for n in (100, 600, 100)]
+    draw_weight_map(canvas, ways, "Weights")
+    words = [text.get_text() for text in canvas.legends[0].get_texts()]
+    ends = [line.get_markersize() for line in canvas.axes[0].lines[3::4]]
+    assert words == ["from scratch", "scratch", "100 labels", "600 labels", "start"]
+    assert ends[0] == ends[2] < ends[1]
+
+
+def test_classes_are_named_up_to_ten(canvas: Figure) -> None:
+    draw_feature_map(canvas, np.zeros((2, 2)), np.array([0, 2]), ("cat", "dog", "$owl"))
+    assert [text.get_text() for text in canvas.legends[0].get_texts()] == ["cat", "$owl"]
+    many = new_figure(4, 3)
+    draw_feature_map(many, np.zeros((2, 2)), np.array([0, 10]), tuple("abcdefghijk"))
+    assert not many.legends

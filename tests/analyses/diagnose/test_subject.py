@@ -1,0 +1,127 @@
+"""A network that a study kept is measured from its file as the study measured it; expensive looks are left out."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from study.test_diagnose import LOOKS
+from study.test_work import tables
+from transferscope.analyses.diagnose import choice as choices
+from transferscope.analyses.diagnose.choice import CHEAP, choose, make_diagnostics, read_changes
+from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
+from transferscope.data.load import load
+from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Curvature, Landscape
+from transferscope.errors import SettingsError, UnknownNameError
+from transferscope.models import NetworkSettings
+from transferscope.study.context import WorkContext
+from transferscope.study.plan import plan_study
+from transferscope.study.settings import DataSettings
+from transferscope.study.spec import parse_spec
+from transferscope.study.work import work
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a study kept of fine-tuning."""
+
+    question: FileQuestion
+    weight_deviation: float
+    variance_ratio: float
+    accuracy: float
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    folder = tmp_path_factory.mktemp("study")
+    context = WorkContext(folder, device="cpu")
+    cells = plan_study(parse_spec(tables(folder, methods={"fine-tune": {}}, diagnostics=LOOKS))).cells
+    outcomes = {str(cell.labels.get("diagnostic", cell.role)): (cell, work(cell, context)) for cell in cells}
+    key = outcomes["method"][0].key
+    question = FileQuestion(
+        context.network(key),
+        DataSettings(f"npz:{folder}/target.npz"),
+        NetworkSettings("mlp", (8,)),
+        against=context.snapshot(key, 0),
+        labels=12,
+        device="cpu",
+    )
+
+    def value(cell: str, name: str, part: str) -> float:
+        records = outcomes[cell][1].records
+        return next(r.estimate.value for r in records if (r.name, r.part, r.step) == (name, part, None))
+
+    return Kept(
+        question,
+        value("weights", "weight_deviation", "target_train"),
+        value("class-separation", "variance_ratio", "target_test"),
+        value("method", "accuracy", "target_test"),
+    )
+
+
+def measured(looked_at: FileSubject, diagnostic: str) -> float:
+    findings = looked_at.measure(DIAGNOSTICS[diagnostic]())
+    return findings[DIAGNOSTICS[diagnostic].headline].value
+
+
+def test_a_kept_network_is_measured_as_in_its_study(kept: Kept) -> None:
+    on_train = subject_of(kept.question)
+    on_test = subject_of(replace(kept.question, part="target_test"))
+    assert not on_train.backbone_only
+    assert len(on_train.subject.examples) == 12
+    assert measured(on_train, "weights") == pytest.approx(kept.weight_deviation, rel=1e-6)
+    assert measured(on_test, "class-separation") == pytest.approx(kept.variance_ratio, rel=1e-6)
+    assert next(r.estimate.value for r in on_test.performance if r.name == "accuracy") == kept.accuracy
+
+
+def test_as_many_examples_as_asked_for(kept: Kept) -> None:
+    assert len(subject_of(replace(kept.question, labels=None, examples=7)).subject.examples) == 7
+    assert subject_of(replace(kept.question, labels=None, examples=7)).subject.n_train == len(
+        load(kept.question.data.data).train
+    )
+
+
+def test_what_takes_long_is_left_out_unless_it_is_named(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    def long(self: Landscape, subject: object) -> CostEstimate:
+        return CostEstimate(121.0, 1, 1.0)
+
+    monkeypatch.setattr(Landscape, "estimate_cost", long)
+    looked_at = subject_of(kept.question)
+    left_out = {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at)}
+    assert left_out["landscape"] == "it would take long; name it in --diagnostics to measure it"
+    assert left_out["curvature"] == ""
+    assert choose(("landscape",), {}, looked_at)[0].left_out == ""
+    changed = {choice.diagnostic.name: choice for choice in choose((), {"landscape": {"resolution": 3}}, looked_at)}
+    assert changed["landscape"].left_out == ""
+    assert changed["landscape"].diagnostic == Landscape(**{**CHEAP["landscape"], "resolution": 3})
+
+
+def test_cheap_settings_are_settings_that_exist() -> None:
+    made = make_diagnostics((), {})
+    assert made.keys() == DIAGNOSTICS.keys()
+    assert made["curvature"] == Curvature(**CHEAP["curvature"])
+    assert make_diagnostics(("curvature",), {})["curvature"] == Curvature()
+
+
+def test_settings_are_read_as_in_a_study_file() -> None:
+    texts = ["curvature.k=5", "curvature.tolerance=1e-2", 'landscape.blocks=["head"]', "landscape.centre=start"]
+    assert read_changes(texts) == {
+        "curvature": {"k": 5, "tolerance": 0.01},
+        "landscape": {"blocks": ["head"], "centre": "start"},
+    }
+    for text in ("curvature", "curvature.k", "curvature=5", "curvature.k=", ".k=5"):
+        with pytest.raises(SettingsError) as wrong:
+            read_changes([text])
+        assert str(wrong.value) == (
+            f"--set {text} cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5"
+        )
+    with pytest.raises(UnknownNameError, match=r"^unknown diagnostic 'weight': did you mean 'weights'\? known are "):
+        read_changes(["weight.k=5"])
+
+
+def test_a_question_out_of_range_is_refused(kept: Kept) -> None:
+    with pytest.raises(SettingsError) as wrong:
+        replace(kept.question, examples=0)
+    assert str(wrong.value) == (
+        "examples = 0, labels = 12 and seed = 0; expected at least 1 example and label, and a seed of at least 0"
+    )
+    assert choices.LONGEST == 120.0  # two minutes, as the documentation says

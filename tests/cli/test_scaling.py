@@ -1,0 +1,251 @@
+"""`transferscope scaling` on a table, on rows that cannot be used, and on the store of a study."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from scaling.examples import OBJDET, SIZES, language_models
+from transferscope.cli.main import app
+from transferscope.errors import DataError, SettingsError
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
+from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["scaling", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.output
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "errors.csv"
+    rows = [
+        f"{task},{n:g},{error + shift:.6f}"
+        for task, shift in (("a", 0.0), ("b", -0.1))
+        for n, error in zip(SIZES, OBJDET, strict=True)
+    ]
+    path.write_text("task,images,error\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    printed = run(str(table), "--pretrain-size", "images", "--by", "task", "--target-error", "0.93", "--out", str(out))
+    assert "At four times that size" in printed
+    assert "b against a: the transfer gap changes by" in printed
+    page = out.read_text()
+    assert page.count("<svg") == 5
+    assert 'src="' not in page
+    assert 'href="http' not in page
+    assert "Content-Security-Policy" in page
+
+
+def test_a_table_over_both_sizes_names_the_next_pair(tmp_path: Path) -> None:
+    table, out = tmp_path / "both.csv", tmp_path / "page.html"
+    rows = [
+        f"{n},{s},{0.05 + 0.4 * (s + 3 * n**0.7) ** -0.25:.4f}"
+        for n in (0, 1000, 4000, 16000)
+        for s in (500, 1000, 2000)
+    ]
+    table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
+    options = ("--finetune-size", "s", "--target-error", "0.08", "--out", str(out))
+    printed = run(str(table), *options)
+    assert printed.startswith("s = 2,000: Measured: error ")
+    assert "From all fine-tuning sizes together, over several laws: n = 1,600,000 with s = 2,000 reaches" in printed
+    assert "The next run to make: n = " in printed
+    assert "of the variance of the error there" in printed
+    assert " against s = " not in printed  # fine-tuning sizes are no variants of the data
+    assert "The next run to make: n = " in out.read_text()
+    priced = run(str(table), *options, "--cost-pretrain", "0.01", "--cost-label", "1", "--cost-run", "10")
+    assert "The cheapest way to the target: n = " in priced
+    assert ", at a cost of " in priced
+
+
+BAD_TABLES = {
+    "three": ("1000,0.3\n2000,0.25\n4000,0.22", "Too few points: power+floor needs 4 different sizes and there are 3."),
+    "equal n": ("1000,0.3\n1000,0.31\n1000,0.3", "No advice: advice was asked with 1 different pre-training size(s)"),
+    "zero": ("1000,0.3\n2000,0.2\n4000,0", "note: left out 1 observation(s) with error 0, which has no logarithm"),
+    "above one": ("1000,3.3\n2000,2.9\n4000,2.7\n8000,2.6\n16000,2.5", "if the errors are in percent, give the target"),
+    "missing": ("1000,0.3\n2000,\n4000,0.2\n8000,nan", "note: left out 2 rows with a size or error that is missing"),
+    "negative": ("1000,0.3\n2000,-0.2\n4000,0.2\n8000,0.1", "note: left out 1 row with a negative size or error"),
+    "rising": ("1000,0.4\n2000,0.2\n4000,0.3\n8000,0.4\n16000,0.5", "The error rises again after n = 2,000"),
+    "one row": ("1000,0.3", "No advice: advice was asked with 1 different pre-training size(s)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_gets_a_sentence_and_a_page(name: str, tmp_path: Path) -> None:
+    rows, sentence = BAD_TABLES[name]
+    table, out = tmp_path / "bad.csv", tmp_path / "page.html"
+    table.write_text(f"n,error\n{rows}\n")
+    assert sentence in run(str(table), "--target-error", "0.1", "--out", str(out))
+    assert "<h1>bad</h1>" in out.read_text()
+
+
+def test_what_is_left_out_names_its_curve(tmp_path: Path) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text("g,n,error\na,1000,0.5\na,2000,0.4\na,4000,\nb,1000,0.5\nb,2000,0.4\nb,4000,0.3\n")
+    printed = run(str(table), "--by", "g", "--out", str(tmp_path / "page.html"))
+    assert "note: a: left out 1 row with a size or error that is missing or not finite" in printed
+    assert "note: b: power+floor needs 4 different sizes and there are 3" in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n,error\n1k,0.3\n", "column n holds '1k' in row 1; expected plain numbers, such as 64000"),
+        (
+            "n;error\n1000;0,3\n",
+            "{} has one column, 'n;error'; separate columns with commas, and write decimals with a point",
+        ),
+        ("n,error\n", "{} has no rows; expected one for each measured error"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_a_sentence(text: str, message: str, tmp_path: Path) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text(text)
+    with pytest.raises(DataError) as caught:
+        run(str(table))
+    assert str(caught.value) == message.format(table)
+
+
+def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path: Path) -> None:
+    options = ("--pretrain-size", "images", "--by", "task", "--out", str(tmp_path / "page.html"), "--budget")
+    with pytest.raises(SettingsError) as without:
+        run(str(table), *options, "300")
+    assert str(without.value) == (
+        "a budget of 300 was given without costs; add what a pre-training example, a label or a run costs "
+        "(--cost-pretrain, --cost-label, --cost-run)"
+    )
+    with pytest.raises(SettingsError) as poor:
+        run(str(table), *options, "3", "--cost-pretrain", "10")
+    assert str(poor.value) == (
+        "the budget 3 does not pay for a run on one pre-training example, which costs 10; give a larger one"
+    )
+    printed = run(str(table), *options, "1280000", "--cost-pretrain", "10", "--target-error", "0.93")
+    assert "within n = 128,000" in printed
+
+
+@pytest.mark.parametrize("budget", [3_000, *(pytest.param(more, marks=pytest.mark.slow) for more in (20_000, 100_000))])
+def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path: Path) -> None:
+    table, out = tmp_path / "both.csv", tmp_path / "page.html"
+    rows = [f"{n},{s},{0.05 + 0.4 * (s + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000) for s in (500, 2000)]
+    rows += [f"{n},1000,{0.05 + 0.4 * (1000 + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000)]
+    table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
+    options = ("--finetune-size", "s", "--target-error", "0.08", "--cost-pretrain", "1", "--cost-label", "1")
+    printed = run(str(table), *options, "--budget", str(budget), "--out", str(out))
+    assert printed.startswith(f"The best use of the budget of {budget:,}: n = ")
+    n, s = (float(found.replace(",", "")) for found in re.findall(r"n = ([\d,]+) and s = ([\d,]+) for", printed)[0])
+    assert n + s <= 1.01 * budget
+    for largest in re.findall(r"within n = ([\d,]+)", printed):
+        assert float(largest.replace(",", "")) <= budget
+    for cost in re.findall(r"The next run to make: .*?at a cost of ([\d,]+)", printed):
+        assert float(cost.replace(",", "")) <= budget
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--largest-size", "100"), "the largest feasible size 100 is below the largest measured one, 64000"),
+        (("--cost-pretrain", "1", "--budget", "300"), "the budget 300 pays for a run on n = 300, below the largest"),
+    ],
+)
+def test_a_limit_below_what_was_measured_is_a_sentence(
+    options: tuple[str, ...], sentence: str, table: Path, tmp_path: Path
+) -> None:
+    columns = ("--pretrain-size", "images", "--by", "task", "--target-error", "0.93")
+    with pytest.raises(SettingsError, match=re.escape(sentence)):
+        run(str(table), *columns, *options, "--out", str(tmp_path / "page.html"))
+
+
+def test_the_figures_of_the_paper_have_a_command_of_their_own(table: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        run(str(table), "--figure", "5")
+    assert str(caught.value) == (
+        f"scaling draws no figures of papers; `transferscope papers draw mikami2021 fig5 --table {table}` does"
+    )
+
+
+def stored_study(path: Path, sizes: list[int]) -> None:
+    """Errors of fine-tuning from every size, and from an earlier step of it; 0 is training from scratch."""
+    cells = []
+    for n, seed in itertools.product(sizes, (0, 1)):
+        start: dict[str, str | int | float | None] = {"source": "synthetic", "method": "fine-tune"}
+        labels = (start if n else {"source": None, "method": "scratch"}) | {
+            "n_source": n,
+            "n_target": 600,
+            "seed": seed,
+        }
+        cells.append(PlannedCell(f"{n}-{seed}", "method", labels, {}))
+        if n:
+            cells.append(PlannedCell(f"{n}-{seed}-early", "method", {**labels, "pretrain_step": 10}, {}))
+    with Store.open(path) as store:
+        store.plan(StudyRow("study", {}, {}, "2026-01-01T00:00:00Z"), cells)
+        owner = Owner.current()
+        while (claim := store.claim("study", owner)) is not None:
+            cell = claim.cell
+            n, seed = (int(str(cell.labels[name])) for name in ("n_source", "seed"))
+            error = 0.5 if n == 0 or "pretrain_step" in cell.labels else 2 * n**-0.4 + 0.1
+            accuracy = 1 - error * (1.01 if seed else 0.99)
+            curve = Record("accuracy", Estimate(0.1), step=10)
+            store.finish(cell.key, Outcome((Record("accuracy", Estimate(accuracy)), curve), Cost()))
+
+
+def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000, 2000, 4000, 8000, 16000])
+    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    assert "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes)" in printed
+    assert "synthetic, fine-tune" in printed
+
+
+def test_training_from_scratch_is_no_pretraining(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [0, 1000, 2000, 4000, 8000, 16000])
+    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    assert (
+        "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes). Without pre-training (n = 0) the error is 0.5."
+        in printed
+    )
+    assert "synthetic, scratch" not in printed
+    assert "nan" not in printed
+
+
+def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000])
+    with pytest.raises(DataError) as caught:
+        run(str(store))
+    assert str(caught.value) == (
+        "the study study has target errors at 1 pre-training size(s), and a scaling law takes several; give "
+        "sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
+    )
+
+
+def test_where_both_sizes_vary_freely_the_surface_is_answered_and_bad_rows_are_named(tmp_path: Path) -> None:
+    """The natural table: no option names a column. Three rows are broken; the Huber fit is not moved by them."""
+    frame = language_models()
+    frame.loc[[4, 17, 59], "loss"] *= [1.3, 1.5, 0.8]
+    path, out = tmp_path / "models.csv", tmp_path / "page.html"
+    frame.to_csv(path, index=False)
+    result = CliRunner().invoke(
+        app, ["scaling", str(path), "--loss", "huber", "--out", str(out)], catch_exceptions=False
+    )
+    assert result.exit_code == 0
+    assert "params was read as the size n, tokens was read as the size s" in result.output
+    assert "(3 of 80 points)" in result.output
+    for row in (5, 18, 60):
+        assert f"row {row}, " in result.output
+    rows = {line.split()[0]: line for line in result.output.splitlines() if " to " in line and "  " in line}
+    for name, true in {"alpha": 0.3478, "beta": 0.3658, "A": 482.01, "B": 2085.43, "E": 1.8172}.items():
+        low, high = (float(end) for end in rows[name].split("  ")[-1].split(" to "))
+        assert low <= true <= high
+        assert high < 4 * low
+    assert "too few" not in result.output
+    assert "E n^" not in result.output
+    assert "Far from the law" in out.read_text()
