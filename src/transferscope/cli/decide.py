@@ -44,7 +44,7 @@ def decide(
     from transferscope.analyses.compare.question import Budget
     from transferscope.analyses.decide.question import METHODS_RACED, write_race
     from transferscope.cli.execute import run_and_report
-    from transferscope.study.settings import RaceSettings
+    from transferscope.study.race import RaceSettings
 
     study = write_race(
         target,

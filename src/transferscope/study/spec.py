@@ -15,10 +15,10 @@ from transferscope.models import NetworkSettings
 from transferscope.store import without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
+from transferscope.study.race import RaceSettings
 from transferscope.study.settings import (
     DiagnosticSettings,
     EngineSettings,
-    RaceSettings,
     SourceSettings,
     TargetSettings,
     TuningSettings,

@@ -17,8 +17,8 @@ from transferscope.errors import SettingsError
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import Verdict
 from transferscope.store import Store
+from transferscope.study.race import RaceSettings
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.settings import RaceSettings
 from transferscope.study.spec import parse_spec, read_spec
 
 METHODS_RACED = ("linear-probe", "fine-tune", "l2-sp", "joint", "merlin")

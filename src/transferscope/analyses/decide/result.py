@@ -11,8 +11,7 @@ from jaxtyping import Float
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.racing import Standing
 from transferscope.store import Store
-from transferscope.study.race import Arm, Race, RaceScores
-from transferscope.study.settings import RaceSettings
+from transferscope.study.race import Arm, Race, RaceScores, RaceSettings
 
 State = Literal["baseline", "best", "as good", "out", "open"]
 """What a race says of an arm beside the leader.
@@ -208,6 +207,6 @@ def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray,
 def _example_scores(predictions: np.ndarray, labels: np.ndarray, *, numbers: bool) -> np.ndarray:
     """1 for a correct class and 0 for a wrong one, or minus the squared error."""
     if not numbers:
-        return (predictions == labels).astype(np.float64)
+        return np.asarray(predictions == labels, dtype=np.float64)
     squares = (predictions.reshape(len(labels), -1) - labels.reshape(len(labels), -1)) ** 2
     return -np.asarray(squares.mean(axis=1), dtype=np.float64)
