@@ -6,7 +6,7 @@ from pathlib import Path
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
-from transferscope.analyses.decide.page import decision_verdict, race_part
+from transferscope.analyses.decide.page import decision_verdict, race_parts
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.report.blocks import Block, Section, Text
@@ -63,8 +63,7 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
     """
     diagnosed = diagnostics_part(summary)
     parts = [
-        *([] if race is None else [race_part(race)]),
-        *study_parts(summary),
+        *(study_parts(summary) if race is None else race_parts(race, study_parts(summary))),
         *_part("which", ranking_section(summary)),
         *([diagnosed] if diagnosed is not None else []),
         *_part("why", placements_section(summary)),

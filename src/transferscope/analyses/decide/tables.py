@@ -6,10 +6,10 @@ import pandas as pd
 
 from transferscope.analyses.decide.result import ArmResult, Decision
 from transferscope.analyses.decide.words import arm_words, gain_words
-from transferscope.report.blocks import Cell, Column, Table
+from transferscope.report.blocks import Cell, Column, Table, Tone
 from transferscope.wording import capitalised, duration
 
-_CALLS = {"better": "better", "worse": "worse", "equivalent": "equivalent", "open": "open"}
+_TONES: dict[str, Tone] = {"better": "positive", "worse": "negative"}
 _STATES = {"best": "best", "as good": "as good", "out": "out", "open": "in the race", "baseline": "in the race"}
 
 
@@ -56,8 +56,9 @@ def arms_table(decision: Decision) -> Table:
 
 def _row(arm: ArmResult, decision: Decision) -> tuple[Cell, ...]:
     is_baseline = arm is decision.baseline
-    tone = "baseline" if is_baseline else {"better": "positive", "worse": "negative"}.get(arm.call, "undecided")
-    call = Cell("baseline" if is_baseline else _CALLS[arm.call], "" if arm.lasting else "on this test set", tone)  # type: ignore[arg-type]
+    tone: Tone = "baseline" if is_baseline else _TONES.get(arm.call, "undecided")
+    here_only = arm.call in ("better", "worse") and not arm.lasting
+    call = Cell("baseline" if is_baseline else arm.call, "on this test set" if here_only else "", tone)
     return (
         Cell(capitalised(arm_words(arm)), tone="best" if arm.state == "best" else ""),
         Cell(f"{arm.n}"),

@@ -29,7 +29,7 @@ def gain_words(arm: ArmResult) -> str:
 def headline(decision: Decision) -> str:
     """The recommendation in one sentence."""
     leader, labels = decision.leader, _with_labels(decision)
-    margin = f"{decision.settings.margin:g} {'point' if decision.settings.margin == 1 else 'points'}"
+    margin = _margin(decision)
     if decision.whether == "no":
         return f"Train from scratch{labels}: no way of transfer that was tried gains more than {margin} over it."
     if decision.whether == "open":
@@ -59,6 +59,22 @@ def sentences(decision: Decision) -> tuple[str, ...]:
     return tuple(sentence for sentence in said if sentence)
 
 
+def which_words(decision: Decision) -> str:
+    """Which way is best, as far as it is settled, in one sentence."""
+    leader = arm_words(decision.leader)
+    if decision.which:
+        return f"{capitalised(leader)} is best: no other way is better by more than {_margin(decision)}."
+    rivals = [
+        arm_words(arm) for arm in decision.arms if arm.state in ("open", "as good") and arm is not decision.leader
+    ]
+    may = f", and {listed(rivals[:6], last='or')} may be as good or better" if rivals else ""
+    return f"Not settled: {leader} is ahead{may}."
+
+
+def _margin(decision: Decision) -> str:
+    return f"{decision.settings.margin:g} {'point' if decision.settings.margin == 1 else 'points'}"
+
+
 def _with_labels(decision: Decision) -> str:
     return "" if decision.n_labels is None else f" with {counted(decision.n_labels, 'label')}"
 
@@ -78,10 +94,7 @@ def _as_good(decision: Decision) -> str:
     if not good:
         return ""
     words = listed([arm_words(arm) for arm in good])
-    sentence = (
-        f"{capitalised(words)} {'is' if len(good) == 1 else 'are'} as good within {decision.settings.margin:g} "
-        f"{'point' if decision.settings.margin == 1 else 'points'}"
-    )
+    sentence = f"{capitalised(words)} {'is' if len(good) == 1 else 'are'} as good within {_margin(decision)}"
     cheapest = min(good, key=lambda arm: arm.seconds)
     share = cheapest.seconds / decision.leader.seconds
     if share < 0.5:
