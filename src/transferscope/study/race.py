@@ -80,7 +80,7 @@ class RaceScores:
     seeds: tuple[int, ...]
     scores: Float[np.ndarray, "n_arms n_seeds"]
     failed: Bool[np.ndarray, "n_arms n_seeds"]
-    seconds: Float[np.ndarray, "n_arms"]
+    seconds: Float[np.ndarray, " n_arms"]
     spent: float
     n_done: int
     numbers: bool

@@ -131,7 +131,7 @@ def test_a_budget_of_runs_is_kept_and_a_larger_one_goes_on(data: Path, tmp_path:
 
 def test_ways_that_all_hurt_end_with_training_from_scratch(data: Path, tmp_path: Path) -> None:
     sources = {"bad": {"data": f"npz:{data / 'bad.npz'}"}}
-    methods = {"scratch": {}, "fine-tune": {}}
+    methods: dict[str, Any] = {"scratch": {}, "fine-tune": {}}
     found = run(race_of(data, tmp_path / "raced.sqlite", sources=sources, methods=methods))
     assert (found.whether, found.leader.arm.method, found.arms[1].call) == ("no", "scratch", "worse")
     assert decision_verdict(found).headline.startswith("Train from scratch with 20 labels")

@@ -37,7 +37,6 @@ def race_parts(decision: Decision, comparison: Sequence[Part]) -> list[Part]:
     section = race_section(decision)
     said = Text(" ".join(sentences(decision)))
     race = Section(section.title, section.slug, (said, *section.blocks))
-    return [
-        Part("whether", headline(decision), (race, *kept.get("whether", ()))),
-        Part("which", which_words(decision), kept.get("which", ())),
-    ]
+    whether = Part("whether", headline(decision), (race, *kept.get("whether", ())))
+    evidence = kept.get("which", ())
+    return [whether, Part("which", which_words(decision), evidence)] if evidence else [whether]

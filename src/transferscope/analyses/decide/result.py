@@ -178,7 +178,7 @@ def _state(i: int, standing: Standing) -> State:
     return "baseline" if i == 0 else "open"
 
 
-def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray, "n_arms"]:
+def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray, " n_arms"]:
     """Standard error of every arm's gain over test examples, in points; NaN where no predictions are stored.
 
     The gain of an example is averaged over the seeds that the arm shares with the baseline.
