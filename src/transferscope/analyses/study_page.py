@@ -9,7 +9,7 @@ from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.analyses.place.result import study_part as place_part
 from transferscope.analyses.rank.result import study_part as rank_part
-from transferscope.report.blocks import Section, Text
+from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
 from transferscope.store import Store
 
