@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from transferscope.data.arrays import Parts
 from transferscope.data.glyphs import GlyphSettings, load_glyphs
@@ -12,7 +12,6 @@ from transferscope.data.image_folder import load_image_folder
 from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
 from transferscope.data.spec import DataSpec
-from transferscope.data.tables import Format, TableSettings, load_table
 from transferscope.data.task import Dataset, Kind, LabelledSet
 from transferscope.errors import SettingsError
 
@@ -45,7 +44,9 @@ def _parquet(spec: DataSpec, seed: int) -> Dataset:
     return _table(spec, "parquet", seed)
 
 
-def _table(spec: DataSpec, form: Format, seed: int) -> Dataset:
+def _table(spec: DataSpec, form: Literal["csv", "parquet"], seed: int) -> Dataset:
+    from transferscope.data.tables import TableSettings, load_table  # here, because pandas takes a while to import
+
     spec.allow(("label", "drop", "kind", "test", "split", "test_share"))
     test_file = spec.one("test")
     settings = TableSettings(

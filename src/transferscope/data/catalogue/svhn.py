@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from scipy.io import loadmat
 
 from transferscope.data.arrays import Parts
 from transferscope.data.catalogue.entry import CatalogueEntry, RemoteFile
@@ -21,6 +20,8 @@ def _decode(files: Mapping[str, Path], seed: int) -> Parts:
 
 def _read(path: Path) -> LabelledSet:
     """`X` holds the images as (32, 32, 3, N), `y` the labels as (N, 1) with 10 for the digit 0."""
+    from scipy.io import loadmat  # here, because it takes a while to import
+
     try:
         content = loadmat(path, variable_names=["X", "y"])
         images, labels = np.asarray(content["X"]), np.asarray(content["y"])
