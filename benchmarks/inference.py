@@ -6,7 +6,7 @@ Every section prints tables for docs/results/inference.md. Studies are simulated
 units of the standard deviation of the control, or in points of accuracy where test examples are simulated
 (`benchmarks/no_effect.py` says how). The rival is what the report does without this: Holm's correction over paired
 t-tests (`numerics/multiplicity.py`), with the draw of the test examples added as in `numerics/paired.py`. The section
-"recorded" trains real cells on the data sets in TRANSFERSCOPE_DATA instead, and takes what 16 seeds say as the truth.
+"recorded" trains real cells on the data sets in TRANSFERSCOPE_DATA instead, and takes what 12 seeds say as the truth.
 """
 
 import argparse
@@ -116,13 +116,13 @@ def p_of(found: Sequence[ManyToOne]) -> np.ndarray:
     return np.nan_to_num(np.array([one.p.ravel() for one in found]), nan=1.0)
 
 
-SHARES = np.linspace(0.0, 1.0, 41)
-"""Of the variance that all arms share, at which the noise of the test is tabled."""
+ANGLES = np.linspace(0.0, np.pi / 2, 61)
+"""Arcus sine of the root of the share of the variance that all arms share, at which the noise of the test is tabled."""
 
 
 @lru_cache(maxsize=8)
 def noise_table(k: int, df: float, own_df: float, n_draws: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted draws of max_k |error_k| / se_k, shape (shares, draws), and the 95 % point of one of them, by share.
+    """Sorted draws of max_k |error_k| / se_k, shape (angles, draws), and the 95 % point of one of them, by share.
 
     Without test examples the noise of `many_to_one` depends on the data through the share alone, so that one table
     serves thousands of studies.
@@ -133,7 +133,7 @@ def noise_table(k: int, df: float, own_df: float, n_draws: int = 20_000) -> tupl
     if k > 1:
         z = (z - z.mean(axis=1, keepdims=True)) * np.sqrt(k / (k - 1))
     own = z * np.sqrt(own_df / rng.chisquare(own_df, size=z.shape))
-    drawn = (np.abs(np.sqrt(f) * t + np.sqrt(1 - f) * own) for f in SHARES)
+    drawn = (np.abs(np.sin(angle) * t + np.cos(angle) * own) for angle in ANGLES)
     largest, alone = zip(*((np.sort(e.max(axis=1)), np.quantile(e[:, 0], 0.95)) for e in drawn), strict=True)
     return np.array(largest), np.array(alone)
 
@@ -155,9 +155,10 @@ def all_at_once(differences: np.ndarray, h: float = 2.0) -> tuple[np.ndarray, np
     stderr = np.sqrt(variance / s)
     largest = (np.abs(differences.mean(axis=3)) / stderr).max(axis=(1, 2))
     tables, alone = noise_table(k, s - 1 + h, s - 1 + w)
-    position = common / (common + own) * (len(SHARES) - 1)
-    low = np.minimum(position.astype(int), len(SHARES) - 2)
-    below = np.array([np.searchsorted(of_share, largest) for of_share in tables]) / tables.shape[1]  # (shares, studies)
+    angle = np.arcsin(np.sqrt(common / (common + own)))
+    position = angle / ANGLES[-1] * (len(ANGLES) - 1)
+    low = np.minimum(position.astype(int), len(ANGLES) - 2)
+    below = np.array([np.searchsorted(of_share, largest) for of_share in tables]) / tables.shape[1]  # (angles, studies)
     study = np.arange(n)[:, None]
     share = position - low
     no_larger = (1 - share) * below[low, study] + share * below[low + 1, study]
@@ -165,7 +166,7 @@ def all_at_once(differences: np.ndarray, h: float = 2.0) -> tuple[np.ndarray, np
     for i in range(20):
         found = np.nanmin(many_to_one(differences[i], np.zeros((j, s)), df_between_sizes=h).p)
         assert abs(found - p[i]) < 0.02, (found, p[i])
-    return p, np.interp(common / (common + own), SHARES, alone)[:, :, None] * stderr
+    return p, np.interp(angle, ANGLES, alone)[:, :, None] * stderr
 
 
 def error(n_studies: int) -> None:
@@ -474,7 +475,7 @@ def missing(n_studies: int) -> None:
 def real_cells(n_seeds: int) -> tuple[np.ndarray, list[str]]:
     """Gains of 18 arms over a network from scratch on MNIST, shape (sizes, seeds, arms, examples), and the arms' names.
 
-    A hidden layer of 64 units is trained on 3,000 images of a source, for every seed anew; the arms are a ridge
+    A hidden layer of 64 units is trained on 1,500 images of a source, for every seed anew; the arms are a ridge
     classifier, a logistic regression and 3 neighbours on its activations, and the network trained on. Two controls see
     the pixels. The sources are Fashion-MNIST, MNIST upside down, random labels and noise; 50 or 200 labels.
     """
@@ -490,21 +491,21 @@ def real_cells(n_seeds: int) -> tuple[np.ndarray, list[str]]:
     for s in range(n_seeds):
         rng = np.random.default_rng([23, s])
         own = rng.permutation(len(inputs))
-        pretraining, shown = own[:3000], [own[3000 : 3000 + n] for n in (50, 200)]
+        pretraining, shown = own[:1500], [own[1500 : 1500 + n] for n in (50, 200)]
         pretrained = [
             trained(clothes[pretraining], fashion["y_train"][pretraining], s, 5),
             trained(inputs[pretraining][:, ::-1], labels[pretraining], s, 5),
-            trained(inputs[pretraining], rng.integers(10, size=3000), s, 5),
-            trained(rng.random((3000, 784)), rng.integers(10, size=3000), s, 5),
+            trained(inputs[pretraining], rng.integers(10, size=1500), s, 5),
+            trained(rng.random((1500, 784)), rng.integers(10, size=1500), s, 5),
         ]
         for j, chosen in enumerate(shown):
             x, y = inputs[chosen], labels[chosen]
-            guesses = [trained(x, y, s, 60).predict(test)]
+            guesses = [trained(x, y, s, 40).predict(test)]
             for network in pretrained:
                 features, of_test = (np.maximum(z @ network.coefs_[0] + network.intercepts_[0], 0) for z in (x, test))
                 models = RidgeClassifier(), LogisticRegression(max_iter=1000), KNeighborsClassifier(3)
                 guesses += [model.fit(features, y).predict(of_test) for model in models]
-                guesses.append(trained(x, y, s, 60, start=network).predict(test))
+                guesses.append(trained(x, y, s, 40, start=network).predict(test))
             guesses += [model.fit(x, y).predict(test) for model in (RidgeClassifier(), KNeighborsClassifier(3))]
             right[j, s] = [guess == test_labels for guess in guesses]
     return right[:, :, 1:] - right[:, :, :1], arms
@@ -524,7 +525,7 @@ def trained(x: np.ndarray, y: np.ndarray, seed: int, epochs: int, start: MLPClas
 
 def recorded(n_studies: int) -> None:
     """Few seeds of real cells beside all of their seeds, and their noise with the effects taken out."""
-    n_all = 16
+    n_all = 12
     gains, arms = real_cells(n_all)
     differences = gains.mean(axis=3).transpose(0, 2, 1)  # (J, K, S)
     for j, n in enumerate((50, 200)):

@@ -118,18 +118,10 @@ def as_json(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def estimate_from_json(found: Mapping[str, Any]) -> Estimate:
-    """The number of which `as_json(asdict(number))` is `found`.
-
-    Documents of earlier versions hold the number without its interval as "estimate", beside the interval; these are
-    read as well.
-    """
-    number, ends = found.get("estimate", found), found["interval"]
-    interval = None if ends is None else Interval(float(ends["low"]), float(ends["high"]), float(ends["level"]))
-    stderr = maybe_number(number["stderr"])
-    return Estimate(float(number["value"]), stderr, number["n"], number["status"], interval)
-
-
-def maybe_number(value: float | str | None) -> float | None:
-    """A number that may be text, or absent."""
-    return None if value is None else float(value)
+def with_flat_estimates(value: Any) -> Any:
+    """JSON values of earlier versions, which held a number as "estimate" beside its "interval", in today's form."""
+    if isinstance(value, Mapping):
+        if value.keys() == {"estimate", "interval"}:
+            return {**value["estimate"], "interval": value["interval"]}
+        return {name: with_flat_estimates(inner) for name, inner in value.items()}
+    return [with_flat_estimates(inner) for inner in value] if isinstance(value, (list, tuple)) else value

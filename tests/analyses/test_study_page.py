@@ -60,7 +60,7 @@ def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, 
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
     how_much = page[page.index('<section id="how-much">') : page.index('<section id="why">')]
     assert "Not answered yet." in how_much
-    assert "give several numbers of them under <code>[target]</code>" in how_much
+    assert "give several <code>labels</code> under <code>[target]</code>" in how_much
     assert "give several <code>sizes</code> under <code>[pretraining]</code>" in how_much
     assert "<code>transferscope scaling STUDY.toml</code>" in how_much
     assert "<h3>" not in how_much

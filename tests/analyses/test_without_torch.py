@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from analyses.place.placed import keep, point, ranged
 from fabricate import Fabrication, fabricate
-from report.placed import keep, point, ranged
 
 _SCRIPT = """
 import sys

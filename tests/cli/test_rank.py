@@ -1,5 +1,6 @@
 """`transferscope rank` as a reader meets it."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from study.test_place import classification
+from analyses.small_study import classification
 from transferscope.analyses.study_page import build_report
 from transferscope.cli import main
 from transferscope.cli.rank import rank
@@ -66,6 +67,7 @@ def test_a_study_is_ranked_and_its_report_shows_it(tmp_path: Path) -> None:
     place = study["store"]
     with Store.open(place) as store:
         run_study(parse_spec(study), store)
+    assert json.loads(run(place, "--scores", "h-score", "--json"))["analysis"] == "rank"
     said = run(place, "--scores", "h-score", "--scores", "ridge-probe", "--out", str(tmp_path / "out"))
     assert "Held against what fine-tune gave in 2 cases" in said
     assert "picking at random" in said
@@ -98,6 +100,6 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         run("--data", "usps", "--checkpoint", "a.pt", "--labels", "5", "--labels", "6")
     with pytest.raises(
         SettingsError,
-        match=r"^x\.toml says which networks and labels to look at, and --data was given too; leave it out$",
+        match=r"^x\.toml says which networks and labels to use, and --data was given too; leave it out$",
     ):
         run("x.toml", "--data", "usps")

@@ -1,6 +1,7 @@
 """`transferscope theory place` as a reader meets it."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,8 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     with (tmp_path / "out" / "small-placement.csv").open(encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert {row["n_target"] for row in rows} == {"12", "30"}
+    answer = json.loads(run("place", str(file), "--out", str(tmp_path / "out"), "--json"))
+    assert (answer["analysis"], len(answer["rows"])) == ("place", len(rows))
     assert {row["name"] for row in rows} >= {"outside_share", "modelled", "measured", "gap", "scratch_modelled"}
     for row in rows:
         assert not row["low"] or float(row["low"]) <= float(row["value"]) <= float(row["high"])

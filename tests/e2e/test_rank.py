@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from transferscope.analyses.rank import rank
+from transferscope.analyses.rank.ranking import RANDOM
+from transferscope.analyses.rank.words import hindsight_in_words
 from transferscope.analyses.study_page import build_report
 from transferscope.models import NetworkSettings
 from transferscope.report.page import typeset
-from transferscope.scores.ranking import RANDOM
 from transferscope.store import Store
-from transferscope.study.rank_files import RankQuestion, rank_checkpoints
-from transferscope.study.rank_study import rank_study
 from transferscope.study.run import run_study
-from transferscope.study.settings import DataSettings
 from transferscope.study.spec import parse_spec
 
 SCORES = ("logme", "leep", "knn")
@@ -35,7 +34,7 @@ STUDY = {
 def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
     with Store.open(tmp_path / "digits.sqlite") as store:
         run_study(parse_spec(STUDY), store)
-        found = rank_study(store, "digits", scores=SCORES, device="cpu")
+        found = rank(store.place, scores=SCORES, device="cpu").ranking
         page = build_report(store, "digits", tmp_path / "report.html").html.read_text(encoding="utf-8")
         networks = {
             str(cell.cell.labels["source"]): store.files / f"{cell.cell.key}.safetensors"
@@ -46,18 +45,12 @@ def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
     assert of_study.candidates == ("upside-down", "brightness", RANDOM)
     assert found.hindsight is not None
     assert all(one.n_cases == 1 for one in found.hindsight.choices)
-    assert typeset(found.words[0]) in page
+    assert typeset(hindsight_in_words(found.hindsight)[0]) in page
 
-    question = RankQuestion(
-        tuple(networks.values()),
-        DataSettings("digits"),
-        NetworkSettings("mlp", (32,)),
-        seeds=1,
-        scores=SCORES,
-        device="cpu",
-    )
-    of_files = rank_checkpoints(question)
-    names = dict(zip(question.names, networks, strict=True)) | {RANDOM: RANDOM}
+    mlp = NetworkSettings("mlp", (32,))
+    result = rank(list(networks.values()), "digits", network=mlp, seeds=1, scores=SCORES, device="cpu")
+    (of_files,) = result.ranking.rankings
+    names = dict(zip((file.name for file in networks.values()), networks, strict=True)) | {RANDOM: RANDOM}
     for score, same in zip(of_files.scores, of_study.scores, strict=True):  # same networks, same examples, same draw
         for one in score.rated:
             assert one.score.value == pytest.approx(same.of(names[one.candidate]).score.value)

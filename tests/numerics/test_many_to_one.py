@@ -233,6 +233,7 @@ def test_further_controls_are_to_be_beaten_too() -> None:
     assert (beside.p_whether > 0.05).all()
     scores[:, 0] += 20.0
     assert (many_to_one(scores, control, controls=(3,)).p_whether < 0.01).all()
+    assert np.isnan(many_to_one(scores[:, :1], control, controls=(0,)).p_whether).all()
 
 
 def test_missing_runs() -> None:
@@ -278,7 +279,7 @@ def test_one_seed_has_an_interval_over_test_examples_alone() -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 0.1])
 def test_seeds_without_any_spread_leave_nothing_to_test(shift: float) -> None:
-    control = np.array([[0.915, 0.901, 0.922]])
+    control = np.array([[80.915, 80.901, 80.922]])
     found = many_to_one(np.repeat(control[:, None] + shift, 3, axis=1), control)
     assert (found.finding == "undefined").all()
     assert (found.covers == "nothing").all()

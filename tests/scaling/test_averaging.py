@@ -81,7 +81,7 @@ def test_the_decision_is_that_of_the_average_and_the_rate_that_of_the_power_law(
     advice = advise(SIZES, OBJDET, target_error=0.93)
     assert advice.decision is not None
     assert advice.decision.gap.low == advice.averaged.quantile(advice.averaged.C, 0.05)
-    assert advice.decision.rate.median == advice.posterior.quantile(advice.posterior.alpha, 0.5)
+    assert advice.decision.rate.value == advice.posterior.quantile(advice.posterior.alpha, 0.5)
 
 
 def test_without_costs_the_next_run_is_chosen_by_time() -> None:

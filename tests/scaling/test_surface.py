@@ -3,9 +3,9 @@ import pytest
 
 from scaling.examples import GRID, language_models
 from transferscope.errors import DataError
-from transferscope.scaling import next_surface_run
-from transferscope.scaling.laws import law_named
-from transferscope.scaling.surface import fit_surface, varies_freely
+from transferscope.scaling import Surface, next_surface_run, observe
+from transferscope.scaling.laws import SURFACE_LAWS, law_named
+from transferscope.scaling.surface import fit_surface, held_out_score, varies_freely
 
 
 def test_the_law_that_made_the_data_wins() -> None:
@@ -22,19 +22,22 @@ def test_the_law_that_made_the_data_wins() -> None:
 def test_laws_with_and_without_a_value_at_zero_are_scored_on_the_same_points() -> None:
     errors = law_named("full").value(GRID, np.array([[0.4, 0.3, 1.0, 9.0]]))[0]
     n, s = np.concatenate([GRID[:, 0], np.zeros(4)]), np.concatenate([GRID[:, 1], np.unique(GRID[:, 1])])
-    wild = np.concatenate([errors, [0.9, 0.1, 0.9, 0.1]])  # without pre-training, nothing like the rest
-    surface = fit_surface(n, s, wild)
-    alone = fit_surface(GRID[:, 0], GRID[:, 1], errors)
-    assert surface.scores["full"] == alone.scores["full"]
-    assert surface.interpolating in ("full", "full+floor")
+    wild = observe(np.stack([n, s], axis=1), np.concatenate([errors, [0.9, 0.1, 0.9, 0.1]]))  # unlike the rest at n = 0
+    scores = {name: held_out_score(law, wild, "log") for name, law in SURFACE_LAWS.items()}
+    assert scores["full"] == held_out_score(law_named("full"), observe(GRID, errors), "log")
+    assert Surface({}, scores, {}, None, np.unique(s), wild, ()).interpolating in ("full", "full+floor")
 
 
-def test_standard_errors_are_weights() -> None:
+def test_standard_errors_are_weights_and_an_error_of_zero_counts_as_measured() -> None:
     errors = law_named("product").value(GRID, np.array([[0.2, 0.3, 5.0]]))[0]
     wrong = np.arange(len(GRID)) == 5
     stderr = np.where(wrong, 10.0, 0.001) * errors
+    errors[-1] = 0
     surface = fit_surface(GRID[:, 0], GRID[:, 1], np.where(wrong, 2 * errors, errors), stderr=stderr)
     assert surface.fits["product"].theta == pytest.approx([0.2, 0.3, 5.0], rel=1e-3)
+    assert surface.least_error == 0
+    assert surface.largest == tuple(GRID.max(axis=0))
+    assert next_surface_run(surface, target_error=1e-3) is None
 
 
 def test_a_table_too_small_to_hold_any_out_is_judged_by_its_fit() -> None:
@@ -44,15 +47,6 @@ def test_a_table_too_small_to_hold_any_out_is_judged_by_its_fit() -> None:
     without = [name for name, score in scores.items() if not np.isfinite(score.leave_s_out)]
     assert without
     assert surface.interpolating not in without or len(without) == len(scores)
-
-
-def test_an_error_of_zero_counts_as_measured() -> None:
-    errors = law_named("product").value(GRID, np.array([[0.2, 0.3, 5.0]]))[0]
-    errors[-1] = 0
-    surface = fit_surface(GRID[:, 0], GRID[:, 1], errors)
-    assert surface.least_error == 0
-    assert surface.largest == tuple(GRID.max(axis=0))
-    assert next_surface_run(surface, target_error=1e-3) is None
 
 
 def test_too_small_a_table_is_a_sentence() -> None:

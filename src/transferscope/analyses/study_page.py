@@ -7,10 +7,10 @@ from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
-from transferscope.report.blocks import Block, Section, Text
+from transferscope.analyses.place.result import study_part as place_part
+from transferscope.analyses.rank.result import study_part as rank_part
+from transferscope.report.blocks import Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
-from transferscope.report.sections.placements import placements_section
-from transferscope.report.sections.ranking import ranking_section
 from transferscope.store import Store
 
 _UNANSWERED: dict[Question, str] = {
@@ -53,13 +53,8 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
 
 def study_sections(summary: Summary) -> list[Section]:
     """The page of a study: the four questions, then the study itself."""
-    diagnosed = diagnostics_part(summary)
-    parts = [
-        *study_parts(summary),
-        *_part("which", ranking_section(summary)),
-        *([diagnosed] if diagnosed is not None else []),
-        *_part("why", placements_section(summary)),
-    ]
+    found = [*study_parts(summary), rank_part(summary), diagnostics_part(summary), place_part(summary)]
+    parts = [part for part in found if part is not None]
     questions = []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
@@ -72,22 +67,33 @@ def study_sections(summary: Summary) -> list[Section]:
 def _question(question: Question, parts: list[Part], to_do: list[str]) -> Section:
     """One question with what was found: the sentence of the first part, what else to ask, then all sections.
 
-    The sentence of every other part stands at the beginning of its first section.
+    The sentence of every other part stands at the beginning of its first section. Warnings that a part begins with,
+    such as that the study has changed since, stand before its sentence.
     """
-    sections = [section for part in parts[:1] for section in part.sections]
-    for part in parts[1:]:
+    title, slug, notes = QUESTIONS[question], question.replace(" ", "-"), [Text(sentence) for sentence in to_do]
+    if not parts:
+        return Section(title, slug, (Text("Not answered yet.", "lead"), *notes))
+    sections: list[Section] = []
+    lead: list[Block] = []
+    for part in parts:
         head, *rest = part.sections
-        sections += [replace(head, blocks=(Text(part.sentence), *head.blocks)), *rest]
-    lead = [Text(part.sentence, "lead") for part in parts[:1]] or [Text("Not answered yet.", "lead")]
-    notes = [Text(sentence) for sentence in to_do]
-    return Section(QUESTIONS[question], question.replace(" ", "-"), (*lead, *notes), sections=tuple(sections))
+        warnings = [block for block in head.blocks if isinstance(block, Text) and block.tone == "warning"]
+        others = [block for block in head.blocks if block not in warnings]
+        if not others:  # nothing but a warning: it is the evidence
+            warnings, others = [], list(head.blocks)
+        if part is parts[0]:
+            lead = [*warnings, Text(part.sentence, "lead")]
+            sections += [replace(head, blocks=tuple(others)), *rest]
+        else:
+            sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]
+    return Section(title, slug, (*lead, *notes), sections=tuple(sections))
 
 
 def _sizes_to_try(summary: Summary) -> list[str]:
     """What to do for the two sizes, labels and pre-training, as far as this page does not answer them."""
     found, cells = [], summary.frames.method_cells
     if len(summary.frames.sizes) == 1:
-        found.append("For how many labels it takes, give several numbers of them under `[target]` and run it again.")
+        found.append("For how many labels it takes, give several `labels` under `[target]` and run it again.")
     if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
         found.append("How the error falls with the examples of pre-training: `transferscope scaling STUDY.toml`.")
     elif (cells["source"] != "").any():
@@ -96,14 +102,3 @@ def _sizes_to_try(summary: Summary) -> list[str]:
             "`transferscope scaling STUDY.toml`."
         )
     return found
-
-
-def _part(question: Question, section: Section | None) -> list[Part]:
-    """A section as a part: its first sentence, warnings aside, is the answer."""
-    if section is None:
-        return []
-    plain = [block for block in section.blocks if isinstance(block, Text) and block.tone == "plain"]
-    if not plain:
-        return [Part(question, "The answer that was kept cannot be shown.", (section,))]
-    blocks: tuple[Block, ...] = tuple(block for block in section.blocks if block is not plain[0])
-    return [Part(question, plain[0].text, (replace(section, blocks=blocks),))]

@@ -21,7 +21,7 @@ def rank(
     network: Annotated[str, typer.Option(help="The architecture of the weights.")] = "lenet",
     widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
     labels: Annotated[
-        list[int] | None, typer.Option(metavar="N", help="Labelled training examples to look at. [100]")
+        list[int] | None, typer.Option(metavar="N", help="Labelled training examples to compute scores on. [100]")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Draws of so many labels.")] = 3,
     scores: Annotated[list[str] | None, typer.Option(help="Scores by name. [all]")] = None,
@@ -32,6 +32,7 @@ def rank(
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for CSV, SVG and PDF.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON instead.")] = False,
 ) -> None:
     """What to transfer from? Rate pretrained networks on a few labelled target examples, without training.
 
@@ -54,29 +55,35 @@ def rank(
 
         shown = without_password(place)
         raise SettingsError(
-            f"{shown} says which networks and labels to look at, and {given[0]} was given too; leave it out"
+            f"{shown} says which networks and labels to use, and {given[0]} was given too; leave it out"
         )
     # the command line starts faster without what a mistake, or another command, does not need
-    from transferscope.cli.rank_answer import answer_files, answer_study
+    from transferscope.analyses.rank.question import rank as ask
+    from transferscope.cli.answer import as_text, counted_progress, write_files
     from transferscope.models import NetworkSettings
-    from transferscope.study.rank_files import RankQuestion
     from transferscope.study.settings import DataSettings
 
-    chosen = tuple(scores or ())
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # before the work begins, so that a mistake in it costs nothing
+    networks = list(checkpoints or ()) if place is None else place
     try:
-        if place is not None:
-            typer.echo(answer_study(place, study, scores=chosen, against=against, device=device, out=out))
-            return
-        question = RankQuestion(
-            checkpoints=tuple(checkpoints or ()),
-            data=DataSettings(data or "", tuple(transforms or ())),
-            network=NetworkSettings(network, None if widths is None else tuple(widths)),
-            labels=100 if labels is None else labels[0],
-            seeds=seeds,
-            scores=chosen,
-            device=device,
-        )
-        typer.echo(answer_files(question, out=out))
+        with counted_progress("Rating pretrained networks", "values") as on_progress:
+            result = ask(
+                networks,
+                None if data is None else DataSettings(data, tuple(transforms or ())),
+                network=NetworkSettings(network, None if widths is None else tuple(widths)),
+                labels=100 if labels is None else labels[0],
+                seeds=seeds,
+                scores=scores or (),
+                against=against,
+                study=study,
+                device=device,
+                on_progress=on_progress,
+            )
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was rated", err=True)
         raise typer.Exit(130) from None
+    written = None if out is None else f"written: {write_files(out, result.figures(), result.tables())}"
+    typer.echo(
+        result.to_json() if json else "\n\n".join(filter(None, [as_text(result.answer()), written, result.kept]))
+    )

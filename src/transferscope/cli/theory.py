@@ -31,16 +31,23 @@ def _theory() -> None:
 
 @app.command()
 def place(
-    study: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A finished study, or its store.")],
+    finished: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A finished study, or its store.")],
     out: Annotated[Path, typer.Option(help="Folder for SVG, PDF and CSV.")] = Path("theory"),
     examples: Annotated[int, typer.Option(help="Target examples to estimate from.")] = 2000,
     directions: Annotated[float | None, typer.Option(help="d, the directions of the inputs. [estimated]")] = None,
+    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON instead.")] = False,
 ) -> None:
     """Put the pairs of a finished study on the linear-transfer diagram.
 
     Whether that model describes them, what it says, how surely, and how far the measured transferability is from it.
     Writes SVG, PDF and CSV.
     """
-    from transferscope.cli import theory_place  # here, because it takes a second to import
+    from transferscope.analyses.place.question import place as ask  # here, because it takes a second to import
+    from transferscope.cli.answer import as_text, counted_progress, write_files
 
-    typer.echo(theory_place.place(study, out, examples=examples, directions=directions))
+    out.mkdir(parents=True, exist_ok=True)
+    with counted_progress("Estimating from pretrained features", "parts") as on_progress:
+        result = ask(finished, examples=examples, input_dimension=directions, study=study, on_progress=on_progress)
+    written = write_files(out, result.figures())
+    typer.echo(result.to_json() if json else f"{as_text(result.answer())}\n\n{written}\n{result.kept}")

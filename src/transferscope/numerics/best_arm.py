@@ -95,7 +95,7 @@ def _best(
     split = seed_part(arms)
     n, centring = split.n_seeds, k / (k - 1)  # centred arms vary less, by this factor where all vary alike
     variance = (split.residual**2).sum(axis=1) / (n - 1) * centring
-    if not split.separable or variance.max() <= (16 * np.finfo(np.float64).eps * np.nanmax(np.abs(arms))) ** 2:
+    if not split.separable or variance.max() <= (1e-10 * np.nanmax(np.abs(arms))) ** 2:
         return np.full(k, np.nan), np.full(k, np.nan)
     prior = PRIOR_DF if k > 2 else 0.0
     df = n - 1 + prior

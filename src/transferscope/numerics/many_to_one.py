@@ -157,17 +157,16 @@ def many_to_one(
     check_level(level)
     _check_settings(margin, n_draws, df_between_sizes)
     values, of_arms, example_parts = _checked(scores, control, gains, groups, controls, weights)
-    found = _compare(
-        values, example_parts, _multipliers(weights, values, level), margin, level, n_draws, seed, df_between_sizes
-    )
+    settings = margin, level, n_draws, seed, df_between_sizes
+    largest = max(np.abs(np.nan_to_num(given)).max() for given in (scores, control))
+    rounding = 16 * np.finfo(np.float64).eps * max(float(largest), 1e-300)
+    found = _compare(values, example_parts, _multipliers(weights, values, level), *settings, rounding)
     p_whether = found.p_any(of_arms)
-    for other in controls:
+    for other in controls if of_arms else ():
         beside = scores[:, of_arms] - scores[:, [other]]
         parts = [None if part is None else _against(part, of_arms, other) for part in example_parts]
         narrowed = None if weights is None else weights[:, of_arms]
-        versus = _compare(
-            beside, parts, _multipliers(narrowed, beside, level), margin, level, n_draws, seed, df_between_sizes
-        )
+        versus = _compare(beside, parts, _multipliers(narrowed, beside, level), *settings, rounding)
         p_whether = np.maximum(p_whether, versus.p_any(range(len(of_arms))))
     return replace(found, p_whether=p_whether)
 
@@ -243,9 +242,7 @@ class _SeedErrors:
     testable: Bool[np.ndarray, "sizes arms"]
 
 
-def _seed_errors(
-    parts: Sequence[SeedPart], values: Float[np.ndarray, "sizes arms seeds"], df_between_sizes: float
-) -> _SeedErrors:
+def _seed_errors(parts: Sequence[SeedPart], rounding: float, df_between_sizes: float) -> _SeedErrors:
     n = np.array([part.n_seeds for part in parts])
     common, own = (np.array([getattr(part, name) for part in parts]) for name in ("common", "own"))
     common, common_df = np.maximum(common, 0.0), np.array([part.common_df for part in parts])
@@ -262,9 +259,7 @@ def _seed_errors(
     variances = np.nan_to_num(np.array([part.variance for part in parts]))
     pooled = np.maximum(n - 1, 0) * variances + prior * total[:, None]
     variance = np.divide(pooled, df, out=np.zeros_like(pooled), where=df > 0)
-    largest = np.abs(np.nan_to_num(values)).max(axis=(1, 2), initial=0.0)
-    rounding = 16 * np.finfo(np.float64).eps * np.maximum(largest, 1e-300)
-    testable = (n > 1) & (variance > rounding[:, None] ** 2)
+    testable = (n > 1) & (variance > rounding**2)
     share = np.divide(common, total, out=np.ones_like(total), where=total > 0)
     return _SeedErrors(variance, df, share, common_df, testable)
 
@@ -278,12 +273,13 @@ def _compare(
     n_draws: int,
     seed: int,
     df_between_sizes: float,
+    rounding: float,
 ) -> ManyToOne:
-    """Everything but the other controls."""
+    """Everything but the other controls; a spread over seeds below `rounding` is none."""
     j, k, _ = values.shape
     parts = [seed_part(of_size) for of_size in values]
     n = np.array([part.n_seeds for part in parts])
-    of_seeds = _seed_errors(parts, values, df_between_sizes)
+    of_seeds = _seed_errors(parts, rounding, df_between_sizes)
     covariance, n_groups = _joint_covariance(example_parts, k)
     examples = np.diag(covariance).reshape(j, k)
     testable = of_seeds.testable

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy import optimize, stats
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.estimate import Interval, Status
+from transferscope.estimate import Estimate, Interval, Status
 from transferscope.numerics.intervals import check_level, check_samples, t_interval
 
 
@@ -36,6 +36,14 @@ class PairedDifference:
     p_value: float
     status: Status
     test_sd: float | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The mean over pairs; its interval has no width when all pairs differ by the same amount."""
+        if self.status == "too_few":
+            return Estimate(self.mean, None, self.n, "too_few")
+        stderr = self.sd / math.sqrt(self.n)
+        return Estimate(self.mean, stderr, self.n, "ok", self.interval or Interval(self.mean, self.mean))
 
 
 def paired_difference(

@@ -17,8 +17,7 @@ from jaxtyping import Float64
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.scores.readiness import indicators, without_value
-from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.score import Needs, TargetView, indicators, without_value
 from transferscope.scores.spectrum import centred, spectrum
 
 

@@ -24,8 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from transferscope.estimate import Estimate, Status
-from transferscope.scores.readiness import outputs, without_value
-from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import Spectrum, spectrum
 
 _STEP = 0.5  # of the grid, in log t

@@ -12,8 +12,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from transferscope.estimate import Estimate
-from transferscope.scores.readiness import indicators, without_value
-from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.score import Needs, TargetView, indicators, without_value
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from jaxtyping import Float64
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.scores.readiness import outputs, without_value
-from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import centred
 
 _ROWS = 512  # examples whose distances are held at once

@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from transferscope.estimate import Estimate
-from transferscope.scores.readiness import varies, without_value
-from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.score import Needs, TargetView, varies, without_value
 
 
 @dataclass(frozen=True)

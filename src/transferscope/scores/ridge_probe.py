@@ -17,8 +17,7 @@ from jaxtyping import Float64
 
 from transferscope.estimate import Estimate
 from transferscope.scores.neighbours import accuracy, r_squared
-from transferscope.scores.readiness import outputs, without_value
-from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import centred, spectrum
 
 RELATIVE_LAMBDAS = 10.0 ** np.arange(-8, 5)

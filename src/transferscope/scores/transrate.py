@@ -17,8 +17,7 @@ from jaxtyping import Float64
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.scores.readiness import class_indices, varies, without_value
-from transferscope.scores.score import Needs, TargetView
+from transferscope.scores.score import Needs, TargetView, class_indices, varies, without_value
 from transferscope.scores.spectrum import centred
 
 

@@ -17,13 +17,11 @@ directions stands for directions of unequal variance. `MODEL_ERROR` is how far t
 model on problems whose risks are known.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.estimate import Estimate
-from transferscope.records import Record
 from transferscope.theory.linear_scratch import scratch_risk_ridged
 from transferscope.theory.parameters import Array, Numbers, at_least, between
 
@@ -182,67 +180,3 @@ def risk_draws(pair: Pair, n: int, *, seed: int = 0) -> RiskDraws:
     scratch, transfer = scratch_risk(pair, n), linear_head_risk(pair, n)
     off = np.exp(MODEL_ERROR * generator.standard_normal((2, *scratch.shape)))
     return RiskDraws(np.asarray(scratch * off[0]), np.asarray(transfer * off[1]))
-
-
-@dataclass(frozen=True)
-class Placement:
-    """A pair on the diagram at one number of labels. Transferabilities are in units of the variance of the labels.
-
-    Attributes:
-        source: Name of the source.
-        n_source: Source examples of the pre-training; None for a network from a file.
-        n_target: Target labels.
-        method: The linear transfer that was measured; "" when the study has none.
-        n_examples: Target examples that shares and dimensions are estimated from.
-        kind: "classification" or "regression".
-        outside_share: Share of the target function outside the pretrained features, sin^2(theta).
-        noise_level: sigma/tau.
-        input_dimension: d.
-        feature_dimension: k.
-        examples_per_dimension: gamma = n/d.
-        critical_share: Share outside at which the model's transferability is 0.
-        modelled: Transferability by the model, with the error of the model in its interval.
-        chance_negative: Probability of negative transfer by the model, its error included.
-        scratch_modelled: Squared error from scratch by the model, the noise included.
-        scratch_measured: Squared error from scratch that the study measured on held-out examples.
-        scratch_gap: scratch_measured minus scratch_modelled: whether the model describes the pair.
-        measured: Transferability that the study measured, paired over seeds.
-        gap: measured minus modelled.
-    """
-
-    source: str
-    n_source: int | None
-    n_target: int
-    method: str
-    n_examples: int
-    kind: str
-    outside_share: Estimate
-    noise_level: Estimate
-    input_dimension: Estimate
-    feature_dimension: Estimate
-    examples_per_dimension: Estimate
-    critical_share: Estimate
-    modelled: Estimate
-    chance_negative: float
-    scratch_modelled: Estimate
-    scratch_measured: Estimate
-    scratch_gap: Estimate
-    measured: Estimate
-    gap: Estimate
-
-    @property
-    def described(self) -> bool | None:
-        """Whether the model gives the measured error from scratch within what is known of both; None if unmeasured."""
-        return None if self.scratch_gap.interval is None else self.scratch_gap.sign == 0
-
-    @property
-    def quantities(self) -> dict[str, Estimate]:
-        """Everything that has an interval, by name."""
-        return {name: value for name, value in vars(self).items() if isinstance(value, Estimate)}
-
-    def records(self) -> tuple[Record, ...]:
-        """The numbers as records, named "placement/NAME"."""
-        return tuple(
-            Record(f"placement/{name}", replace(value, interval=None), part="")
-            for name, value in self.quantities.items()
-        )

@@ -6,8 +6,9 @@ from numpy.typing import ArrayLike
 
 from scaling.examples import SIZES
 from transferscope.analyses.scaling.curve_words import disagreement, headline, paragraph
+from transferscope.estimate import Estimate, Interval
 from transferscope.scaling import advise, observe
-from transferscope.scaling.advice import Decision, Interval, NextRun, SurfaceRun
+from transferscope.scaling.advice import Decision, NextRun, SurfaceRun
 
 STEEP = 3.0 * SIZES**-0.4 + 0.05
 
@@ -71,7 +72,7 @@ def test_few_sizes_are_warned_about() -> None:
 def test_contradictions_are_pointed_out(
     plan: tuple[float, float], reached: float, feasible: float, apart: bool
 ) -> None:
-    some = Interval(1.0, 1.0, 1.0)
+    some = Estimate(1.0, None, 1, "ok", Interval(1.0, 1.0, 0.9))
     decision = Decision(0.1, 100.0, "a", 1.0, feasible, some, some, some)
     found = SurfaceRun(NextRun(1.0, 1.0, 0.5, None), *plan, target_error=0.1, reached=reached)
     sentence = disagreement(decision, found, largest_s=10.0)

@@ -164,15 +164,18 @@ def test_a_measure_that_could_be_misread_is_asked_about(
         as_errors(measured(name, values), Columns(error=name, better=better), target)
 
 
-@pytest.mark.parametrize("quality", ["accuracy", "auc", "score"])
-@pytest.mark.parametrize("target", np.linspace(0.01, 0.99, 25).tolist())
-def test_no_target_above_every_measured_quality_is_reached(quality: str, target: float) -> None:
+@pytest.mark.parametrize("target", np.linspace(0.01, 0.99, 13).tolist())
+def test_no_target_above_every_measured_quality_is_reached(target: float) -> None:
     """The class of the fault: whatever is asked of a rising measure, "reached" is only said where it was measured."""
-    try:
-        frame, wanted, _ = as_errors(measured(quality, RISES), Columns(error=quality), target)
-    except SettingsError:
-        assert target <= max(RISES)
-        return
+    read = []
+    for quality in ("accuracy", "auc", "score"):
+        try:
+            frame, wanted, _ = as_errors(measured(quality, RISES), Columns(error=quality), target)
+        except SettingsError:
+            assert target <= max(RISES)
+            return
+        read.append((tuple(frame[quality]), wanted))
+    assert len(set(read)) == 1
     analysis = analyse(curves(frame, Columns(error=quality)), Question(target_error=wanted))
     assert ("reached already" in verdict(analysis)) == (target <= max(RISES))
 

@@ -10,7 +10,6 @@ import pandas as pd
 from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR, Metric
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
-from transferscope.theory.placement_document import DOCUMENT
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -33,7 +32,7 @@ class StudyFrames:
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
         test_labels: Labels of the target test set, shape (N,) or (N, n_outputs); None when the study keeps none.
-        placements: The document that `theory.placement_document` reads; None for a study that was not placed.
+        placements: The document that `analyses.place` keeps; None for a study that was not placed.
     """
 
     study: StudyRow
@@ -122,7 +121,7 @@ def read_study(store: Store, name: str) -> StudyFrames:
         records=records_frame(pd.DataFrame(store.records(name).columns()), cells),
         predictions=store.arrays(name, "predictions"),
         test_labels=store.study_array(name, "target_test_labels"),
-        placements=store.study_document(name, DOCUMENT),
+        placements=store.study_document(name, "placements"),
     )
 
 

@@ -14,7 +14,6 @@ from transferscope.analyses.compare.words import Progress, cautions, weak_inner_
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval
 from transferscope.report.page import Verdict
-from transferscope.scores.ranking import DOCUMENT
 from transferscope.store import Store
 from transferscope.wording import counted, listed
 
@@ -28,7 +27,7 @@ class Summary:
         comparisons: Every method from every source at every size that has a result.
         table: One row per comparison, see `comparison_table`.
         verdict: The answer in plain words.
-        ranking: The document that `scores.ranking` reads; None for a study whose sources were not ranked.
+        ranking: The document that `analyses.rank` keeps; None for a study whose sources were not ranked.
     """
 
     frames: StudyFrames
@@ -70,7 +69,7 @@ def summarise(store: Store, study: str) -> Summary:
         StoreError: The study has no result yet, or the store cannot be read.
     """
     summary = summarise_frames(read_study(store, study))
-    return replace(summary, ranking=store.study_document(study, DOCUMENT))
+    return replace(summary, ranking=store.study_document(study, "ranking"))
 
 
 def summarise_frames(frames: StudyFrames) -> Summary:

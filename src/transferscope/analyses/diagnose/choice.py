@@ -66,7 +66,7 @@ def read_changes(texts: Sequence[str]) -> Changes:
     changes: dict[str, dict[str, Any]] = {}
     for text in texts:
         place, equals, value = text.partition("=")
-        name, dot, setting = place.strip().partition(".")
+        name, dot, setting = place.strip().rpartition(".")  # a reference to a file has dots of its own
         if not (name and dot and setting and equals and value.strip()):
             raise SettingsError(
                 f"--set {text} cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5"

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from transferscope.scaling.advice import Advice, Decision, Interval, NextRun, SurfaceRun
+from transferscope.estimate import Estimate
+from transferscope.scaling.advice import Advice, Decision, NextRun, SurfaceRun
 from transferscope.scaling.extrapolation import Extrapolation
 from transferscope.scaling.observations import Observations
 
@@ -126,9 +127,9 @@ def _rising(data: Observations) -> list[str]:
     ]
 
 
-def in_words(interval: Interval) -> str:
+def in_words(estimate: Estimate) -> str:
     """ "0.93 (0.91 to 0.94)", with 90 % intervals."""
-    return f"{number(interval.median)} ({number(interval.low)} to {number(interval.high)})"
+    return f"{number(estimate.value)} ({number(estimate.low)} to {number(estimate.high)})"
 
 
 def number(value: float) -> str:
@@ -203,8 +204,8 @@ def _nothing_falls(decision: Decision) -> bool:
     return decision.scenario != "reached" and decision.rate.low == decision.rate.high
 
 
-def _needed(size: Interval) -> str:
-    if not np.isfinite(size.median):
+def _needed(size: Estimate) -> str:
+    if not np.isfinite(size.value):
         return f"The size it takes is unbounded (at least n = {number(size.low)}, 95 %)."
     return f"It takes about n = {in_words(size)}."
 

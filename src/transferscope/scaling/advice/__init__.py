@@ -2,7 +2,7 @@
 
 from transferscope.scaling.advice.advise import Advice, advise
 from transferscope.scaling.advice.budget import Costs, Split, best_split, cheapest_split
-from transferscope.scaling.advice.decision import Decision, Interval, Scenario, VariantGain, decide, variant_gain
+from transferscope.scaling.advice.decision import Decision, Scenario, VariantGain, decide, variant_gain
 from transferscope.scaling.advice.next_run import NextRun, next_run
 from transferscope.scaling.advice.surface_run import SurfaceRun, next_surface_run
 
@@ -10,7 +10,6 @@ __all__ = [
     "Advice",
     "Costs",
     "Decision",
-    "Interval",
     "NextRun",
     "Scenario",
     "Split",

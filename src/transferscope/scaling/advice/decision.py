@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from transferscope.estimate import Estimate, Interval
 from transferscope.scaling.averaging import AveragedPosterior
 from transferscope.scaling.posterior import PowerPosterior, WeightedDraws
 
@@ -20,15 +21,6 @@ a: what one has before the law is known; the data do not yet decide between b, c
 
 DECIDED = 0.6
 """A scenario is named when its posterior probability is at least this."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A posterior median with a central 90 % interval; ends may be infinite."""
-
-    median: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +43,9 @@ class Decision:
     scenario: Scenario
     reachable: float
     feasible: float
-    size_needed: Interval
-    gap: Interval
-    rate: Interval
+    size_needed: Estimate
+    gap: Estimate
+    rate: Estimate
 
 
 def decide(
@@ -91,10 +83,13 @@ def decide(
     )
 
 
-def interval(posterior: WeightedDraws, values: Float[np.ndarray, " N"]) -> Interval:
-    """Median and 90 % interval of a value of each draw."""
-    low, median, high = (posterior.quantile(values, level) for level in (0.05, 0.5, 0.95))
-    return Interval(median, low, high)
+def interval(posterior: WeightedDraws, values: Float[np.ndarray, " N"]) -> Estimate:
+    """Median and central 90 % interval of a value of each draw; any of the three may be infinite."""
+    return _median(*(posterior.quantile(values, level) for level in (0.05, 0.5, 0.95)), n=len(values))
+
+
+def _median(low: float, median: float, high: float, *, n: int) -> Estimate:
+    return Estimate(median, None, n, "ok" if np.isfinite(median) else "unbounded", Interval(low, high, 0.9))
 
 
 def _scenario(reachable: float, feasible: float) -> Scenario:
@@ -120,8 +115,8 @@ class VariantGain:
 
     baseline: str
     variant: str
-    gap: Interval
-    rate: Interval
+    gap: Estimate
+    rate: Estimate
     lower_gap: float
 
 
@@ -153,6 +148,5 @@ def _resampled(posterior: PowerPosterior, *, seed: int) -> Float[np.ndarray, "N 
     return posterior.theta[index]
 
 
-def _interval(values: Float[np.ndarray, " N"]) -> Interval:
-    low, median, high = np.quantile(values, (0.05, 0.5, 0.95))
-    return Interval(float(median), float(low), float(high))
+def _interval(values: Float[np.ndarray, " N"]) -> Estimate:
+    return _median(*(float(np.quantile(values, level)) for level in (0.05, 0.5, 0.95)), n=len(values))

@@ -1,0 +1,60 @@
+"""A diagnostic of your own, on one page: the stable rank of the weights as a template to copy.
+
+    transferscope diagnose --checkpoint net.safetensors --data usps --diagnostics examples/diagnostic.py:StableRank
+
+or in a study file
+
+    [diagnostics.stable-rank]
+    diagnostic = "examples/diagnostic.py:StableRank"
+    at = ["start", "end"]
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from transferscope.diagnostics import CostEstimate, Findings, Subject
+from transferscope.estimate import Estimate
+from transferscope.records import Record
+
+
+@dataclass(frozen=True)
+class StableRank:
+    """How many directions the weights of a layer use: ||W||_F^2 / ||W||_2^2, as a mean over layers.
+
+    Rudelson and Vershynin, "Sampling from large matrices" (2007). Between 1 and the smaller side of W.
+
+    Attributes:
+        skip: Names of weights that are left out.
+    """
+
+    skip: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "stable-rank"
+    headline: ClassVar[str] = "stable_rank"  # the record that is said in words and drawn
+    needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
+    title: ClassVar[str] = "stable rank of the weights"
+    limits: ClassVar[str] = "It sees each layer alone, and not what the layers compute together."
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "stable_rank" and, for each layer, "stable_rank/LAYER"; exact, so without standard errors."""
+        weights = [(name, weight.detach()) for name, weight in subject.network.named_parameters() if weight.dim() > 1]
+        ranks = {f"stable_rank/{name}": _rank(weight) for name, weight in weights if name not in self.skip}
+        named = {"stable_rank": sum(ranks.values()) / len(ranks) if ranks else float("nan")} | ranks
+        n = len(subject.examples)
+        return Findings(tuple(Record(name, _estimate(v, n), subject.part, subject.step) for name, v in named.items()))
+
+    def estimate_cost(self, subject: Subject) -> CostEstimate:
+        """Next to nothing: one singular value decomposition of each layer."""
+        return CostEstimate(seconds=0.1, memory=8 * max(p.numel() for p in subject.network.parameters()), passes=0.0)
+
+
+def _rank(weight: torch.Tensor) -> float:
+    singular = torch.linalg.svdvals(weight.flatten(1).double())
+    return float(singular.square().sum() / singular[0].square())
+
+
+def _estimate(value: float, n: int) -> Estimate:
+    return Estimate(value, None, n, "ok" if value == value else "undefined")

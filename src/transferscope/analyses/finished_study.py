@@ -1,0 +1,164 @@
+"""A finished study as an analysis reads it: its cells, its target, and the pretrained networks it started from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transferscope.data.task import Dataset
+from transferscope.errors import DataError, MissingDataError, StoreError, unknown_name
+from transferscope.store import Store, StoredCell
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import WorkContext
+from transferscope.study.facts import read_data
+from transferscope.study.fitting import network_file
+
+_LABELS = ("source", "method", "n_target", "n_source", "seed")
+
+
+def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]:
+    """The cells that are done, once none is left to do.
+
+    Args:
+        store: The store of the study.
+        study: Its name.
+        before: What is about to happen, for the message, as in "it is placed".
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: The store holds no study, or this one is not finished.
+    """
+    names = [row.name for row in store.studies()]
+    if study not in names:
+        if not names:
+            raise StoreError(f"{store.place} holds no study yet; run {study} with `transferscope run` first")
+        raise unknown_name(f"study in {store.place}", study, names)
+    counts = store.counts(study)
+    if counts.planned or counts.running or not counts.done:
+        raise StoreError(
+            f"{counts.done} of the {counts.total} cells of {study} are done; finish it with `transferscope run` before "
+            f"{before}"
+        )
+    done = [stored for stored in store.cells(study) if stored.state == "done"]
+    for stored in done:
+        lacking = [label for label in _LABELS if label not in stored.cell.labels and stored.cell.role != "theory"]
+        if lacking:
+            raise StoreError(
+                f"a cell of {study} in {store.place} does not say its {lacking[0]}, so the store is damaged; "
+                "restore it from a copy, or run the study again in a new one"
+            )
+    return done
+
+
+def target_data(recipe: MethodRecipe) -> Dataset:
+    """The target's data, read from where they were when the study was run.
+
+    Raises:
+        MissingDataError: They are not there any more.
+        DataError: They cannot be read.
+    """
+    try:
+        return read_data(recipe.target)
+    except MissingDataError as error:
+        raise MissingDataError(
+            f"{error}; if the study was moved, `transferscope run STUDY.toml` in its new place brings its paths up to "
+            "date without training anything again"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a pretrained network of a study was pretrained on.
+
+    Attributes:
+        source: Name of the source.
+        n_source: Number of source examples; None for a network from a file.
+        pretrain_step: The step of pre-training; None for its end.
+    """
+
+    source: str
+    n_source: int | None
+    pretrain_step: int | None
+
+    @classmethod
+    def of(cls, stored: StoredCell) -> "Origin":
+        """What a cell transfers from."""
+        labels = stored.cell.labels
+        n_source, step = labels.get("n_source"), labels.get("pretrain_step")
+        return cls(
+            str(labels["source"]),
+            n_source if isinstance(n_source, int) and n_source else None,
+            step if isinstance(step, int) else None,
+        )
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """The pretrained networks that methods of a study start from.
+
+    Attributes:
+        names: By origin, in the order of the plan; with examples or step where a source has several.
+        files: Network of each origin by seed; a network from a file is the same for all seeds.
+        recipe: That of a method cell which starts from one of them.
+    """
+
+    names: Mapping[Origin, str]
+    files: Mapping[Origin, Mapping[int, Path]]
+    recipe: MethodRecipe
+
+    def file(self, origin: Origin, seed: int) -> Path:
+        """The network of an origin and a seed.
+
+        Raises:
+            DataError: It is gone.
+        """
+        file = self.files[origin][seed]
+        if not file.is_file():
+            raise DataError(
+                f"the network pretrained on {self.names[origin]} with seed {seed} ({file}) is gone; put the folder of "
+                "networks back beside the store, or run the study again in a new store"
+            )
+        return file
+
+
+def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> Pretrained:
+    """The pretrained networks of a study.
+
+    Args:
+        cells: Its cells that are done.
+        files: Folder of the trained networks.
+        none: The message when there is none.
+
+    Raises:
+        DataError: There is none.
+    """
+    context = WorkContext(files)
+    found: dict[Origin, dict[int, Path]] = {}
+    recipes = []
+    for stored in cells:
+        if stored.cell.role != "method":
+            continue
+        recipe = MethodRecipe.from_payload(stored.cell.payload)
+        if recipe.source is None or recipe.method.start != "pretrained":
+            continue
+        origin, needs = Origin.of(stored), stored.cell.needs
+        if needs:
+            step = origin.pretrain_step
+            file = context.network(needs[0]) if step is None else context.snapshot(needs[0], step)
+        else:
+            file = next(iter(found.get(origin, {}).values()), None) or network_file(recipe)  # one for all seeds
+        found.setdefault(origin, {})[int(str(stored.cell.labels["seed"]))] = file
+        recipes.append(recipe)
+    if not found:
+        raise DataError(none)
+    return Pretrained(_names(list(found)), found, recipes[0])
+
+
+def _names(origins: Sequence[Origin]) -> dict[Origin, str]:
+    names = {}
+    for origin in origins:
+        sizes = {other.n_source for other in origins if other.source == origin.source}
+        name = origin.source
+        if len(sizes) > 1 and origin.n_source is not None:
+            name = f"{name} ({origin.n_source:,} examples)"
+        names[origin] = name if origin.pretrain_step is None else f"{name} after {origin.pretrain_step:,} steps"
+    return names

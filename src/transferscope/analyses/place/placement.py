@@ -1,0 +1,130 @@
+"""Pairs of a study on the diagram of linear transfer, as facts: what the model says and what was measured."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from transferscope.errors import StoreError
+from transferscope.estimate import Estimate, as_json, with_flat_estimates
+from transferscope.records import FinishedRuns
+
+DOCUMENT = "placements"
+"""Name of the JSON document that is kept with a study."""
+
+Signs = Literal["same", "opposite", "open"]
+"""Of the model's and the measured transferability; open where one of them is not known."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A pair on the diagram at one number of labels. Transferabilities are in units of the variance of the labels.
+
+    Attributes:
+        name: The source, with the number of its examples when the study has several.
+        source: Name of the source.
+        n_source: Source examples of the pre-training; None for a network from a file.
+        n_target: Target labels.
+        method: The linear transfer that was measured; "" when the study has none.
+        n_examples: Target examples that shares and dimensions are estimated from.
+        kind: "classification" or "regression".
+        outside_share: Share of the target function outside the pretrained features, sin^2(theta).
+        noise_level: sigma/tau.
+        input_dimension: d.
+        feature_dimension: k.
+        examples_per_dimension: gamma = n/d.
+        critical_share: Share outside at which the model's transferability is 0.
+        modelled: Transferability by the model, with the error of the model in its interval.
+        chance_negative: Probability of negative transfer by the model, its error included.
+        scratch_modelled: Squared error from scratch by the model, the noise included.
+        scratch_measured: Squared error from scratch that the study measured on held-out examples.
+        scratch_gap: scratch_measured minus scratch_modelled: whether the model describes the pair.
+        measured: Transferability that the study measured, paired over seeds.
+        gap: measured minus modelled.
+    """
+
+    name: str
+    source: str
+    n_source: int | None
+    n_target: int
+    method: str
+    n_examples: int
+    kind: str
+    outside_share: Estimate
+    noise_level: Estimate
+    input_dimension: Estimate
+    feature_dimension: Estimate
+    examples_per_dimension: Estimate
+    critical_share: Estimate
+    modelled: Estimate
+    chance_negative: float
+    scratch_modelled: Estimate
+    scratch_measured: Estimate
+    scratch_gap: Estimate
+    measured: Estimate
+    gap: Estimate
+
+    @property
+    def described(self) -> bool | None:
+        """Whether the model gives the measured error from scratch within what is known of both; None if unmeasured."""
+        return None if self.scratch_gap.interval is None else self.scratch_gap.sign == 0
+
+    @property
+    def signs(self) -> Signs:
+        """Whether what the model says and what was measured are on one side of 0."""
+        product = self.modelled.sign * self.measured.sign
+        return "open" if product == 0 else "same" if product > 0 else "opposite"
+
+    @property
+    def quantities(self) -> dict[str, Estimate]:
+        """Everything that has an interval, by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, Estimate)}
+
+
+@dataclass(frozen=True)
+class Placements:
+    """All placements of a study.
+
+    Attributes:
+        points: In the order of the study.
+        input_dimension: d, if it was given by hand; None when it was estimated.
+        runs: What was done of the study when it was placed.
+    """
+
+    points: tuple[Placement, ...]
+    input_dimension: float | None
+    runs: FinishedRuns
+
+
+_FORMAT = 4
+_ADAPTER = TypeAdapter(Placements)
+
+
+def to_document(placements: Placements) -> dict[str, Any]:
+    """The placements as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
+    plain: dict[str, Any] = as_json({"format": _FORMAT, **_ADAPTER.dump_python(placements, mode="json")})
+    return plain
+
+
+def from_document(document: Mapping[str, Any]) -> Placements:
+    """The placements of a document, also of format 3, which held sentences beside the facts.
+
+    Raises:
+        StoreError: A version of transferscope that is too old or too new wrote it, or it is damaged.
+    """
+    found = document.get("format")
+    if found not in (3, _FORMAT):
+        raise StoreError(
+            f"the placements of the study are kept in format {found}, and this version of transferscope reads formats "
+            f"3 and {_FORMAT}; run `transferscope theory place` again"
+        )
+    try:
+        if found == 3:
+            points = [{**point, **point["quantities"]} for point in document["points"]]
+            document = with_flat_estimates({**document, "points": points})
+        return _ADAPTER.validate_python(document)
+    except (ValidationError, KeyError, TypeError) as error:
+        raise StoreError(
+            "the placements kept with the study are damaged; run `transferscope theory place` again"
+        ) from error

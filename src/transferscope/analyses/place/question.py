@@ -1,0 +1,193 @@
+"""What an exactly solvable model says of the pairs of a finished study, beside what was measured."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from transferscope.analyses.compare.summary import summarise
+from transferscope.analyses.finished_study import (
+    Origin,
+    Pretrained,
+    finished_cells,
+    pretrained_of,
+    target_data,
+)
+from transferscope.analyses.place.estimates import (
+    LEAST_EXAMPLES,
+    PairEstimate,
+    TargetExamples,
+    Unexplained,
+    estimate_pair,
+    ranged,
+    target_examples,
+    unexplainable,
+    unexplained,
+)
+from transferscope.analyses.place.measured import (
+    Measured,
+    best_trained,
+    measured_transfer,
+    minus_model,
+    over_seeds,
+    squared_errors,
+)
+from transferscope.analyses.place.placement import DOCUMENT, Placement, Placements, to_document
+from transferscope.analyses.place.result import PlacementResult
+from transferscope.diagnostics.features import features_of
+from transferscope.errors import DataError, SettingsError
+from transferscope.estimate import Estimate
+from transferscope.models import build_network, open_network
+from transferscope.records import FinishedRuns
+from transferscope.study.context import no_progress
+from transferscope.study.places import keep_for_report, one_study, open_existing
+from transferscope.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
+from transferscope.theory.parameters import at_least
+from transferscope.theory.placement import Pair, critical_share, modelled_transferability, risk_draws, scratch_risk
+
+
+def place(
+    finished: str | Path,
+    *,
+    examples: int = 2000,
+    input_dimension: float | None = None,
+    study: str | None = None,
+    on_progress: Callable[[int, int], None] = no_progress,
+) -> PlacementResult:
+    """Put every source of a finished study on the linear-transfer diagram.
+
+    What lies outside the pretrained features, the noise and the dimensions are estimated from labelled target examples
+    (training and test part together; the pretraining saw none of them), each with an interval that is carried through
+    to what the model says, together with the error of the model. Measured is what the study's linear probes gained over
+    training from scratch; whether the model describes the pair is told from the error of training from scratch.
+
+    The placements are kept with the study, whose report shows them from then on; they replace those of an earlier time.
+
+    Args:
+        finished: A finished study: its file, or the path or URL of its store, with its folder of networks.
+        examples: Labelled target examples to estimate from, at least `LEAST_EXAMPLES`; all if there are fewer.
+        input_dimension: Directions of the inputs d, at least 1; None to estimate it.
+        study: Which study, when a store holds several.
+        on_progress: Called with (parts done, parts in all): the noise, then each pretrained network.
+
+    Returns:
+        The placements: one for each source, number of source examples and number of labels, in the order of the study.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: The study is not finished.
+        DataError: It has no pretrained networks, a network file is gone, or the data say too little.
+        SettingsError: `examples` or `input_dimension` is too small.
+
+    Example:
+        >>> print(place("usps.toml").verdict)  # doctest: +SKIP
+    """
+    if input_dimension is not None:
+        at_least("input_dimension", input_dimension, 1)
+    if examples < LEAST_EXAMPLES:
+        raise SettingsError(f"examples = {examples}; expected at least {LEAST_EXAMPLES} to estimate from")
+    address = str(finished)
+    with open_existing(address) as store:
+        name = one_study(store, address, study)
+        cells = finished_cells(store, name, before="it is placed")
+        pretrained = pretrained_of(
+            [stored for stored in cells if stored.cell.labels.get("pretrain_step") is None],
+            store.files,
+            none=f"no method of {name} starts from a pretrained network, so there are no features to place; add "
+            "[methods.linear-probe] to its file and run it again",
+        )
+        n_parts, n_done = 1 + sum(len(set(files.values())) for files in pretrained.files.values()), 0
+
+        def on_part() -> None:
+            nonlocal n_done
+            n_done += 1
+            on_progress(n_done, n_parts)
+
+        on_progress(0, n_parts)
+        data = target_data(pretrained.recipe)
+        target = target_examples(data, at_most=examples)
+        errors = squared_errors(store, name)
+        noise = unexplainable(target.flat_inputs, target.codes)
+        trained = best_trained(cells, errors)
+        if trained is not None and trained.limit < noise.limit:
+            noise = trained
+        given = input_dimension
+        directions = _dimension(target.flat_inputs, "the inputs") if given is None else given_dimension(given)
+        on_part()
+        pairs: dict[str, Pair] = {}
+        points: list[Placement] = []
+        for origin, title in pretrained.names.items():
+            pair = _estimate(pretrained, origin, target, noise, directions, on_part)
+            pairs[title] = pair.best
+            gains = measured_transfer(cells, errors, source=origin.source, n_source=origin.n_source)
+            points += [_placement(title, origin, pair, measured, data.train.kind) for measured in gains]
+        runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.cell.role == "method")
+        placements = Placements(tuple(points), input_dimension, runs)
+        kept = keep_for_report(
+            store, address, lambda: store.put_study_document(name, DOCUMENT, to_document(placements))
+        )
+        return PlacementResult(placements, pairs, summarise(store, name), kept)
+
+
+def _estimate(
+    pretrained: Pretrained,
+    origin: Origin,
+    target: TargetExamples,
+    noise: Unexplained,
+    directions: DimensionBand,
+    on_network: Callable[[], None],
+) -> PairEstimate:
+    """The parameters of the pair of one source with the target, from all its pretrained networks."""
+    what, missed, dimensions = f"the features pretrained on {origin.source}", [], []
+    own, settings, shape = pretrained.files[origin], pretrained.recipe.network, target.input_shape
+    for file in dict.fromkeys(own.values()):  # a network from a file is that of every seed
+        seed = next(seed for seed in own if own[seed] == file)
+        frame = build_network(settings, shape, 1, seed=0)
+        opened = open_network(frame, pretrained.file(origin, seed), head="either", read_as=settings.read_as(shape))
+        features: np.ndarray = features_of(opened.network, target.examples).numpy()
+        missed.append(unexplained(features, target.codes, what=what))
+        dimensions.append(_dimension(features, what))
+        on_network()
+    return estimate_pair(missed, noise, dimensions, directions, n_examples=len(target.codes))
+
+
+def _dimension(vectors: np.ndarray, what: str) -> DimensionBand:
+    found = dimension_band(vectors)
+    if found.low.status != "ok":
+        raise DataError(
+            f"{what} do not vary over the target examples, so nothing can be learnt from them; check the data and the "
+            "pretraining"
+        )
+    return found
+
+
+def _placement(name: str, origin: Origin, pair: PairEstimate, measured: Measured, kind: str) -> Placement:
+    n, best, draws = measured.n_target, pair.best, pair.draws
+    modelled, risks = float(modelled_transferability(best, n)), risk_draws(draws, n)
+    from_scratch, its_draws = float(scratch_risk(best, n) + best.noise), risks.scratch + draws.noise
+
+    def own(value: np.ndarray | float, possible: np.ndarray | float) -> Estimate:
+        return ranged(float(value), np.asarray(possible, dtype=np.float64), n=pair.n_examples)
+
+    return Placement(
+        name=name,
+        source=origin.source,
+        n_source=origin.n_source,
+        n_target=n,
+        method=measured.method,
+        n_examples=pair.n_examples,
+        kind=kind,
+        outside_share=own(best.outside_share, draws.outside_share),
+        noise_level=own(best.noise_level, draws.noise_level),
+        input_dimension=own(best.input_dimension, draws.input_dimension),
+        feature_dimension=own(best.feature_dimension, draws.feature_dimension),
+        examples_per_dimension=own(n / best.input_dimension, n / draws.input_dimension),
+        critical_share=own(critical_share(best, n), critical_share(draws, n)),
+        modelled=own(modelled, risks.transferability),
+        chance_negative=float((risks.transferability < 0).mean()),
+        scratch_modelled=own(from_scratch, its_draws),
+        scratch_measured=over_seeds(measured.scratch),
+        scratch_gap=minus_model(measured.scratch, from_scratch, its_draws),
+        measured=over_seeds(measured.differences),
+        gap=minus_model(measured.differences, modelled, risks.transferability),
+    )

@@ -1,0 +1,135 @@
+"""A candidate to transfer from: a pretrained network, its features of labelled target examples, and its source head."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from transferscope.analyses.rank.ranking import RANDOM
+from transferscope.data.task import LabelledSet
+from transferscope.diagnostics import Examples
+from transferscope.diagnostics.features import features_of
+from transferscope.errors import NetworkError
+from transferscope.models import Network, NetworkSettings, build_network, open_network
+from transferscope.scores.score import TargetView
+from transferscope.study.fitting import spread_examples
+from transferscope.training import pixel_scale
+
+LEAST_PER_CLASS = 2
+"""Fewer labels than these for each class leave a score without a spread within classes."""
+
+LEAST_NUMBERS = 10
+"""Fewer examples with numbers as labels than these say next to nothing."""
+
+
+@dataclass(frozen=True)
+class CandidateNetwork:
+    """A network to rate.
+
+    Attributes:
+        name: As it is called in tables.
+        network: The network, on the device where it is to be run.
+        n_source_classes: Outputs of its head as classes; None when its head is not one of classes.
+    """
+
+    name: str
+    network: Network
+    n_source_classes: int | None
+
+
+@dataclass(frozen=True)
+class LabelledTarget:
+    """Labelled target examples, as networks read them and as scores read them.
+
+    Attributes:
+        examples: Inputs standardised with their own statistics, as methods do it, and labels.
+        labels: Class indices (int64, shape (n,)), or numbers (float64, shape (n, K)).
+    """
+
+    examples: Examples
+    labels: np.ndarray
+
+    def view_of(self, candidate: CandidateNetwork) -> TargetView:
+        """A candidate's features of them, and in float64 the probabilities that its source head gives.
+
+        Raises:
+            NetworkError: The features are not finite.
+        """
+        features = features_of(candidate.network, self.examples)
+        if not torch.isfinite(features).all():
+            raise NetworkError(
+                f"the features of {candidate.name} hold NaN or infinity; its training diverged, so leave it out"
+            )
+        if candidate.n_source_classes is None:
+            return TargetView(features.numpy(), self.labels, None)
+        head = candidate.network.head
+        weight, bias = head.get_parameter("weight"), dict(head.named_parameters()).get("bias")
+        logits = features @ weight.detach().double().cpu().T
+        if bias is not None:
+            logits = logits + bias.detach().double().cpu()
+        return TargetView(features.numpy(), self.labels, torch.softmax(logits, dim=1).numpy())
+
+
+def labelled_target(subset: LabelledSet, device: torch.device) -> LabelledTarget:
+    """A few-shot subset as networks and scores read it."""
+    examples = spread_examples(subset, scale=pixel_scale(subset), at_most=len(subset), device=device)
+    of_classes = subset.classes is not None
+    labels = subset.labels.astype(np.int64 if of_classes else np.float64)
+    return LabelledTarget(examples, labels if of_classes else labels.reshape(len(labels), -1))
+
+
+def least_labels(examples: LabelledSet) -> int:
+    """The fewest labels that a ranking takes."""
+    return LEAST_NUMBERS if examples.classes is None else LEAST_PER_CLASS * int((examples.class_counts() > 0).sum())
+
+
+def open_candidate(
+    name: str,
+    file: Path,
+    settings: NetworkSettings,
+    input_shape: tuple[int, ...],
+    *,
+    of_classes: bool,
+    device: torch.device,
+) -> CandidateNetwork:
+    """The network of a file, with its head where the file has a linear one.
+
+    Args:
+        name: What to call it.
+        file: Weights: safetensors, or a state dict written by `torch.save`.
+        settings: The architecture.
+        input_shape: Shape of one target input.
+        of_classes: Whether its head, if it has at least two outputs, is one of classes.
+        device: Where to put it.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: The file holds something else than weights.
+        NetworkError: The weights do not belong to the architecture, or are not finite.
+    """
+    frame = build_network(settings, input_shape, 1, seed=0).to(device)
+    opened = open_network(frame, file, head="either", read_as=settings.read_as(input_shape))
+    n_outputs = opened.report.n_outputs
+    return CandidateNetwork(name, opened.network, n_outputs if of_classes and n_outputs > 1 else None)
+
+
+def random_candidate(
+    settings: NetworkSettings,
+    input_shape: tuple[int, ...],
+    *,
+    n_classes: int | None,
+    seed: int,
+    device: torch.device,
+) -> CandidateNetwork:
+    """The random features: the network as it is initialised.
+
+    Args:
+        settings: The architecture.
+        input_shape: Shape of one target input.
+        n_classes: Outputs of its head, for scores that read source classes; None for no such head.
+        seed: Seed of the initialisation.
+        device: Where to put it.
+    """
+    network = build_network(settings, input_shape, n_classes or 1, seed=seed).to(device)
+    return CandidateNetwork(RANDOM, network, n_classes)

@@ -1,0 +1,127 @@
+"""How far each candidate is behind the best, by what transfer gave and by every score: a panel for each."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from transferscope.analyses.rank.ranking import RANDOM, Hindsight, Ranking
+from transferscope.analyses.rank.tables import ranking_rows
+from transferscope.estimate import Estimate
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.choice import evenly_chosen, short
+from transferscope.report.figures.palette import BASELINE_COLOUR
+from transferscope.report.figures.style import INK, drawing, new_figure
+from transferscope.wording import capitalised, method_words
+
+_PANELS_IN_A_ROW = 4
+_MOST_CANDIDATES = 12
+_NAME_WIDTH = 24
+_SCORE_COLOUR, _MEASURED_COLOUR = "#0072b2", "#d55e00"
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """What one panel shows: the best minus each candidate, in some unit; None for the best itself."""
+
+    title: str
+    behind: Mapping[str, Estimate | None]
+    scale: float
+    colour: str
+    unit: str
+
+
+def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure:
+    """The figure for one number of labels.
+
+    Args:
+        ranking: What the scores say.
+        hindsight: What transfer gave, in the first panel; None for networks that nothing was trained from.
+    """
+    panels = [*_measured(ranking, hindsight), *_scores(ranking)]
+    candidates = evenly_chosen(_in_order(ranking), _MOST_CANDIDATES)
+    n_columns = min(len(panels), _PANELS_IN_A_ROW)
+    n_rows = -(-len(panels) // n_columns)
+    with drawing():
+        width = min(9.2, 2.2 + 1.9 * n_columns)
+        canvas = new_figure(width, n_rows * (0.75 + 0.24 * len(candidates)))
+        grid = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            _draw_panel(axes, panel, candidates)
+        for spare in grid.flat[len(panels) :]:
+            spare.set_visible(False)
+        grid[0][0].set_yticks(range(len(candidates)), [short(name, width=_NAME_WIDTH) for name in candidates])
+        grid[0][0].set_ylim(len(candidates) - 0.5, -0.5)
+    return Figure(
+        name="ranking",
+        canvas=canvas,
+        data=ranking_rows([ranking]),
+        caption=_caption(ranking, hindsight, len(candidates)),
+    )
+
+
+def _caption(ranking: Ranking, hindsight: Hindsight | None, n_shown: int) -> str:
+    measured = ""
+    if hindsight is not None and _measured(ranking, hindsight):
+        measured = f" The first panel is what {method_words(hindsight.method)} gave."
+    left = f" Shown are {n_shown} of {len(ranking.candidates)} candidates." if n_shown < len(ranking.candidates) else ""
+    return (
+        f"Behind the best with {ranking.n_target:,} labels: each candidate minus the best by that score (at the line), "
+        "with its paired 95 % interval. A score tells two apart where the interval ends before the line; grey is the "
+        f"network as it is initialised. Each panel has its own unit.{measured}{left}"
+    )
+
+
+def _in_order(ranking: Ranking) -> list[str]:
+    """Candidates by their mean place, random features where they belong."""
+
+    def mean_place(name: str) -> float:
+        places = [place for score in ranking.scores if (place := score.of(name).place) is not None]
+        return sum(places) / len(places) if places else math.inf
+
+    return sorted(ranking.candidates, key=mean_place)
+
+
+def _measured(ranking: Ranking, hindsight: Hindsight | None) -> list[_Panel]:
+    if hindsight is None:
+        return []
+    behind = {one.candidate: one.behind for one in hindsight.transferred if one.n_target == ranking.n_target}
+    what = "accuracy" if hindsight.measure == "accuracy" else "R²"
+    return (
+        [_Panel(short(capitalised(method_words(hindsight.method))), behind, 100.0, _MEASURED_COLOUR, f"{what}, points")]
+        if behind
+        else []
+    )
+
+
+def _scores(ranking: Ranking) -> list[_Panel]:
+    return [
+        _Panel(
+            score.score,
+            {one.candidate: one.behind for one in score.rated if one.place is not None},
+            1.0,
+            _SCORE_COLOUR,
+            "",
+        )
+        for score in ranking.scores
+    ]
+
+
+def _draw_panel(axes: Axes, panel: _Panel, candidates: Sequence[str]) -> None:
+    axes.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
+    for row, name in enumerate(candidates):
+        if name not in panel.behind:
+            continue
+        behind = panel.behind[name]
+        colour = BASELINE_COLOUR if name == RANDOM else panel.colour
+        value = 0.0 if behind is None else -panel.scale * behind.value
+        if behind is not None and behind.interval is not None:
+            ends = [-panel.scale * behind.interval.low, -panel.scale * behind.interval.high]
+            axes.plot(ends, [row, row], color=colour, linewidth=1.8, solid_capstyle="butt")
+        axes.plot(value, row, "D" if behind is None else "o", color=colour, markersize=6, clip_on=False)
+    axes.set_title(panel.title)
+    axes.grid(axis="y", visible=False)
+    axes.locator_params(axis="x", nbins=4)
+    if panel.unit:
+        axes.set_xlabel(panel.unit)

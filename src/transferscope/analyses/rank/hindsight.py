@@ -1,0 +1,230 @@
+"""How scores would have chosen among sources, held against what transfer from each really gave."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from scipy import stats
+
+from transferscope.analyses.finished_study import Origin, Pretrained
+from transferscope.analyses.rank.ranking import Choice, Hindsight, Transferred
+from transferscope.errors import SettingsError, unknown_name
+from transferscope.estimate import Estimate, Interval
+from transferscope.numerics.intervals import t_interval
+from transferscope.numerics.paired import paired_difference
+from transferscope.store import RecordColumns, StoredCell
+from transferscope.study.cell import MethodRecipe
+
+PREFERRED = ("fine-tune", "l2-sp", "merlin", "linear-probe")
+"""Methods whose results count, the first that a study has for all candidates."""
+
+N_DRAWS = 10_000
+"""Resampled studies."""
+
+_LEVEL = 0.95
+
+_NO_ORDER = Estimate(0.0, 0.0, 0)
+"""What picking at random correlates with anything, on average."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What one method gave.
+
+    Attributes:
+        method: Its name in the study.
+        measure: "accuracy" or "r2".
+        values: On the target test set, by origin, number of labels and seed.
+    """
+
+    method: str
+    measure: str
+    values: Mapping[tuple[Origin, int, int], float]
+
+
+def results_of(
+    cells: Sequence[StoredCell], records: RecordColumns, pretrained: Pretrained, *, against: str | None
+) -> Results | None:
+    """What transfer from every candidate gave, by the method that counts: final accuracy, or R² where there is none.
+
+    Args:
+        cells: Cells of the study that are done.
+        records: Its records.
+        pretrained: The candidates.
+        against: The method by its name in the study; None for the first of `PREFERRED`.
+
+    Returns:
+        The results; None when no method of these has any for all candidates.
+
+    Raises:
+        UnknownNameError: There is no such method.
+        SettingsError: The method that was asked for lacks a result for a candidate.
+    """
+    final: dict[str, dict[str, float]] = {"accuracy": {}, "r2": {}}
+    for i, name in enumerate(records.name):
+        if name in final and records.part[i] == "target_test" and records.step[i] is None:
+            final[name][records.key[i]] = float(records.value[i])
+    measure = "accuracy" if final["accuracy"] else "r2"
+    by_method: dict[str, dict[tuple[Origin, int, int], float]] = {}
+    kinds: dict[str, str] = {}
+    for stored in cells:
+        if stored.cell.role != "method" or stored.cell.key not in final[measure]:
+            continue
+        recipe, labels = MethodRecipe.from_payload(stored.cell.payload), stored.cell.labels
+        if recipe.source is not None:
+            name, n_target, seed = str(labels["method"]), int(str(labels["n_target"])), int(str(labels["seed"]))
+            kinds[name] = recipe.method.name
+            by_method.setdefault(name, {})[Origin.of(stored), n_target, seed] = final[measure][stored.cell.key]
+    complete = [name for name, found in by_method.items() if {o for o, _, _ in found} >= set(pretrained.names)]
+    if against is None:
+        preferred = [name for kind in PREFERRED for name in complete if kinds[name] == kind]
+        return Results(preferred[0], measure, by_method[preferred[0]]) if preferred else None
+    if against not in by_method:
+        raise unknown_name("method with results of sources", against, by_method)
+    if against not in complete:
+        raise SettingsError(
+            f"{against} has no result for some of {', '.join(pretrained.names.values())}; hold the scores against "
+            f"{' or '.join(complete) or 'no method'} instead"
+        )
+    return Results(against, measure, by_method[against])
+
+
+@dataclass(frozen=True)
+class SizeCases:
+    """The cases of one number of labels.
+
+    Attributes:
+        n_target: Number of labels.
+        seeds: Seeds, shape (S,).
+        measured: What transfer gave, shape (S, C), as a fraction, higher is better; NaN where there is no result.
+        scores: Values of each score, shape (S, C); NaN where there is none.
+    """
+
+    n_target: int
+    seeds: tuple[int, ...]
+    measured: Float64[np.ndarray, "S C"]
+    scores: Mapping[str, Float64[np.ndarray, "S C"]]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One way of choosing in every case: arrays over cases, NaN where it has no value."""
+
+    regret: Float64[np.ndarray, "cases"]
+    right: Float64[np.ndarray, "cases"]
+    tau: Float64[np.ndarray, "cases"]
+
+
+def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Sequence[SizeCases]) -> Hindsight:
+    """How each score would have chosen.
+
+    A case is a number of labels and a seed with a result for all candidates. Its regret is the best result minus that
+    of the candidate which the score puts first (the mean over those that tie); picking at random has the mean over
+    candidates. Intervals resample seeds with all their cases. Percentiles of a bootstrap over few seeds lie too close
+    to the mean, so that they are moved out from it by
+
+        sqrt(S / (S - 1)) t_{0.975, S - 1} / z_{0.975}
+
+    (the expanded percentile interval, Hesterberg 2015, The American Statistician 69, section 5); one seed has none.
+
+    Args:
+        method: The method whose results count.
+        measure: "accuracy" or "r2".
+        candidates: Names, C of them, without the random features.
+        sizes: The cases by number of labels.
+
+    Returns:
+        Hindsight over all cases; results that are missing for one candidate leave out their case.
+    """
+    names = list(dict.fromkeys(name for size in sizes for name in size.scores))
+    seeds = np.array([seed for size in sizes for seed in size.seeds])
+    measured = np.concatenate([size.measured for size in sizes])
+    at_random = _at_random(measured)
+    choices = []
+    for name in names:
+        values = np.concatenate([size.scores.get(name, np.full_like(size.measured, math.nan)) for size in sizes])
+        choices.append(_choice(name, _judged(values, measured), at_random, seeds))
+    choices.append(replace(_choice("", at_random, None, seeds), rank_correlation=_NO_ORDER))
+    transferred = tuple(one for size in sizes for one in _transferred(candidates, size))
+    return Hindsight(method, measure, transferred, tuple(choices))
+
+
+def _judged(values: Float64[np.ndarray, "cases C"], measured: Float64[np.ndarray, "cases C"]) -> _Judged:
+    rows = [_case(v, m) for v, m in zip(values, measured, strict=True)]
+    regret, right, tau = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+    return _Judged(regret, right, tau)
+
+
+def _case(values: Float64[np.ndarray, "C"], measured: Float64[np.ndarray, "C"]) -> list[float]:
+    """Regret, whether the best was picked, and tau-b of one case."""
+    if not (np.isfinite(values).all() and np.isfinite(measured).all()):
+        return [math.nan, math.nan, math.nan]
+    picked = measured[values == values.max()]
+    varies = np.ptp(values) > 0 and np.ptp(measured) > 0
+    tau = float(stats.kendalltau(values, measured).statistic) if varies else math.nan
+    return [float(measured.max() - picked.mean()), float((picked == measured.max()).mean()), tau]
+
+
+def _at_random(measured: Float64[np.ndarray, "cases C"]) -> _Judged:
+    best = measured.max(axis=1)
+    right = np.where(np.isfinite(best), (measured == best[:, None]).mean(axis=1), math.nan)
+    return _Judged(best - measured.mean(axis=1), right, np.where(np.isfinite(best), 0.0, math.nan))
+
+
+def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, "cases"]) -> Choice:
+    known = np.isfinite(judged.regret)
+    saved = None if at_random is None else _mean(at_random.regret - judged.regret, seeds)
+    return Choice(
+        score=name,
+        n_cases=int(known.sum()),
+        n_right=float(judged.right[known].sum()),
+        regret=_mean(judged.regret, seeds, low=0.0),
+        rank_correlation=_mean(judged.tau, seeds, low=-1.0, high=1.0),
+        saved=saved,
+    )
+
+
+def _mean(
+    values: Float64[np.ndarray, "cases"],
+    seeds: Int64[np.ndarray, "cases"],
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Estimate:
+    """Mean over cases with a bootstrap over seeds, within a range."""
+    known = np.isfinite(values)
+    values, seeds = values[known], seeds[known]
+    if not len(values):
+        return Estimate(math.nan, None, 0, "undefined")
+    mean, distinct = float(values.mean()), np.unique(seeds)
+    if len(distinct) < 2:
+        return Estimate(mean, None, len(values), "too_few")
+    belongs = seeds[None] == distinct[:, None]  # (S, cases)
+    sums, counts = belongs @ values, belongs.sum(axis=1)
+    drawn = np.random.default_rng(0).integers(0, len(distinct), size=(N_DRAWS, len(distinct)))
+    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    unbiased = (means - mean) * math.sqrt(len(distinct) / (len(distinct) - 1))
+    upper = (1 + _LEVEL) / 2
+    expansion = stats.t.ppf(upper, len(distinct) - 1) / stats.norm.ppf(upper)
+    ends = mean + expansion * np.quantile(unbiased, [1 - upper, upper])
+    interval = Interval(float(ends[0]), float(ends[1]), _LEVEL).clipped(low, high)
+    return Estimate(mean, float(unbiased.std()), len(values), "ok", interval)
+
+
+def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred]:
+    """Means over the seeds that have a result of every candidate, with paired differences."""
+    measured = size.measured[np.isfinite(size.measured).all(axis=1)]
+    if not len(measured):
+        return []
+    best = int(measured.mean(axis=0).argmax())
+    return [
+        Transferred(
+            candidate=name,
+            n_target=size.n_target,
+            performance=t_interval(measured[:, i]),
+            behind=None if i == best else paired_difference(measured[:, best], measured[:, i]).estimate,
+        )
+        for i, name in enumerate(candidates)
+    ]

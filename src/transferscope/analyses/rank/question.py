@@ -1,0 +1,281 @@
+"""What to transfer from: rate pretrained networks on a few labelled target examples, without training on the target."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from transferscope.analyses.finished_study import Origin, Pretrained, finished_cells, pretrained_of, target_data
+from transferscope.analyses.rank.candidates import (
+    CandidateNetwork,
+    labelled_target,
+    least_labels,
+    open_candidate,
+    random_candidate,
+)
+from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, results_of
+from transferscope.analyses.rank.ranking import DOCUMENT, RANDOM, StudyRanking, to_document
+from transferscope.analyses.rank.result import RankingResult
+from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
+from transferscope.data.splits import few_shot
+from transferscope.data.task import LabelledSet
+from transferscope.errors import DataError, SettingsError
+from transferscope.models import NetworkSettings
+from transferscope.records import FinishedRuns
+from transferscope.store import Store, StoredCell
+from transferscope.study.context import no_progress
+from transferscope.study.facts import read_data
+from transferscope.study.places import keep_for_report, one_study, open_existing
+from transferscope.study.settings import DataSettings
+from transferscope.training import choose_device, stream_seed
+
+
+def rank(
+    networks: str | Path | Sequence[str | Path],
+    target: str | DataSettings | None = None,
+    *,
+    network: str | NetworkSettings = "lenet",
+    labels: int | None = 100,
+    seeds: int = 3,
+    scores: Sequence[str] = (),
+    against: str | None = None,
+    study: str | None = None,
+    device: str = "auto",
+    on_progress: Callable[[int, int], None] = no_progress,
+) -> RankingResult:
+    """Rate pretrained networks as what to transfer from, before any training on the target.
+
+    With files and a target, all networks see the same labelled training examples, and random features are rated beside
+    them. With a finished study, its own networks and few-shot subsets are used, and it also says how each score would
+    have chosen, given what transfer gave; the ranking is kept with the study, whose report shows it from then on.
+
+    Args:
+        networks: Files of weights (safetensors, or state dicts of torch) of one architecture; without a target, a
+            finished study: its file, or the path or URL of its store. One network alone is held against random
+            features.
+        target: The target by name, such as "usps" or "npz:PATH", or with its transformations as a `DataSettings`. Only
+            its training part is read.
+        network: Architecture of the files.
+        labels: Labelled training examples to compute scores on, with files: at least 2 for each class; None for all.
+        seeds: Draws of so many labels, with files; at least 1. They are those that a study draws by seeds 0, 1, ...
+        scores: By name; empty for all.
+        against: With a study: the method whose results count; None for the first of fine-tune, l2-sp, merlin and
+            linear-probe that has results for all networks.
+        study: Which study, when a store holds several.
+        device: "auto", "cpu", "cuda" or "mps".
+        on_progress: Called with (values of scores done, values in all).
+
+    Returns:
+        The ranking.
+
+    Raises:
+        TransferscopeError: Files, data, names or settings that cannot be used, or a study that is not finished.
+
+    Example:
+        >>> result = rank(["mnist.safetensors", "fashion.safetensors"], "digits", labels=100)  # doctest: +SKIP
+        >>> print(result.verdict)  # doctest: +SKIP
+    """
+    if target is not None:
+        if against is not None or study is not None:
+            raise SettingsError(
+                "`against` and `study` are about a finished study, and a target was given; leave them out"
+            )
+        data = target if isinstance(target, DataSettings) else DataSettings(target)
+        files = [Path(file) for file in ([networks] if isinstance(networks, str | Path) else networks)]
+        ranked = _rank_files(
+            files,
+            data,
+            network if isinstance(network, NetworkSettings) else NetworkSettings(network),
+            labels=labels,
+            seeds=seeds,
+            scores=scores,
+            device=device,
+            on_progress=on_progress,
+        )
+        return RankingResult(StudyRanking((ranked.ranking,), None, FinishedRuns.of(())), data.data)
+    if not isinstance(networks, str | Path):
+        raise SettingsError(
+            "files of networks were given without a target; give it as the second argument, as in rank(files, 'usps')"
+        )
+    address = str(networks)
+    with open_existing(address) as store:
+        name = one_study(store, address, study)
+        found = _rank_study(store, name, scores=scores, against=against, device=device, on_progress=on_progress)
+        kept = keep_for_report(store, address, lambda: store.put_study_document(name, DOCUMENT, to_document(found)))
+    return RankingResult(found, name, kept)
+
+
+def _rank_files(
+    files: Sequence[Path],
+    data: DataSettings,
+    settings: NetworkSettings,
+    *,
+    labels: int | None,
+    seeds: int,
+    scores: Sequence[str],
+    device: str,
+    on_progress: Callable[[int, int], None],
+) -> Ranked:
+    """Networks from files, on subsets of the target's training examples; none of the test part is read."""
+    twice = [path for path in files if files.count(path) > 1]
+    if twice:
+        raise SettingsError(f"{twice[0]} is given twice; give each file once")
+    if not files:
+        raise SettingsError("no pretrained network was given; give at least one to rank")
+    if seeds < 1 or (labels is not None and labels < 1):
+        raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
+    train = read_data(data).train
+    chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
+    n_target, least = labels or len(train), least_labels(train)
+    if n_target > len(train):
+        raise DataError(
+            f"{n_target} labels were asked for and {data.data} has {len(train)} training examples; ask for "
+            f"{len(train)} or fewer"
+        )
+    if n_target < least:
+        why = "2 for each class" if train.classes is not None else "that many numbers"
+        raise DataError(f"{n_target} labels are too few to rank with; give at least {least} ({why})")
+    short = [path.name for path in files]
+    names = short if len(set(short)) == len(short) else [str(path) for path in files]
+    opened = tuple(
+        open_candidate(name, path, settings, train.input_shape, of_classes=True, device=place)
+        for name, path in zip(names, files, strict=True)
+    )
+    sizes = {n_target: range(1 if n_target == len(train) else seeds)}
+    (ranked,) = _rank_sizes(
+        names, lambda _: opened, sizes, train, settings, chosen, place, networks_vary=False, on_progress=on_progress
+    )
+    return ranked
+
+
+def _rank_study(
+    store: Store,
+    study: str,
+    *,
+    scores: Sequence[str],
+    against: str | None,
+    device: str,
+    on_progress: Callable[[int, int], None],
+) -> StudyRanking:
+    """The networks of a study on the few-shot subsets that its cells trained on; nothing is trained."""
+    cells = finished_cells(store, study, before="its sources are ranked")
+    pretrained = pretrained_of(
+        cells,
+        store.files,
+        none=f"{study} has no pretrained networks that a finished method starts from; give it a source, and a method "
+        "that starts from a pretrained network, such as [methods.fine-tune], and run it again",
+    )
+    results = results_of(cells, store.records(study), pretrained, against=against)
+    train, names = target_data(pretrained.recipe).train, tuple(pretrained.names.values())
+    chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
+    settings = pretrained.recipe.network
+    facts = store.study(study).facts.get("sources", {})
+
+    def opened(seed: int) -> tuple[CandidateNetwork, ...]:
+        return tuple(
+            open_candidate(
+                name,
+                pretrained.file(origin, seed),
+                settings,
+                train.input_shape,
+                of_classes=facts.get(origin.source, {}).get("kind", "classification") == "classification",
+                device=place,
+            )
+            for origin, name in pretrained.names.items()
+        )
+
+    sizes = _seeds_by_size(study, cells, pretrained, train)
+    ranked = _rank_sizes(
+        names, opened, sizes, train, settings, chosen, place, networks_vary=True, on_progress=on_progress
+    )
+    hindsight = None
+    if results is not None and len(names) > 1:
+        cases = [_cases(one, results.values, list(pretrained.names)) for one in ranked]
+        hindsight = hindsight_of(results.method, results.measure, names, cases)
+    runs = FinishedRuns.of(one.cell.key for one in cells if one.cell.role == "method")
+    return StudyRanking(tuple(one.ranking for one in ranked), hindsight, runs)
+
+
+def _seeds_by_size(
+    study: str, cells: Sequence[StoredCell], pretrained: Pretrained, train: LabelledSet
+) -> dict[int, list[int]]:
+    """The seeds of each number of labels that is not too small, ascending; without seeds whose pre-training failed."""
+    complete = set.intersection(*(set(files) for files in pretrained.files.values()))
+    if not complete:
+        names = ", ".join(pretrained.names.values())
+        raise DataError(f"no seed of {study} has a network of every candidate ({names}); run its failed cells again")
+    found: dict[int, set[int]] = {}
+    for stored in cells:
+        labels = stored.cell.labels
+        if stored.cell.role == "method" and labels["seed"] in complete:
+            found.setdefault(int(str(labels["n_target"])), set()).add(int(str(labels["seed"])))
+    least = least_labels(train)
+    if max(found) < least:
+        raise DataError(f"{study} has {max(found)} labels at most, too few to rank with; give it {least} or more")
+    return {n: sorted(found[n]) for n in sorted(found) if n >= least}
+
+
+def _rank_sizes(
+    names: Sequence[str],
+    opened: Callable[[int], tuple[CandidateNetwork, ...]],
+    sizes: Mapping[int, Sequence[int]],
+    train: LabelledSet,
+    settings: NetworkSettings,
+    chosen: Chosen,
+    device: torch.device,
+    *,
+    networks_vary: bool,
+    on_progress: Callable[[int, int], None],
+) -> list[Ranked]:
+    """One ranking for each number of labels.
+
+    Args:
+        names: Of the candidates.
+        opened: The candidates of a seed.
+        sizes: Seeds by number of labels.
+        train: What subsets are drawn from.
+        settings: The architecture, for random features.
+        chosen: The scores.
+        device: Where networks are run.
+        networks_vary: Whether each seed has candidates of its own.
+        on_progress: Called with (values of scores done, values in all).
+    """
+    n_values = sum(map(len, sizes.values())) * (1 + len(names)) * len(chosen.scores)
+    n_done = 0
+
+    def on_score() -> None:
+        nonlocal n_done
+        n_done += 1
+        on_progress(n_done, n_values)
+
+    def subset(seed: int, n_target: int) -> Subset:
+        own = opened(seed)
+        n_classes = max((one.n_source_classes for one in own if one.n_source_classes is not None), default=None)
+        untrained = random_candidate(
+            settings, train.input_shape, n_classes=n_classes, seed=stream_seed(seed, "network"), device=device
+        )
+        drawn = few_shot(train, n_target, seed=stream_seed(seed, "subset"))
+        return Subset(seed, labelled_target(drawn, device), (*own, untrained))
+
+    on_progress(0, n_values)
+    return [
+        rank_subsets(
+            (*names, RANDOM),
+            (subset(seed, n_target) for seed in seeds),
+            chosen,
+            n_target=n_target,
+            n_pool=len(train),
+            networks_vary=networks_vary,
+            on_score=on_score,
+        )
+        for n_target, seeds in sizes.items()
+    ]
+
+
+def _cases(ranked: Ranked, gave: Mapping[tuple[Origin, int, int], float], origins: Sequence[Origin]) -> SizeCases:
+    """What transfer gave beside the values of the scores; the random features, which come last, are no choice."""
+    n, seeds = ranked.ranking.n_target, ranked.ranking.seeds
+    measured = [[gave.get((origin, n, seed), np.nan) for origin in origins] for seed in seeds]
+    values = {name: found[:, : len(origins)] for name, found in ranked.values.items()}
+    return SizeCases(n, seeds, np.array(measured, dtype=np.float64), values)

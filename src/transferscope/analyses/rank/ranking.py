@@ -1,0 +1,212 @@
+"""What scores say of pretrained networks, as facts: rankings, what transfer really gave, and how these are kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from transferscope.errors import StoreError
+from transferscope.estimate import Estimate, as_json, with_flat_estimates
+from transferscope.records import FinishedRuns
+
+DOCUMENT = "ranking"
+"""Name of the JSON document that is kept with a study."""
+
+RANDOM = "random features"
+"""The candidate that every ranking has: the network as it is initialised, before any training."""
+
+Reason = Literal["for numbers", "for classes", "no source head", "too few examples", "not determined", "no value"]
+"""Why a score has no value: it is for labels of the other kind; fewer than two networks have a head of source classes;
+it takes more examples; so few examples do not determine it; these features have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedCandidate:
+    """What one score says of one candidate.
+
+    Attributes:
+        candidate: Its name.
+        score: Mean over the seeds; higher is better.
+        place: 1 for the best, the same for equal values; None without a value.
+        behind: The best minus this one, paired; None for the best, or without a value.
+        above_random: This one minus the random features, paired; None for these, or without a value of either.
+        probability_best: Chance of being best on other examples (and seeds) of this kind; None without a spread.
+    """
+
+    candidate: str
+    score: Estimate
+    place: int | None
+    behind: Estimate | None
+    above_random: Estimate | None
+    probability_best: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRanking:
+    """One score over all candidates.
+
+    Attributes:
+        score: Its name.
+        title: Its name in a table, as in "ridge probe".
+        rated: In the order of the candidates.
+    """
+
+    score: str
+    title: str
+    rated: tuple[RatedCandidate, ...]
+
+    def of(self, candidate: str) -> RatedCandidate:
+        """What it says of a candidate."""
+        return next(one for one in self.rated if one.candidate == candidate)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A score without a value for two candidates.
+
+    Attributes:
+        score: Its name.
+        reason: Why.
+    """
+
+    score: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What all scores say at one number of labels.
+
+    Attributes:
+        n_target: Labelled training examples that the scores are computed on.
+        seeds: Seeds of the subsets.
+        candidates: Names, the random features last.
+        scores: One for each score.
+        left_out: Scores without a value here.
+    """
+
+    n_target: int
+    seeds: tuple[int, ...]
+    candidates: tuple[str, ...]
+    scores: tuple[ScoreRanking, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transferred:
+    """What transfer from one candidate gave.
+
+    Attributes:
+        candidate: Its name.
+        n_target: Number of target labels.
+        performance: Mean over seeds with its t-interval: accuracy, or R² for regression, as a fraction.
+        behind: The best mean minus this one, paired by seed; None for the best.
+    """
+
+    candidate: str
+    n_target: int
+    performance: Estimate
+    behind: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a score would have chosen, over all cases (a number of labels and a seed).
+
+    Attributes:
+        score: Its name; "" for picking at random.
+        n_cases: Cases with a value of every candidate.
+        n_right: Cases in which it picks the best; for picking at random, the expected number.
+        regret: Best minus picked, as a fraction, mean over cases.
+        rank_correlation: Kendall's tau-b of the score and what transfer gave, mean over the cases that have one.
+        saved: Regret of picking at random minus that of the score, paired by case; None for picking at random.
+    """
+
+    score: str
+    n_cases: int
+    n_right: float
+    regret: Estimate
+    rank_correlation: Estimate
+    saved: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hindsight:
+    """What transfer really gave, and how the scores would have chosen.
+
+    Attributes:
+        method: The method whose results count.
+        measure: "accuracy" or "r2".
+        transferred: One for each candidate and number of labels.
+        choices: One for each score, and last picking at random.
+    """
+
+    method: str
+    measure: str
+    transferred: tuple[Transferred, ...]
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRanking:
+    """What the scores say of pretrained networks and, of a study, how they would have chosen.
+
+    Attributes:
+        rankings: One for each number of labels, ascending.
+        hindsight: None when no method has a result for all candidates, or networks are from files.
+        runs: What was done of the study when it was made; no runs for networks from files.
+    """
+
+    rankings: tuple[Ranking, ...]
+    hindsight: Hindsight | None
+    runs: FinishedRuns
+
+
+_FORMAT = 3
+_ADAPTER = TypeAdapter(StudyRanking)
+
+
+def to_document(ranking: StudyRanking) -> dict[str, Any]:
+    """The ranking as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
+    plain: dict[str, Any] = as_json({"format": _FORMAT, **_ADAPTER.dump_python(ranking, mode="json")})
+    return plain
+
+
+def from_document(document: Mapping[str, Any]) -> StudyRanking:
+    """The ranking of a document, also of format 2, which held sentences beside the facts.
+
+    Raises:
+        StoreError: A version of transferscope that is too old or too new wrote it, or it is damaged.
+    """
+    found = document.get("format")
+    if found not in (2, _FORMAT):
+        raise StoreError(
+            f"the ranking of the study is kept in format {found}, and this version of transferscope reads formats 2 "
+            f"and {_FORMAT}; run `transferscope rank` again"
+        )
+    try:
+        return _ADAPTER.validate_python(_migrated(document) if found == 2 else document)
+    except (ValidationError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError("the ranking kept with the study is damaged; run `transferscope rank` again") from error
+
+
+def _migrated(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document of format 2, in which half a sentence said why a score was left out, as one of format 3."""
+    begins: dict[str, Reason] = {
+        "is for labels that are numbers": "for numbers",
+        "is for labels that are classes": "for classes",
+        "reads what a head of source classes says": "no source head",
+        "has too few examples": "too few examples",
+        "is not determined": "not determined",
+    }
+
+    def reason(why: str) -> Reason:
+        return next((found for begin, found in begins.items() if why.startswith(begin)), "no value")
+
+    rankings = [
+        {**one, "left_out": [{"score": out["score"], "reason": reason(out["why"])} for out in one["left_out"]]}
+        for one in document["rankings"]
+    ]
+    migrated: dict[str, Any] = with_flat_estimates({**document, "rankings": rankings})
+    return migrated

@@ -1,0 +1,332 @@
+"""All scores of all candidates on the same labelled target examples, and their order with its uncertainty."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from transferscope.analyses.rank.candidates import CandidateNetwork, LabelledTarget
+from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking, RatedCandidate, Reason, ScoreRanking
+from transferscope.analyses.rank.words import left_out_in_words
+from transferscope.errors import DataError
+from transferscope.estimate import Estimate, Interval, Status
+from transferscope.numerics.chance_of_best import probability_of_best
+from transferscope.scores import SCORES, leave_groups_out
+from transferscope.scores.score import Score
+
+N_GROUPS = 20
+"""Groups of examples that are left out in turn."""
+
+N_DRAWS = 10_000
+"""Draws that intervals and probabilities are read from."""
+
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Subset:
+    """One few-shot subset of the target and the networks to rate on it.
+
+    Attributes:
+        seed: Its seed.
+        target: The examples.
+        candidates: In the same order in every subset.
+    """
+
+    seed: int
+    target: LabelledTarget
+    candidates: tuple[CandidateNetwork, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which scores to use.
+
+    Attributes:
+        scores: By name.
+        left_out: Those that are for labels of the other kind.
+    """
+
+    scores: Mapping[str, Score]
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A ranking with the values behind it.
+
+    Attributes:
+        ranking: Means over subsets, with uncertainty.
+        values: By score, shape (S, C); NaN where there is none.
+    """
+
+    ranking: Ranking
+    values: Mapping[str, Float64[np.ndarray, "S C"]]
+
+
+@dataclass(frozen=True)
+class ScoreValues:
+    """One score of S subsets (one per seed) and C candidates, each subset the same for all candidates.
+
+    Attributes:
+        values: Shape (S, C); NaN where there is none.
+        without: Values without each of G groups of examples, shape (S, C, G), the same groups for all candidates.
+        status: Of each candidate: "ok", or why it has no value.
+        n_examples: Examples in each subset.
+    """
+
+    values: Float64[np.ndarray, "S C"]
+    without: Float64[np.ndarray, "S C G"]
+    status: tuple[Status, ...]
+    n_examples: int
+
+
+def choose_scores(names: Sequence[str], *, of_classes: bool) -> Chosen:
+    """The scores of these names that are for such labels.
+
+    Args:
+        names: Empty for all.
+        of_classes: Whether the labels are classes.
+
+    Raises:
+        UnknownNameError: There is no such score.
+        DataError: None of them is.
+    """
+    wanted = {name: SCORES[name] for name in (dict.fromkeys(names) or SCORES.own)}
+    kind = "classification" if of_classes else "regression"
+    other: Reason = "for numbers" if of_classes else "for classes"
+    left_out = tuple(LeftOut(name, other) for name, score in wanted.items() if kind not in score.kinds)
+    chosen = {name: score for name, score in wanted.items() if kind in score.kinds}
+    if not chosen:
+        fit = ", ".join(name for name, score in SCORES.items() if kind in score.kinds)
+        raise DataError(f"{', '.join(wanted)}: none of these scores is for labels like these; choose among {fit}")
+    return Chosen(chosen, left_out)
+
+
+def rank_subsets(
+    candidates: Sequence[str],
+    subsets: Iterable[Subset],
+    chosen: Chosen,
+    *,
+    n_target: int,
+    n_pool: int,
+    networks_vary: bool,
+    on_score: Callable[[], None],
+) -> Ranked:
+    """Rank candidates on one number of labels.
+
+    Args:
+        candidates: Their names, those of every subset in this order.
+        subsets: One for each seed.
+        chosen: The scores.
+        n_target: Examples in each subset.
+        n_pool: Examples that the subsets were drawn from.
+        networks_vary: Whether each subset has pretrained networks of its own.
+        on_score: Called after each value of a score.
+
+    Returns:
+        The ranking.
+
+    Raises:
+        NetworkError: A candidate gives features that are not finite.
+        DataError: No score has a value for two candidates.
+    """
+    seeds, rows = [], []
+    for subset in subsets:
+        seeds.append(subset.seed)
+        rows.append(_values(subset, chosen.scores, on_score))
+    scored = {name: _gathered([row[name] for row in rows], n_target) for name in chosen.scores}
+    why_not = {name: _why_without_value(score, scored[name]) for name, score in chosen.scores.items()}
+    left_out = (*chosen.left_out, *(LeftOut(name, reason) for name, reason in why_not.items() if reason))
+    rated = {name: score for name, score in chosen.scores.items() if not why_not[name]}
+    if not rated:
+        reasons = "; ".join(left_out_in_words(one, n_target) for one in left_out)
+        raise DataError(f"no score has a value for two candidates: {reasons}")
+    rankings = tuple(
+        ScoreRanking(
+            name, score.title, rate(candidates, scored[name], overlap=n_target / n_pool, networks_vary=networks_vary)
+        )
+        for name, score in rated.items()
+    )
+    ranking = Ranking(n_target, tuple(seeds), tuple(candidates), rankings, left_out)
+    return Ranked(ranking, {name: scored[name].values for name in rated})
+
+
+@dataclass(frozen=True)
+class _Values:
+    """One score of the candidates on one subset: estimates, and values without each group."""
+
+    estimates: list[Estimate]
+    without: list[np.ndarray]
+
+
+def _values(subset: Subset, scores: Mapping[str, Score], on_score: Callable[[], None]) -> dict[str, _Values]:
+    found: dict[str, _Values] = {name: _Values([], []) for name in scores}
+    for candidate in subset.candidates:
+        view = subset.target.view_of(candidate)
+        for name, score in scores.items():
+            headless = score.needs == "source_probabilities" and view.source_probabilities is None
+            estimate = Estimate(math.nan, None, len(view), "undefined") if headless else score.value(view)
+            found[name].estimates.append(estimate)
+            found[name].without.append(
+                leave_groups_out(score, view, n_groups=N_GROUPS, seed=0) if estimate.usable else np.empty(0)
+            )
+            on_score()
+    return found
+
+
+def _gathered(rows: Sequence[_Values], n_examples: int) -> ScoreValues:
+    n_groups = max(len(array) for row in rows for array in row.without)
+    values = np.array([[one.value if one.usable else math.nan for one in row.estimates] for row in rows])
+    without = np.full((*values.shape, n_groups), math.nan)
+    for s, row in enumerate(rows):
+        for c, array in enumerate(row.without):
+            if len(array) == n_groups:
+                without[s, c] = array
+    ok: Status = "ok"
+    by_candidate = zip(*(row.estimates for row in rows), strict=True)
+    status = tuple(next((one.status for one in found if not one.usable), ok) for found in by_candidate)
+    return ScoreValues(values, without, status, n_examples)
+
+
+def _why_without_value(score: Score, scored: ScoreValues) -> Reason | None:
+    """Why a score is left out; None when it has a value for two candidates or more."""
+    if np.isfinite(scored.values).all(axis=0).sum() >= 2:
+        return None
+    if score.needs == "source_probabilities" and "undefined" in scored.status:
+        return "no source head"
+    if "too_few" in scored.status:
+        return "too few examples"
+    return "not determined" if "not_identified" in scored.status else "no value"
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Means over seeds and what else they might have been.
+
+    Attributes:
+        means: Shape (C,); NaN without a value in every subset.
+        covariance: Shape (C, C); NaN without a spread.
+        draws: Shape (N_DRAWS, C); NaN without a spread.
+    """
+
+    means: Float64[np.ndarray, "C"]
+    covariance: Float64[np.ndarray, "C C"]
+    draws: Float64[np.ndarray, "draws C"]
+
+    def combined(self, weights: Float64[np.ndarray, "C"], n: int) -> Estimate:
+        """A sum of means with weights, such as a difference; over n examples."""
+        chosen = weights != 0
+        weights = weights[chosen]
+        value, draws = float(self.means[chosen] @ weights), self.draws[:, chosen] @ weights
+        if not np.isfinite(draws).all():
+            return Estimate(value, None, n)
+        variance = float(weights @ self.covariance[np.ix_(chosen, chosen)] @ weights)
+        low, high = np.quantile(draws, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+        return Estimate(value, math.sqrt(max(variance, 0.0)), n, "ok", Interval(float(low), float(high), _LEVEL))
+
+
+def rate(
+    candidates: Sequence[str], scored: ScoreValues, *, overlap: float, networks_vary: bool
+) -> tuple[RatedCandidate, ...]:
+    """The order of candidates by one score, with paired differences.
+
+    Uncertainty has two parts. That of the examples comes from leaving out groups of them (delete-a-group jackknife,
+    with the covariance of candidates, so that differences are paired): W for one subset. Subsets of n from N labelled
+    examples share n / N of them, so that the mean over S subsets has
+
+        W (n/N + (1 - n/N) / S)
+
+    Among networks of which each seed has its own (the random features always are), the part of the covariance over
+    seeds that other examples do not explain, T = [cov over seeds - (1 - n/N) W]_+, adds T / S. Both are estimated from
+    few values, which widens the draws of each by sqrt(df / chi^2_df), df = S (G - 1) and S - 1; intervals are quantiles
+    of the draws.
+
+    Args:
+        candidates: Names, shape (C,); `RANDOM` among them or not.
+        scored: The values.
+        overlap: n / N, in (0, 1].
+        networks_vary: Whether each seed has pretrained networks of its own.
+
+    Returns:
+        One for each candidate, in their order.
+    """
+    vary = np.array([networks_vary or name == RANDOM for name in candidates])
+    spread = _spread(scored, vary, overlap=overlap)
+    means = spread.means
+    has_value = np.isfinite(means)
+    best = int(np.nanargmax(means)) if has_value.any() else None
+    baseline = candidates.index(RANDOM) if RANDOM in candidates else None
+    chances = _chances(spread)
+    n, unit = scored.n_examples, np.eye(len(candidates))
+
+    def minus(i: int | None, j: int | None) -> Estimate | None:
+        if i is None or j is None or i == j or not (has_value[i] and has_value[j]):
+            return None
+        return spread.combined(unit[i] - unit[j], n)
+
+    return tuple(
+        RatedCandidate(
+            candidate=name,
+            score=spread.combined(unit[i], n) if has_value[i] else _none(scored.status[i], n),
+            place=1 + int((means > means[i]).sum()) if has_value[i] else None,
+            behind=minus(best, i),
+            above_random=minus(i, baseline),
+            probability_best=chances.get(i),
+        )
+        for i, name in enumerate(candidates)
+    )
+
+
+def _none(status: Status, n: int) -> Estimate:
+    return Estimate(math.nan, None, n, "undefined" if status in ("ok", "converged") else status)
+
+
+def _spread(scored: ScoreValues, vary: Bool[np.ndarray, "C"], *, overlap: float) -> _Spread:
+    n_seeds, n_candidates, n_groups = scored.without.shape
+    means = scored.values.mean(axis=0)
+    usable = np.isfinite(means) & np.isfinite(scored.without).all(axis=(0, 2))
+    covariance = np.full((n_candidates, n_candidates), math.nan)
+    draws = np.full((N_DRAWS, n_candidates), math.nan)
+    if usable.any() and n_groups > 1:
+        rng = np.random.default_rng(0)
+        deviations = scored.without[:, usable] - scored.without[:, usable].mean(axis=2, keepdims=True)
+        w = (n_groups - 1) / n_groups * np.einsum("scg,sdg->cd", deviations, deviations) / n_seeds  # (C, C)
+        share = overlap + (1 - overlap) / n_seeds
+        total = share * w
+        drawn = means[usable] + _draw(rng, w * share, n_seeds * (n_groups - 1))
+        own = np.zeros_like(w)
+        if n_seeds > 1 and (vary & usable).any():
+            among = np.ix_(vary[usable], vary[usable])
+            over_seeds = np.atleast_2d(np.cov(scored.values[:, vary & usable].T))
+            own[among] = _positive_part(over_seeds - (1 - overlap) * w[among])
+            total = total + own / n_seeds
+            drawn += _draw(rng, own / n_seeds, n_seeds - 1)
+        covariance[np.ix_(usable, usable)], draws[:, usable] = total, drawn
+    return _Spread(means, covariance, draws)
+
+
+def _draw(rng: np.random.Generator, covariance: Float64[np.ndarray, "C C"], df: int) -> Float64[np.ndarray, "draws C"]:
+    """Multivariate t around 0."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))  # (C, C)
+    normal = rng.standard_normal((N_DRAWS, len(values))) @ root.T
+    widened: np.ndarray = normal * np.sqrt(df / rng.chisquare(df, size=(N_DRAWS, 1)))
+    return widened
+
+
+def _positive_part(matrix: Float64[np.ndarray, "C C"]) -> Float64[np.ndarray, "C C"]:
+    values, vectors = np.linalg.eigh(matrix)
+    positive: np.ndarray = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return positive
+
+
+def _chances(spread: _Spread) -> dict[int, float]:
+    """Probability of being best, where every candidate with a value has a spread."""
+    has_value = np.isfinite(spread.means)
+    if not has_value.any() or not np.isfinite(spread.draws[:, has_value]).all():
+        return {}
+    found = probability_of_best(spread.draws[:, has_value])
+    return {int(i): float(chance) for i, chance in zip(np.flatnonzero(has_value), found, strict=True)}

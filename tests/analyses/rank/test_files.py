@@ -1,0 +1,228 @@
+"""Ranking networks from files, on features that are known: those of a linear network are its inputs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import softmax
+
+from transferscope.analyses.rank import rank
+from transferscope.analyses.rank.ranking import RANDOM, Ranking
+from transferscope.analyses.rank.words import in_words
+from transferscope.data.splits import few_shot
+from transferscope.data.task import LabelledSet
+from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError, UnknownNameError
+from transferscope.models import Network, NetworkSettings, build_network, save_weights
+from transferscope.scores import SCORES, TargetView, with_error
+from transferscope.study.settings import DataSettings
+from transferscope.training import stream_seed
+
+D, N_CLASSES, N_LABELS = 6, 3, 60
+MLP = NetworkSettings("mlp", (12,))
+
+
+def write_data(folder: Path, *, test_seed: int = 9) -> DataSettings:
+    """Classes that lie apart in the first two of six inputs."""
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % N_CLASSES
+    x = rng.normal(size=(240, D))
+    x[:, :2] += 2 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    test = np.random.default_rng(test_seed).normal(size=(60, D))
+    file = folder / f"target{test_seed}.npz"
+    np.savez(file, x_train=x, y_train=y, x_test=test, y_test=y[:60])
+    return DataSettings(f"npz:{file}")
+
+
+def write_network(file: Path, change: Callable[[Network], None], settings: NetworkSettings = MLP) -> Path:
+    """A network for the data, with four source classes."""
+    network = build_network(settings, (D,), 4, seed=5)
+    with torch.no_grad():
+        change(network)
+    save_weights(network, file)
+    return file
+
+
+def informed(network: Network) -> None:
+    """Features that hold the two inputs which matter, and nothing else."""
+    weights = dict(network.features.named_parameters())["hidden1.0.weight"]
+    weights.zero_()
+    weights[:4, :2] = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+
+
+def blind(network: Network) -> None:
+    """Features that hold everything but these two."""
+    dict(network.features.named_parameters())["hidden1.0.weight"][:, :2] = 0.0
+
+
+def unchanged(network: Network) -> None:
+    """The network as it is."""
+
+
+def sharpened(network: Network) -> None:
+    """A source head with three times the weights."""
+    network.head.get_parameter("weight").mul_(3.0)
+
+
+def diverged(network: Network) -> None:
+    """A source head that is no more."""
+    network.head.get_parameter("weight").fill_(float("nan"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of `rank`."""
+
+    files: tuple[Path, ...]
+    data: DataSettings
+    network: NetworkSettings = MLP
+    labels: int | None = N_LABELS
+    seeds: int = 2
+    scores: tuple[str, ...] = ()
+
+    def ranked(self, **options: Any) -> Ranking:
+        """The ranking."""
+        asked = {name: value for name, value in vars(self).items() if name not in ("files", "data")}
+        found = rank(self.files, self.data, device="cpu", **asked, **options).ranking
+        (ranking,) = found.rankings
+        return ranking
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Question:
+    files = (
+        write_network(tmp_path / "blind.safetensors", blind),
+        write_network(tmp_path / "informed.safetensors", informed),
+    )
+    return Question(files, write_data(tmp_path))
+
+
+def test_the_network_that_sees_the_classes_is_first(question: Question) -> None:
+    seen: list[tuple[int, int]] = []
+    asked = replace(question, scores=("h-score", "knn", "ridge-probe"))
+    ranking = asked.ranked(on_progress=lambda *step: seen.append(step))
+    assert ranking.candidates == ("blind.safetensors", "informed.safetensors", RANDOM)
+    assert (ranking.n_target, ranking.seeds) == (N_LABELS, (0, 1))
+    for score in ranking.scores:
+        assert score.of("informed.safetensors").place == 1
+        behind = score.of("blind.safetensors").behind
+        assert behind is not None
+        assert behind.sign == 1
+        assert score.of("blind.safetensors").place == 3  # even random features see what it does not
+    assert in_words(ranking)[0] == "With 60 labels (2 draws) informed.safetensors is first by all 3 scores."
+    assert seen == [(done, 18) for done in range(19)]
+
+
+def test_values_are_those_of_the_scores_on_features_computed_by_hand(tmp_path: Path) -> None:
+    linear, data = NetworkSettings("linear"), write_data(tmp_path)
+    files = tuple(
+        write_network(tmp_path / f"{name}.safetensors", change, linear)
+        for name, change in (("once", unchanged), ("thrice", sharpened))
+    )
+    scores = ("ridge-probe", "leep", "nce")
+    ranking = Question(files, data, linear, seeds=1, scores=scores).ranked()
+    with np.load(data.data.removeprefix("npz:")) as arrays:
+        train = LabelledSet(arrays["x_train"].astype(np.float32), arrays["y_train"], ("0", "1", "2"))
+    subset = few_shot(train, N_LABELS, seed=stream_seed(0, "subset"))
+    x = subset.inputs.astype(np.float64)
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    state = build_network(linear, (D,), 4, seed=5).state_dict()
+    weight, bias = state["head.weight"].double().numpy(), state["head.bias"].double().numpy()
+    for candidate, c in (("once.safetensors", 1.0), ("thrice.safetensors", 3.0)):
+        view = TargetView(x, subset.labels.astype(np.int64), softmax(c * x @ weight.T + bias, axis=1))
+        for score in ranking.scores:
+            expected = with_error(SCORES[score.score], view)
+            found = score.of(candidate).score
+            assert found.value == pytest.approx(expected.value, rel=1e-4)
+            assert found.stderr == pytest.approx(expected.stderr, rel=1e-2)
+
+
+def test_test_examples_are_not_read(question: Question, tmp_path: Path) -> None:
+    other = replace(question, data=write_data(tmp_path, test_seed=10))
+    assert repr(question.ranked()) == repr(other.ranked())
+
+
+def test_all_labels_are_drawn_once(question: Question) -> None:
+    ranking = replace(question, labels=None, scores=("h-score",)).ranked()
+    assert (ranking.n_target, ranking.seeds) == (240, (0,))
+
+
+def test_files_without_heads_leave_out_what_reads_heads(question: Question) -> None:
+    for file in question.files:
+        weights = build_network(MLP, (D,), 4, seed=1).state_dict()
+        torch.save(
+            {name: tensor for name, tensor in weights.items() if not name.startswith("head")}, file.with_suffix(".pt")
+        )
+    files = tuple(file.with_suffix(".pt") for file in question.files)
+    ranking = replace(question, files=files, scores=("leep", "h-score")).ranked()
+    assert [score.score for score in ranking.scores] == ["h-score"]
+    assert in_words(ranking)[-1] == (
+        "leep reads what a head of source classes says, and fewer than two networks have one, so it is left out."
+    )
+
+
+def test_numbers_leave_out_what_is_for_classes(question: Question, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(90, D)).astype(np.float32)
+    np.savez(tmp_path / "numbers.npz", x_train=x[:60], y_train=x[:60, :1] ** 2, x_test=x[60:], y_test=x[60:, :1] ** 2)
+    numbers = replace(question, data=DataSettings(f"npz:{tmp_path}/numbers.npz"), labels=40)
+    ranking = numbers.ranked()
+    said, left_out = {one.score for one in ranking.scores}, {one.score for one in ranking.left_out}
+    assert said == {name for name, score in SCORES.items() if "regression" in score.kinds}
+    assert left_out == set(SCORES) - said
+    assert "leep is for labels that are classes, so it is left out." in in_words(ranking)
+    with pytest.raises(DataError, match=r"^leep: none of these scores is for labels like these; choose among logme"):
+        replace(numbers, scores=("leep",)).ranked()
+
+
+def test_one_network_alone_is_held_against_random_features(question: Question) -> None:
+    alone = replace(question, files=question.files[:1], scores=("logme", "knn")).ranked()
+    both = replace(question, scores=("logme", "knn")).ranked()
+    assert alone.candidates == (question.files[0].name, "random features")
+    for one, other in zip(alone.scores, both.scores, strict=True):
+        own, beside = one.of(question.files[0].name), other.of(question.files[0].name)
+        assert replace(own.score, interval=None) == replace(beside.score, interval=None)
+        assert own.above_random is not None
+        assert beside.above_random is not None
+        assert own.above_random.value == beside.above_random.value
+
+
+def test_mistakes_are_one_sentence(question: Question, tmp_path: Path) -> None:
+    first, second = question.files
+    with pytest.raises(SettingsError, match=r"^no pretrained network was given; give at least one to rank$"):
+        replace(question, files=()).ranked()
+    with pytest.raises(SettingsError, match=r"blind\.safetensors is given twice; give each file once$"):
+        replace(question, files=(first, first)).ranked()
+    with pytest.raises(SettingsError, match=r"^labels = 0 and seeds = 2; expected at least 1 of each$"):
+        replace(question, labels=0).ranked()
+    with pytest.raises(UnknownNameError, match=r"^unknown score 'logmee': did you mean 'logme' or 'leep'\? known "):
+        replace(question, scores=("logmee",)).ranked()
+    with pytest.raises(DataError, match=r"^5 labels are too few to rank with; give at least 6 \(2 for each class\)$"):
+        replace(question, labels=5).ranked()
+    with pytest.raises(
+        DataError, match=r"^999 labels were asked for and npz:.* has 240 training examples; ask for 240"
+    ):
+        replace(question, labels=999).ranked()
+    with pytest.raises(
+        NetworkError, match=r"does not fit the network: .* It was read as mlp of widths \(7,\) for inputs"
+    ):
+        replace(question, network=NetworkSettings("mlp", (7,))).ranked()
+    with pytest.raises(MissingDataError, match=r"^there is no file of weights .*absent\.safetensors; expected"):
+        replace(question, files=(first, tmp_path / "absent.safetensors")).ranked()
+    write_network(second, diverged)
+    with pytest.raises(
+        NetworkError,
+        match=r"informed\.safetensors holds NaN or infinity in head\.weight; its training diverged, so give",
+    ):
+        question.ranked()
+
+
+def test_files_of_one_name_are_told_apart_by_their_paths(question: Question, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    twin = write_network(tmp_path / "other" / "blind.safetensors", blind)
+    ranking = replace(question, files=(question.files[0], twin), scores=("h-score",)).ranked()
+    assert ranking.candidates[:2] == (str(question.files[0]), str(twin))
+    assert [one.place for one in ranking.scores[0].rated[:2]] in ([1, 1], [2, 2])

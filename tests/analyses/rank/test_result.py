@@ -1,0 +1,175 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from analyses.rank.ranked import hindsight, ranking, score, study_ranking
+from fabricate import Fabrication, fabricate
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.rank import study_part
+from transferscope.analyses.rank.ranking import RANDOM, StudyRanking, to_document
+from transferscope.analyses.rank.words import LIMITS, hindsight_in_words, in_words
+from transferscope.analyses.study_page import build_report
+from transferscope.records import FinishedRuns
+from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
+from transferscope.report.page import Part
+
+SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
+
+
+def kept(folder: Path, found: StudyRanking | None = None) -> Summary:
+    with fabricate(folder / "s.sqlite", SMALL) as store:
+        done = [one.cell.key for one in store.cells("usps") if one.state == "done" and one.cell.role == "method"]
+        runs = FinishedRuns.of(done)
+        store.put_study_document("usps", "ranking", to_document(found or study_ranking(runs)))
+        return summarise(store, "usps")
+
+
+def part_of(folder: Path, found: StudyRanking | None = None) -> Part:
+    part = study_part(kept(folder, found))
+    assert part is not None
+    assert part.question == "which"
+    return part
+
+
+def section_of(folder: Path, found: StudyRanking | None = None) -> Section:
+    (section,) = part_of(folder, found).sections
+    return section
+
+
+def texts(section: Section, tone: str = "plain") -> list[str]:
+    return [block.text for block in section.blocks if isinstance(block, Text) and block.tone == tone]
+
+
+def every(section: Section, kind: type[Block]) -> list[Block]:
+    return [block for block in section.blocks if isinstance(block, kind)]
+
+
+def test_a_study_that_was_not_ranked_has_no_part(tmp_path: Path) -> None:
+    with fabricate(tmp_path / "s.sqlite", SMALL) as store:
+        assert study_part(summarise(store, "usps")) is None
+
+
+def test_it_begins_with_words_and_ends_with_limits(tmp_path: Path) -> None:
+    part = part_of(tmp_path)
+    (section,) = part.sections
+    assert (section.title, section.slug) == ("What to transfer from", "ranking")
+    assert part.sentence == " ".join(in_words(study_ranking().rankings[-1]))
+    assert texts(section) == [" ".join(hindsight_in_words(hindsight()))]
+    assert texts(section, "warning") == []
+    assert section.blocks[-1] == Text(LIMITS, "note")
+    assert list(section.files) == ["ranking-scores", "ranking-transfer", "ranking-choices"]
+
+
+def test_the_measured_values_stand_beside_the_scores(tmp_path: Path) -> None:
+    section = section_of(tmp_path)
+    table, choices = every(section, Table)
+    assert isinstance(table, Table)
+    assert [column.title for column in table.columns] == ["By", "mnist", "fashion", RANDOM]
+    assert [[(cell.text, cell.detail, cell.tone) for cell in row] for row in table.rows] == [
+        [
+            ("Fine-tuning", "measured accuracy in %", ""),
+            ("90.0", "88.0 to 92.0", ""),
+            ("80.0", "70.0 to 90.0", ""),
+            ("–", "", ""),
+        ],
+        [
+            ("logme", "LOGME", ""),
+            ("0.9", "± 0.05, no. 1 (90 %)", "best"),
+            ("0.5", "± 0.05, no. 2", ""),
+            ("0.1", "± 0.05, no. 3", ""),
+        ],
+        [
+            ("leep", "LEEP", ""),
+            ("−1", "± 0.05, no. 1 (90 %)", "best"),
+            ("–", "", ""),
+            ("−2", "± 0.05, no. 2", ""),
+        ],
+    ]
+    assert isinstance(choices, Table)
+    assert [[(cell.text, cell.detail, cell.tone) for cell in row] for row in choices.rows] == [
+        [
+            ("logme", "", ""),
+            ("1.00", "0.00 to 2.00", ""),
+            ("4.00", "3.00 to 5.00", "positive"),
+            ("4 of 6", "", ""),
+            ("0.50", "0.40 to 0.60", ""),
+        ],
+        [
+            ("leep", "", ""),
+            ("7.00", "6.00 to 8.00", ""),
+            ("−2.00", "−7.00 to 3.00", ""),
+            ("4 of 6", "", ""),
+            ("0.50", "0.40 to 0.60", ""),
+        ],
+        [
+            ("picking at random", "", "baseline"),
+            ("5.00", "4.00 to 6.00", ""),
+            ("–", "", ""),
+            ("4 of 6", "", ""),
+            ("0.50", "0.40 to 0.60", ""),
+        ],
+    ]
+    (folded,) = every(section, Folded)
+    assert isinstance(folded, Folded)
+    assert folded.title == "With 50 labels"
+    assert isinstance(folded.blocks[0], Text)
+    assert folded.blocks[0].text.startswith("With 50 labels (3 draws) mnist is first by all 2 scores.")
+
+
+def test_the_figure_has_a_panel_for_transfer_and_for_every_score(tmp_path: Path) -> None:
+    (figure,) = every(section_of(tmp_path), Figure)
+    assert isinstance(figure, Figure)
+    drawn = [axes for axes in figure.canvas.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in drawn] == ["Fine-tuning", "logme", "leep"]
+    marks = [[line for line in axes.lines if line.get_marker() in ("o", "D")] for axes in drawn]
+    shown = [sorted(round(float(np.asarray(line.get_xdata())[0]), 6) for line in panel) for panel in marks]
+    assert shown == [[-10.0, 0.0], [-0.8, -0.4, 0.0], [-1.0, 0.0]]  # minus what each is behind the best
+    assert len(figure.data) == 2 * 3
+
+
+def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
+    section = section_of(tmp_path, replace(study_ranking(), hindsight=None))
+    assert texts(section) == []
+    (table,) = every(section, Table)
+    assert isinstance(table, Table)
+    assert [row[0].text for row in table.rows] == ["logme", "leep"]
+
+
+def test_a_study_that_changed_since_says_so(tmp_path: Path) -> None:
+    section = section_of(tmp_path, study_ranking(FinishedRuns(3, "then")))
+    assert texts(section, "warning") == [
+        "The study has changed since its sources were ranked: it had 3 finished runs then and has 27 now. What "
+        "follows is of then; run `transferscope rank STUDY.toml` again."
+    ]
+    (tmp_path / "other").mkdir()
+    other = section_of(tmp_path / "other", study_ranking(FinishedRuns(27, "then")))
+    assert texts(other, "warning")[0].startswith(
+        "The study has changed since its sources were ranked: other runs are finished now than then. "
+    )
+
+
+def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path) -> None:
+    with fabricate(tmp_path / "s.sqlite", SMALL) as store:
+        store.put_study_document("usps", "ranking", {"format": 99})
+        part = study_part(summarise(store, "usps"))
+    assert part is not None
+    (section,) = part.sections
+    assert part.sentence == "The ranking that was kept cannot be shown."
+    assert texts(section, "warning") == [
+        "The ranking of the study is kept in format 99, and this version of transferscope reads formats 2 and 3; run "
+        "`transferscope rank` again."
+    ]
+
+
+def test_the_page_escapes_names(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script> $x$"
+    scores = score("logme", {hostile: 0.9, RANDOM: 0.1})
+    named = replace(study_ranking(), rankings=(ranking(scores),), hindsight=None)
+    with fabricate(tmp_path / "s.sqlite", SMALL) as store:
+        store.put_study_document("usps", "ranking", to_document(named))
+        built = build_report(store, "usps", tmp_path / "report.html")
+    page = built.html.read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in page
+    assert 'id="ranking"' in page
+    assert {"ranking.svg", "ranking.csv", "ranking-scores.csv"} <= {path.name for path in built.files}
