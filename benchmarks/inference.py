@@ -105,9 +105,10 @@ def paired_p(differences: np.ndarray) -> np.ndarray:
     """Holm-corrected p-values of paired t-tests, shape (studies, comparisons) from (studies, J, K, S)."""
     n, s = len(differences), differences.shape[-1]
     flat = differences.reshape(n, -1, s)
-    t = flat.mean(axis=2) / np.maximum(stats.sem(flat, axis=2), 1e-12)
-    p = 2 * stats.t.sf(np.abs(t), s - 1)
-    assert np.isclose(p[0, 0], paired_difference(flat[0, 0], np.zeros(s)).p_value)
+    stderr = stats.sem(flat, axis=2)
+    p = 2 * stats.t.sf(np.abs(flat.mean(axis=2) / np.maximum(stderr, 1e-12)), s - 1)
+    p[stderr < 1e-12] = np.nan  # "undefined"
+    assert np.isclose(p[0, 0], paired_difference(flat[0, 0], np.zeros(s)).p_value, equal_nan=True)
     return np.array([holm(study) for study in p])
 
 
@@ -226,8 +227,9 @@ def rival_p(gains: np.ndarray) -> np.ndarray:
     """Holm-corrected p-values that speak of other test examples, as the report had them; (studies, K)."""
     of_seeds = gains.mean(axis=3, dtype=np.float64)
     test_sd = np.array([[sd_of_test_set(one.astype(np.float64)) for one in study] for study in gains])
-    stderr = np.maximum(stats.sem(of_seeds, axis=2), 1e-12)
-    p = behrens_fisher_p(of_seeds.mean(axis=2), stderr, gains.shape[2] - 1, test_sd)
+    stderr = stats.sem(of_seeds, axis=2)
+    p = behrens_fisher_p(of_seeds.mean(axis=2), np.maximum(stderr, 1e-12), gains.shape[2] - 1, test_sd)
+    p[stderr < 1e-12] = np.nan
     return np.array([holm(study) for study in p])
 
 
