@@ -3,7 +3,14 @@ import pytest
 import statsmodels.api as sm
 
 from transferscope.errors import DataError
-from transferscope.numerics.crossed import example_covariance, example_noise, example_part, seed_part
+from transferscope.numerics.crossed import (
+    PRIOR_DF,
+    example_covariance,
+    example_noise,
+    example_part,
+    prior_df,
+    seed_part,
+)
 from transferscope.numerics.paired import sd_of_test_set
 
 RNG = np.random.default_rng(3)
@@ -59,6 +66,17 @@ def test_one_arm_or_seeds_that_hardly_overlap_cannot_be_split(values: np.ndarray
     assert part.common + part.own == pytest.approx(
         np.nan_to_num(part.variance).sum() / max((part.n_seeds > 1).sum(), 1)
     )
+
+
+def test_the_scatter_of_variances_is_recovered_from_draws_of_it() -> None:
+    rng = np.random.default_rng(8)
+    variances = 3.0 / rng.chisquare(3.0, size=2000)
+    found = prior_df([seed_part(np.sqrt(variances)[:, None] * rng.normal(size=(2000, 4)))])
+    assert found == pytest.approx(3.0, abs=0.4)
+    assert prior_df([seed_part(rng.normal(size=(2000, 4)))]) == PRIOR_DF
+    assert prior_df([seed_part(rng.normal(size=(1, 4)))]) == PRIOR_DF
+    unequal = rng.normal(size=(20, 4)) * np.tile([1.0, 1000.0], 10)[:, None]
+    assert prior_df([seed_part(unequal)]) < 4  # the centring spreads the noise of the ten over all
 
 
 def test_the_diagonal_of_the_examples_is_that_of_single_differences() -> None:

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from transferscope.errors import DataError, SettingsError
+from transferscope.numerics.crossed import prior_df, seed_part
 from transferscope.numerics.many_to_one import ManyToOne, many_to_one, step_down_maximum
 from transferscope.numerics.paired import behrens_fisher_p
 
@@ -42,7 +43,8 @@ def test_the_p_values_are_those_of_a_slow_simulation() -> None:
     """The procedure of the docstring once more, draw by draw, for three arms at two sizes, without any gap."""
     scores, control = study(3, 2, 3, 4, 1.5)
     g = scores - control[:, None]
-    j, k, s, w = 2, 3, 4, 6.0
+    j, k, s = 2, 3, 4
+    w = prior_df([seed_part(of_size) for of_size in g])
     c = np.array([np.var(g[a].mean(axis=0), ddof=1) for a in range(j)])
     u = np.array([np.mean([np.var(g[a, b] - g[a].mean(axis=0), ddof=1) for b in range(k)]) for a in range(j)])
     h = min(2.0, (j - 1) * (s - 1))

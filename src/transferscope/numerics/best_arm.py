@@ -10,11 +10,11 @@ from scipy import stats
 from transferscope.errors import DataError, SettingsError
 from transferscope.numerics.chance_of_best import probability_of_best
 from transferscope.numerics.crossed import (
-    PRIOR_DF,
     ExamplePart,
     example_covariance,
     example_noise,
     example_part,
+    prior_df,
     seed_part,
 )
 
@@ -97,7 +97,7 @@ def _best(
     variance = (split.residual**2).sum(axis=1) / (n - 1) * centring
     if not split.separable or variance.max() <= (1e-10 * np.nanmax(np.abs(arms))) ** 2:
         return np.full(k, np.nan), np.full(k, np.nan)
-    prior = PRIOR_DF if k > 2 else 0.0
+    prior = prior_df([split]) if k > 2 else 0.0
     df = n - 1 + prior
     of_seeds = ((n - 1) * variance + prior * variance.mean()) / df / n
     covariance = np.zeros((k, k))

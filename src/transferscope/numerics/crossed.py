@@ -3,16 +3,18 @@
 Analyses of variance of two-way tables with one value per cell, for unbalanced tables too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num, Shaped
+from scipy import special
 
 from transferscope.errors import DataError
 
 PRIOR_DF = 6.0
-"""Degrees of freedom that the mean variance of several arms lends to each (chosen by simulation)."""
+"""Most degrees of freedom that the mean variance of several arms lends to each (chosen by simulation)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,32 @@ def _additive_residual(
     residual = np.zeros((k, s))
     residual[present] = values[present] - design @ found
     return residual, len(arm) - int(rank)
+
+
+def prior_df(parts: Sequence[SeedPart]) -> float:
+    """Degrees of freedom that the mean variance lends to every arm: fewer the more unequal the variances of arms are.
+
+    Where the variances of arms scatter as d0 / chi2_{d0}, those estimated from S seeds have logarithms whose variance
+    over the arms is trigamma((S - 1) / 2) + trigamma(d0 / 2) (Smyth 2004). d0 is solved from what is left when the
+    first is taken off, and kept between 1 and PRIOR_DF.
+
+    Args:
+        parts: Of every size; those that cannot be separated say nothing.
+    """
+    excess, weight = 0.0, 0
+    for part in parts:
+        used = part.n_seeds > 1
+        if not part.separable or part.own == 0:
+            continue
+        own = (part.residual[used] ** 2).sum(axis=1) / (part.n_seeds[used] - 1)
+        logs = np.log(np.maximum(own, 1e-3 * own.mean()))
+        free = int(used.sum()) - 1
+        excess += free * float(logs.var(ddof=1) - special.polygamma(1, (part.n_seeds[used] - 1) / 2).mean())
+        weight += free
+    if weight == 0:
+        return PRIOR_DF
+    halves = np.linspace(PRIOR_DF / 2, 0.5, 500)
+    return 2 * float(np.interp(excess / weight, special.polygamma(1, halves), halves))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from transferscope.numerics.crossed import (
     example_covariance,
     example_noise,
     example_part,
+    prior_df,
     seed_part,
 )
 from transferscope.numerics.intervals import check_level
@@ -117,10 +118,11 @@ def many_to_one(
     With g_ks the score of arm k less the control's at seed s, at one size, split by `crossed.seed_part` into a part
     that all arms share, of variance c, and a part of their own, of mean variance u:
 
-        V_k = ((S - 1) var_s(g_ks) + w (c + u)) / (S - 1 + w),   w = 6 (0 for one arm)
+        V_k = ((S - 1) var_s(g_ks) + w (c + u)) / (S - 1 + w),   w = 6 or less (0 for one arm)
         f = c / (c + u)
         error_k = sqrt(V_k / S) (sqrt(f) t + sqrt(1 - f) z_k sqrt(df_k / chi2_{df_k})) + N(0, E),   df_k = S - 1 + w
 
+    w is smaller where the variances of the arms are unequal (`crossed.prior_df`).
     t is one draw of Student's t for all arms of a size, the z_k are normal, centred over the arms (and scaled to
     variance 1), and E is what the draw of the test examples adds (`crossed.example_covariance`; one test set serves all
     sizes). Several sizes lend c degrees of freedom: c becomes ((S - 1) c + h r u) / (S - 1 + h) with r the mean of
@@ -254,7 +256,7 @@ def _seed_errors(parts: Sequence[SeedPart], rounding: float, df_between_sizes: f
         common_df[several] += h
         common[several] /= common_df[several]
     total = common + own
-    prior = np.where([part.separable for part in parts], PRIOR_DF, 0.0)[:, None]
+    prior = np.where([part.separable for part in parts], prior_df(parts), 0.0)[:, None]
     df = np.maximum(n - 1, 0) + prior
     variances = np.nan_to_num(np.array([part.variance for part in parts]))
     pooled = np.maximum(n - 1, 0) * variances + prior * total[:, None]
