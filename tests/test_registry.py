@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for
+from transferscope.analyses.compare.question import Budget, study_tables, write_study
 from transferscope.data import DATA_SETS, load
 from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError, UnknownNameError
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
@@ -19,7 +20,7 @@ from transferscope.scores import SCORES
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
 from transferscope.study.run import run_study
-from transferscope.study.spec import parse_spec
+from transferscope.study.spec import parse_spec, read_spec
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXAMPLE = EXAMPLES / "method.py"
@@ -264,3 +265,23 @@ def test_a_network_that_is_none_is_refused_in_one_sentence(tmp_path: Path, text:
     with pytest.raises((NetworkError, SettingsError), match=reason) as error:
         build_network(f"{written(tmp_path, text)}:mine", (1, 8, 8), 3, seed=0)
     assert "\n" not in str(error.value)
+
+
+def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    tables = study_tables(
+        ["data.py:two_moons?turn=0.5"],
+        "data.py:two_moons",
+        labels=[20],
+        methods=["method.py:BatchSpectralShrinkage"],
+        diagnostics=[],
+        seeds=1,
+        budget=Budget(network="network.py:small_net"),
+        folder=tmp_path / "runs",
+    )
+    study = read_spec(write_study(tables, tmp_path / "runs").path)
+    assert [method.name for method in study.methods.values()] == ["scratch", "bss"]
+    assert study.network.name == SMALL_NET
+    assert study.target.data == MOONS

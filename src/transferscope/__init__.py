@@ -2,9 +2,9 @@
 
 From Python:
 
-    from transferscope import compare, diagnose, place, rank, scaling
+    from transferscope import compare, decide, diagnose, place, rank, scaling
 
-and `transferscope --help` from the command line. Each of the five answers one question, and what it returns answers
+and `transferscope --help` from the command line. Each of the six answers one question, and what it returns answers
 `.verdict`, `.table()`, `.report(path)` and `.to_json()`, and shows itself in a notebook. Importing this package imports
 nothing else: each name is loaded when it is first used.
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from transferscope.analyses.compare import Budget as Budget
     from transferscope.analyses.compare import compare as compare
+    from transferscope.analyses.decide import decide as decide
     from transferscope.analyses.diagnose import diagnose as diagnose
     from transferscope.analyses.place import place as place
     from transferscope.analyses.rank import rank as rank
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "Budget": "transferscope.analyses.compare",
     "compare": "transferscope.analyses.compare",
+    "decide": "transferscope.analyses.decide",
     "diagnose": "transferscope.analyses.diagnose",
     "place": "transferscope.analyses.place",
     "rank": "transferscope.analyses.rank",
     "scaling": "transferscope.analyses.scaling",
 }
 
-__all__ = ["Budget", "__version__", "compare", "diagnose", "place", "rank", "scaling"]
+__all__ = ["Budget", "__version__", "compare", "decide", "diagnose", "place", "rank", "scaling"]
 
 
 class _CallableModule(ModuleType):

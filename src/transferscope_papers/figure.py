@@ -56,8 +56,8 @@ class Curve:
 
     panel: str
     series: str
-    x: Float64[np.ndarray, "k"]
-    y: Float64[np.ndarray, "k"]
+    x: Float64[np.ndarray, " k"]
+    y: Float64[np.ndarray, " k"]
     dashed: bool = False
 
 
@@ -74,8 +74,8 @@ class Diagram:
     """
 
     panel: str
-    x: Float64[np.ndarray, "p"]
-    y: Float64[np.ndarray, "q"]
+    x: Float64[np.ndarray, " p"]
+    y: Float64[np.ndarray, " q"]
     values: Float64[np.ndarray, "q p"]
     limit: float = 1.0
 

@@ -128,7 +128,7 @@ class KernelFigure(TheoryFigure):
 @dataclass(frozen=True)
 class _Data:
     inputs: Float64[np.ndarray, "n d"]
-    labels: Float64[np.ndarray, "n"]
+    labels: Float64[np.ndarray, " n"]
 
 
 def _source() -> _Data:
@@ -145,7 +145,7 @@ def _target(task: str) -> _Data:
     return _Data(inputs, labels)
 
 
-def _teacher() -> Float64[np.ndarray, "d"]:
+def _teacher() -> Float64[np.ndarray, " d"]:
     return np.full(_D, 1 / np.sqrt(_D))
 
 

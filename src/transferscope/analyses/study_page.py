@@ -6,10 +6,12 @@ from pathlib import Path
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
+from transferscope.analyses.decide.page import decision_verdict, race_parts
+from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.analyses.place.result import study_part as place_part
 from transferscope.analyses.rank.result import study_part as rank_part
-from transferscope.report.blocks import Section, Text
+from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
 from transferscope.store import Store
 
@@ -40,20 +42,27 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
         StoreError: The study has no result yet, the store cannot be read, or the files cannot be written.
     """
     summary = summarise(store, study)
+    race = decision(store, study)
     return write_page(
-        study_sections(summary),
+        study_sections(summary, race),
         out,
         kicker="report",
         title=summary.frames.study.name,
-        verdict=summary.verdict,
+        verdict=summary.verdict if race is None else decision_verdict(race),
         facts=summary.in_short,
         with_files=True,
     )
 
 
-def study_sections(summary: Summary) -> list[Section]:
-    """The page of a study: the four questions, then the study itself."""
-    found = [*study_parts(summary), rank_part(summary), diagnostics_part(summary), place_part(summary)]
+def study_sections(summary: Summary, race: Decision | None = None) -> list[Section]:
+    """The page of a study: the four questions, then the study itself.
+
+    Args:
+        summary: What was measured.
+        race: Where the race of the study stands; None when it is none.
+    """
+    compared = study_parts(summary) if race is None else race_parts(race, study_parts(summary))
+    found = [*compared, rank_part(summary), diagnostics_part(summary), place_part(summary)]
     parts = [part for part in found if part is not None]
     questions = []
     for question in QUESTIONS:

@@ -16,12 +16,13 @@ from typing import Annotated, Any, NoReturn
 import typer
 from platformdirs import user_log_path
 
-from transferscope.cli import compare, data, demo, diagnose, rank, report, run, scaling, status, theory
+from transferscope.cli import compare, data, decide, demo, diagnose, rank, report, run, scaling, status, theory
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
 LIST_OPTIONS = (
     "--labels",
+    "--from",
     "--methods",
     "--fetch",
     "--by",
@@ -47,6 +48,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(compare.compare)
+app.command()(decide.decide)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(report.report)

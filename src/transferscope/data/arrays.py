@@ -122,7 +122,7 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndar
 
 def comparable_labels(
     train: Shaped[np.ndarray, "N ..."], test: Shaped[np.ndarray, "M ..."], *, name: str
-) -> tuple[Shaped[np.ndarray, "N"], Shaped[np.ndarray, "M"]]:
+) -> tuple[Shaped[np.ndarray, " N"], Shaped[np.ndarray, " M"]]:
     """Class labels of both parts as columns that NumPy compares exactly.
 
     Numbers compare as numbers, and where one part is text, both become text.
@@ -154,8 +154,8 @@ def comparable_labels(
 
 
 def to_class_labels(
-    labels: Shaped[np.ndarray, "N"], values: Shaped[np.ndarray, "K"], *, name: str
-) -> Num[np.ndarray, "N"]:
+    labels: Shaped[np.ndarray, " N"], values: Shaped[np.ndarray, " K"], *, name: str
+) -> Num[np.ndarray, " N"]:
     """Labels (N,) as int64 positions in the sorted list of class values (n_classes,), both of one type.
 
     Raises:

@@ -65,7 +65,7 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
     )
 
 
-def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, "C"]:
+def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, " C"]:
     """Mean of every channel over all images and pixels, white being 1; float64."""
     total = sum(chunk.sum(axis=(0, 2, 3), dtype=np.float64) for chunk in _chunks(images))
     n, _, height, width = images.shape
@@ -73,7 +73,7 @@ def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, "C"]:
 
 
 def signature(
-    labels: Int[np.ndarray, "n"], shape: tuple[int, int, int], *, seed: int, start: int
+    labels: Int[np.ndarray, " n"], shape: tuple[int, int, int], *, seed: int, start: int
 ) -> Float[np.ndarray, "n C H W"]:
     """Draws from N(c / 10, 0.2^2) for class indices c, one for every pixel and channel.
 

@@ -72,7 +72,7 @@ class _Files:
     """Image files, and the position of each one's class."""
 
     paths: tuple[Path, ...]
-    labels: Int64[np.ndarray, "N"]
+    labels: Int64[np.ndarray, " N"]
 
 
 def _read_split(path: Path, resize: int | None) -> Parts:

@@ -68,7 +68,7 @@ def check_leakage(task: TransferTask) -> LeakageReport:
     )
 
 
-def _digests(examples: LabelledSet, *, as_bytes: bool) -> Num[np.ndarray, "N"]:
+def _digests(examples: LabelledSet, *, as_bytes: bool) -> Num[np.ndarray, " N"]:
     """A 64-bit hash of each input: two of 1e5 different inputs agree with a chance below 1e-9."""
     inputs = examples.inputs
     if not as_bytes:

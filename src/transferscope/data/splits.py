@@ -67,8 +67,8 @@ class Fold:
         validate: Positions of the examples to choose by, ascending; no position is in both.
     """
 
-    fit: Int64[np.ndarray, "n_fit"]
-    validate: Int64[np.ndarray, "n_validate"]
+    fit: Int64[np.ndarray, " n_fit"]
+    validate: Int64[np.ndarray, " n_validate"]
 
 
 def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
@@ -96,7 +96,7 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
     return tuple(Fold(np.flatnonzero(dealt != fold), np.flatnonzero(dealt == fold)) for fold in range(n_folds))
 
 
-def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, "m"]]:
+def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, " m"]]:
     """The positions of each class that occurs, classes and positions shuffled; all positions for regression."""
     generator = np.random.default_rng(seed)
     shuffled = generator.permutation(len(examples))
@@ -108,7 +108,7 @@ def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, "m"]
     return [members[i] for i in generator.permutation(len(members))]
 
 
-def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, "n"]:
+def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
     """The first `n` positions of the order that `few_shot` documents.
 
     Each class is called up once, the most frequent first. Then follows the quota method of Balinski and Young (American

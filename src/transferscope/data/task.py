@@ -74,11 +74,11 @@ class LabelledSet:
         digest.update(repr(self.classes).encode())
         return digest.hexdigest()[:16]
 
-    def take(self, index: Num[np.ndarray, "n"]) -> "LabelledSet":
+    def take(self, index: Num[np.ndarray, " n"]) -> "LabelledSet":
         """The examples at `index` (integers, shape (n,)), in that order, as a new set."""
         return replace(self, inputs=self.inputs[index], labels=self.labels[index])
 
-    def class_counts(self) -> Num[np.ndarray, "C"]:
+    def class_counts(self) -> Num[np.ndarray, " C"]:
         """Number of examples of each class.
 
         Raises:

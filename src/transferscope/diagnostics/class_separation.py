@@ -13,7 +13,7 @@ from transferscope.numerics.jackknife import jackknife
 from transferscope.records import Record
 
 
-def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, "N"]) -> float:
+def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, " N"]) -> float:
     """Intra-class to inter-class variance ratio.
 
         C sum_ij ||phi_ij - mu_i||^2 / (N sum_i ||mu_i - mu||^2),    mu = (1/C) sum_i mu_i

@@ -34,7 +34,7 @@ class Spectrum:
     """
 
     eigenvalues: tuple[Estimate, ...]
-    residuals: Float[np.ndarray, "k"]
+    residuals: Float[np.ndarray, " k"]
     vectors: Float[np.ndarray, "k P"]
     n_products: int
 
@@ -156,7 +156,7 @@ class Curvature:
         return Estimate(value, stderr, n_examples, "converged" if settled else "max_steps")
 
 
-def _measured_residuals(operator: HessianOperator, pairs: EigenPairs) -> Float[torch.Tensor, "k"]:
+def _measured_residuals(operator: HessianOperator, pairs: EigenPairs) -> Float[torch.Tensor, " k"]:
     """||H v - value v|| of each pair by a product of its own, with the error of that product."""
     found = []
     for value, vector in zip(pairs.values.tolist(), pairs.vectors, strict=True):

@@ -51,7 +51,7 @@ def _hsic(k: np.ndarray, other: np.ndarray) -> float:
 
 def principal_angles(
     features: Float[np.ndarray, "N D"], others: Float[np.ndarray, "N E"], *, n_components: int
-) -> Float[np.ndarray, "r"]:
+) -> Float[np.ndarray, " r"]:
     """Principal angles between the leading principal components of two sets of features.
 
     Args:

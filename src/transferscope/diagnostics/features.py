@@ -78,7 +78,7 @@ def feature_array(network: nn.Module, subject: Subject, batch_size: int) -> Floa
     return array
 
 
-def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, "N"]:
+def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
     """Class labels as an array.
 
     Args:

@@ -35,12 +35,12 @@ class LayerScaling:
             (U,): 1 on average over all directions, below 1 where the weight shrinks what is back-propagated.
     """
 
-    norms: Float[np.ndarray, "N"]
-    singular_values: Float[np.ndarray, "U"]
-    projections: Float[np.ndarray, "U"]
+    norms: Float[np.ndarray, " N"]
+    singular_values: Float[np.ndarray, " U"]
+    projections: Float[np.ndarray, " U"]
 
 
-def weight_projections(weight: Float[Tensor, "U ..."], directions: Float[Tensor, "r U"]) -> Float[Tensor, "r"]:
+def weight_projections(weight: Float[Tensor, "U ..."], directions: Float[Tensor, "r U"]) -> Float[Tensor, " r"]:
     """||W' u|| / (||W||_F / sqrt(U)) for unit directions u in the space of a layer's outputs.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section 4 and Fig. 7 (c): gradients
@@ -166,14 +166,14 @@ def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> Lay
     return LayerScaling(norms.numpy(), values.flip(0).clamp_min(0).sqrt().cpu().numpy(), projections.cpu().numpy())
 
 
-def _mean(samples: Float[np.ndarray, "N"]) -> Estimate:
+def _mean(samples: Float[np.ndarray, " N"]) -> Estimate:
     if not np.isfinite(samples).all():
         return Estimate(float("nan"), None, len(samples), "non_finite")
     stderr = float(samples.std(ddof=1) / np.sqrt(len(samples))) if len(samples) > 1 else None
     return Estimate(float(samples.mean()), stderr, len(samples))
 
 
-def _ratio(upper: Float[np.ndarray, "N"], lower: Float[np.ndarray, "N"]) -> Estimate:
+def _ratio(upper: Float[np.ndarray, " N"], lower: Float[np.ndarray, " N"]) -> Estimate:
     """Ratio of two means over the same examples, with the delta-method standard error."""
     n = len(upper)
     if not (np.isfinite(upper).all() and np.isfinite(lower).all()):

@@ -103,7 +103,7 @@ def _losses(
     coordinates: Float[Tensor, "c K"],
     first: FirstLayer | None,
     responses: tuple[Tensor, ...],
-) -> Float[Tensor, "c"]:
+) -> Float[Tensor, " c"]:
     surface = grid.surface
     points = [combine((surface.point, *grid.directions), c) for c in coordinates.tolist()]
     answers = [combine(responses, c) for c in coordinates.tolist()] if first else points  # points: any tensors will do

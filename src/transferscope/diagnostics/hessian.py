@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import torch
@@ -86,11 +87,11 @@ class HessianOperator:
         if mode == "exact" and self.graph_bytes() * len(self.batches) <= graph_memory:
             self._kept = tuple(self._linearise(batch) for batch in self.batches)
 
-    def __call__(self, vector: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+    def __call__(self, vector: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
         """H v, in the dtype of the network."""
         return self.with_error(vector)[0]
 
-    def with_error(self, vector: Float[Tensor, "P"]) -> tuple[Float[Tensor, "P"], float]:
+    def with_error(self, vector: Float[Tensor, " P"]) -> tuple[Float[Tensor, " P"], float]:
         """H v in the dtype of the network, and a bound on its error, ||E v|| / ||v||."""
         total, error = torch.zeros_like(vector), 0.0
         for i, share in enumerate(self.shares.tolist()):
@@ -100,7 +101,7 @@ class HessianOperator:
         self.error = max(self.error, error)
         return total, error
 
-    def batch_products(self, vector: Float[Tensor, "P"]) -> Iterator[Float[Tensor, "P"]]:
+    def batch_products(self, vector: Float[Tensor, " P"]) -> Iterator[Float[Tensor, " P"]]:
         """H_b v for one batch after the other.
 
         Raises:
@@ -109,7 +110,7 @@ class HessianOperator:
         for i in range(len(self.batches)):
             yield self._product(i, vector)[0]
 
-    def curvature(self, direction: Float[Tensor, "P"]) -> Estimate:
+    def curvature(self, direction: Float[Tensor, " P"]) -> Estimate:
         """v' H v with its standard error over batches.
 
         Args:
@@ -126,7 +127,7 @@ class HessianOperator:
         """About how much the differentiated graph of the first batch takes."""
         return _GRAPH_FACTOR * saved_bytes(self.surface, len(self.batches[0]))
 
-    def _product(self, i: int, vector: Float[Tensor, "P"]) -> tuple[Tensor, float]:
+    def _product(self, i: int, vector: Float[Tensor, " P"]) -> tuple[Tensor, float]:
         """H_b v of batch i, and its error relative to ||v||."""
         if self._mode == "finite-difference":
             return self._difference(self.batches[i], vector)
@@ -143,7 +144,7 @@ class HessianOperator:
         _check_twice_differentiable(gradients)
         return _Linearised(points, gradients)
 
-    def _difference(self, batch: Examples, vector: Float[Tensor, "P"]) -> tuple[Tensor, float]:
+    def _difference(self, batch: Examples, vector: Float[Tensor, " P"]) -> tuple[Tensor, float]:
         point, direction, eps = self.surface.point, vector.double(), torch.finfo(torch.float64).eps
         length = direction.norm().clamp_min(1e-300)
         step = float((1 + point.norm()) * eps ** (1 / 3) / length)
@@ -162,7 +163,7 @@ class HessianOperator:
         assert best is not None
         return best.to(self.dtype), least / float(length)
 
-    def _gradient(self, batch: Examples, point: Float[Tensor, "P"]) -> Float[Tensor, "P"]:
+    def _gradient(self, batch: Examples, point: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
         leaves = _leaves(self.layout.unflatten(point))
         parts = torch.autograd.grad(self.surface.value(leaves, batch), list(leaves.values()), materialize_grads=True)
         return torch.cat([part.reshape(-1) for part in parts])
@@ -195,7 +196,7 @@ def product_cost(subject: Subject, *, blocks: tuple[str, ...], batch_size: int, 
     with evaluation_mode(subject.network):
         operator = hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode)
         point = operator.surface.point.to(operator.dtype)
-        seconds = seconds_of(lambda: operator(point))
+        seconds = seconds_of(partial(operator, point))
         kept = mode == "exact" and operator.graph_bytes() * n_batches <= GRAPH_MEMORY
         del operator
 

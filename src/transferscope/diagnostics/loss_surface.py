@@ -41,7 +41,7 @@ class LossSurface:
         return Layout.of(self.moved)
 
     @cached_property
-    def point(self) -> Float[Tensor, "P"]:
+    def point(self) -> Float[Tensor, " P"]:
         """The moved parameters as a vector, shape (P,)."""
         return self.layout.flatten(self.moved)
 
@@ -66,7 +66,7 @@ class LossSurface:
             batches = self.examples.batches(batch_size)
             return sum(float(self.value(parameters, batch)) * len(batch) for batch in batches) / len(self.examples)
 
-    def gradient(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> Float[Tensor, "P"]:
+    def gradient(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> Float[Tensor, " P"]:
         """Gradient of the mean loss over all examples, shape (P,)."""
         total = torch.zeros_like(self.point)
         for batch in self.examples.batches(batch_size):

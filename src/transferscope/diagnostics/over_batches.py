@@ -7,13 +7,13 @@ from torch import Tensor
 from transferscope.estimate import Estimate
 
 
-def batch_shares(n: int, batch_size: int) -> Float[Tensor, "B"]:
+def batch_shares(n: int, batch_size: int) -> Float[Tensor, " B"]:
     """Share of n examples that lies in each of the consecutive batches of `batch_size`, float64."""
     starts = torch.arange(0, n, batch_size)
     return (n - starts).clamp_max(batch_size).double() / n
 
 
-def mean_over_batches(samples: Float[Tensor, "B"], weights: Float[Tensor, "B"], n: int) -> Estimate:
+def mean_over_batches(samples: Float[Tensor, " B"], weights: Float[Tensor, " B"], n: int) -> Estimate:
     """Weighted mean over batches, with the standard error that their spread implies.
 
         m = sum_b w_b s_b,    stderr^2 = sum_b w_b (s_b - m)^2 / (B - 1)

@@ -79,7 +79,7 @@ class Examples:
         for start in range(0, len(self), size):
             yield Examples(self.inputs[start : start + size], self.labels[start : start + size])
 
-    def take(self, index: Int[Tensor, "n"]) -> "Examples":
+    def take(self, index: Int[Tensor, " n"]) -> "Examples":
         """The examples at `index`, in that order."""
         return Examples(self.inputs[index], self.labels[index])
 

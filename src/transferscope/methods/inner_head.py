@@ -27,7 +27,7 @@ class InnerHead:
     """
 
     theta: Float[Tensor, "m K"]
-    bias: Float[Tensor, "K"] | None
+    bias: Float[Tensor, " K"] | None
     risk: Float[Tensor, ""]
 
     def __call__(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n K"]:

@@ -86,7 +86,7 @@ def logistic_probe(
     return ProbeFit(_head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations))
 
 
-def _head(weights: Float[np.ndarray, "K m"], biases: Float[np.ndarray, "K"], device: torch.device) -> nn.Linear:
+def _head(weights: Float[np.ndarray, "K m"], biases: Float[np.ndarray, " K"], device: torch.device) -> nn.Linear:
     head = nn.Linear(weights.shape[1], weights.shape[0], device="meta").to_empty(device=device)
     with torch.no_grad():
         head.weight.copy_(torch.from_numpy(weights))

@@ -31,15 +31,15 @@ class BestArm:
             with probability .95, without any further correction. Shape (K + 1,); NaN as above.
     """
 
-    chance: Float[np.ndarray, "arms"]
-    p: Float[np.ndarray, "arms"]
+    chance: Float[np.ndarray, " arms"]
+    p: Float[np.ndarray, " arms"]
 
 
 def best_arm(
     differences: Float[np.ndarray, "arms seeds"],
     *,
     gains: Num[np.ndarray, "_ _ _"] | None = None,
-    groups: Shaped[np.ndarray, "_"] | None = None,
+    groups: Shaped[np.ndarray, " _"] | None = None,
     seed: int = 0,
     n_draws: int = 4000,
 ) -> BestArm:
@@ -87,10 +87,10 @@ def best_arm(
 def _best(
     arms: Float[np.ndarray, "arms seeds"],
     part: ExamplePart | None,
-    kept: Int[np.ndarray, "used"],
+    kept: Int[np.ndarray, " used"],
     seed: int,
     n_draws: int,
-) -> tuple[Float[np.ndarray, "arms"], Float[np.ndarray, "arms"]]:
+) -> tuple[Float[np.ndarray, " arms"], Float[np.ndarray, " arms"]]:
     k = len(arms)
     split = seed_part(arms)
     n, centring = split.n_seeds, k / (k - 1)  # centred arms vary less, by this factor where all vary alike
@@ -124,13 +124,13 @@ def _best(
 
 
 def _chances(
-    mean: Float[np.ndarray, "arms"],
-    of_seeds: Float[np.ndarray, "arms"],
+    mean: Float[np.ndarray, " arms"],
+    of_seeds: Float[np.ndarray, " arms"],
     varying: Float[np.ndarray, "draws arms"],
-    examples: Float[np.ndarray, "arms"],
+    examples: Float[np.ndarray, " arms"],
     centring: float,
     rng: np.random.Generator,
-) -> Float[np.ndarray, "arms"]:
+) -> Float[np.ndarray, " arms"]:
     """Chance of the highest theta, with tau and the scales of t_3 (as a mixture of normals) on a grid."""
     n_draws, k = varying.shape
     total = of_seeds + examples

@@ -11,7 +11,7 @@ _N_SPREADS = 40
 
 def chance_of_best(
     scores: Num[np.ndarray, "methods seeds examples"], *, seed: int, n_draws: int = 4000
-) -> Float[np.ndarray, "methods"]:
+) -> Float[np.ndarray, " methods"]:
     """Probability that each method has the highest mean for other seeds and test examples, by an empirical Bayes model.
 
     With m_k the mean of method k minus the mean of all K methods, the model is
@@ -64,7 +64,7 @@ def chance_of_best(
     return probability_of_best(kept * m + np.sqrt(kept * variance) * rng.standard_normal((n_draws, k)))
 
 
-def probability_of_best(means: Float[np.ndarray, "draws methods"]) -> Float[np.ndarray, "methods"]:
+def probability_of_best(means: Float[np.ndarray, "draws methods"]) -> Float[np.ndarray, " methods"]:
     """Share of the draws in which each method has the highest mean; methods that tie share the draw.
 
     Args:

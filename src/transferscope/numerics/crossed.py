@@ -32,9 +32,9 @@ class SeedPart:
         separable: Whether the two parts can be told from each other: not with one arm, nor without overlap of seeds.
     """
 
-    mean: Float[np.ndarray, "arms"]
-    n_seeds: Int[np.ndarray, "arms"]
-    variance: Float[np.ndarray, "arms"]
+    mean: Float[np.ndarray, " arms"]
+    n_seeds: Int[np.ndarray, " arms"]
+    variance: Float[np.ndarray, " arms"]
     residual: Float[np.ndarray, "arms seeds"]
     common: float
     own: float
@@ -138,13 +138,13 @@ class ExamplePart:
 
     profiles: Float[np.ndarray, "groups arms"]
     interaction: Float[np.ndarray, "arms arms"]
-    known: Bool[np.ndarray, "arms"]
+    known: Bool[np.ndarray, " arms"]
 
 
 def example_part(
     gains: Num[np.ndarray, "seeds arms examples"],
     present: Bool[np.ndarray, "arms seeds"],
-    groups: Shaped[np.ndarray, "_"] | None = None,
+    groups: Shaped[np.ndarray, " _"] | None = None,
 ) -> ExamplePart:
     """Split what test examples add into a part that all seeds share and a part of single seeds.
 
@@ -193,7 +193,7 @@ def example_part(
 
 
 def example_covariance(
-    profiles: Float[np.ndarray, "groups arms"], interaction_variance: Float[np.ndarray, "arms"]
+    profiles: Float[np.ndarray, "groups arms"], interaction_variance: Float[np.ndarray, " arms"]
 ) -> Float[np.ndarray, "arms arms"]:
     """Covariance that the draw of the test examples adds to means over seeds, less what seeds already show.
 

@@ -10,7 +10,7 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate, Interval
 
 
-def t_interval(values: Float[np.ndarray, "n"], *, level: float = 0.95) -> Estimate:
+def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estimate:
     """Mean of independent samples with Student's t-interval.
 
         mean +- t_{(1 + level) / 2, n - 1} sd / sqrt(n)
@@ -74,7 +74,7 @@ def check_level(level: float) -> None:
         raise SettingsError(f"level = {level} was given; a coverage lies between 0 and 1, as in level = 0.95")
 
 
-def check_samples(values: Float[np.ndarray, "n"]) -> None:
+def check_samples(values: Float[np.ndarray, " n"]) -> None:
     """Refuse samples without a mean.
 
     Raises:

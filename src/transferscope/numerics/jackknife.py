@@ -8,11 +8,11 @@ from jaxtyping import Float64, Int, Int64
 
 from transferscope.estimate import Estimate
 
-Statistic = Callable[[Int[np.ndarray, "n"]], float]
+Statistic = Callable[[Int[np.ndarray, " n"]], float]
 """From the indices of the examples to use to a number; NaN where it does not exist."""
 
 
-def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int64[np.ndarray, "m"]]:
+def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int64[np.ndarray, " m"]]:
     """What is left of n examples without each of G groups, drawn at random once.
 
     Args:
@@ -28,7 +28,7 @@ def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int6
     return [np.setdiff1d(np.arange(n), group) for group in groups]
 
 
-def grouped_error(without: Float64[np.ndarray, "G"]) -> float | None:
+def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
     """Standard error of a statistic, or of a difference of two, from its values without each group.
 
         stderr^2 = (G - 1) / G sum_g (t_g - mean t)^2

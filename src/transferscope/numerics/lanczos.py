@@ -30,9 +30,9 @@ class EigenPairs:
         status: "converged", "max_steps" (some residual is above the tolerance) or "non_finite".
     """
 
-    values: Float[Tensor, "k"]
+    values: Float[Tensor, " k"]
     vectors: Float[Tensor, "k n"]
-    residuals: Float[Tensor, "k"]
+    residuals: Float[Tensor, " k"]
     n_products: int
     status: Status
 
@@ -89,14 +89,14 @@ class _Krylov:
 
 @dataclass(frozen=True)
 class _Ritz:
-    values: Float[Tensor, "j"]
+    values: Float[Tensor, " j"]
     rotation: Float[Tensor, "j j"]
-    residuals: Float[Tensor, "j"]
+    residuals: Float[Tensor, " j"]
 
 
 def top_eigenpairs(
     matvec: Matvec,
-    start: Float[Tensor, "n"],
+    start: Float[Tensor, " n"],
     k: int,
     *,
     generator: torch.Generator,
@@ -167,11 +167,11 @@ class Quadrature:
         weights: Shape (m,), float64, non-negative, sum 1. Sum_i weights_i nodes_i^p = v' A^p v for p <= 2 m - 1.
     """
 
-    nodes: Float[Tensor, "m"]
-    weights: Float[Tensor, "m"]
+    nodes: Float[Tensor, " m"]
+    weights: Float[Tensor, " m"]
 
 
-def quadrature(matvec: Matvec, start: Float[Tensor, "n"], steps: int) -> Quadrature:
+def quadrature(matvec: Matvec, start: Float[Tensor, " n"], steps: int) -> Quadrature:
     """Gauss quadrature of the spectral measure that the unit vector along `start` sees.
 
     Args:
@@ -194,12 +194,12 @@ def quadrature(matvec: Matvec, start: Float[Tensor, "n"], steps: int) -> Quadrat
     return Quadrature(ritz.values.flip(0), ritz.rotation[0].square().flip(0))
 
 
-def _orthogonalise(vector: Float[Tensor, "n"], basis: Float[Tensor, "j n"]) -> tuple[Tensor, Tensor]:
+def _orthogonalise(vector: Float[Tensor, " n"], basis: Float[Tensor, "j n"]) -> tuple[Tensor, Tensor]:
     first = basis @ vector
     vector = vector - first @ basis
     second = basis @ vector  # "twice is enough"
     return first + second, vector - second @ basis
 
 
-def _random_like(vector: Float[Tensor, "n"], generator: torch.Generator) -> Tensor:
+def _random_like(vector: Float[Tensor, " n"], generator: torch.Generator) -> Tensor:
     return torch.randn(vector.shape, generator=generator, dtype=torch.float64).to(vector)

@@ -85,9 +85,9 @@ class ManyToOne:
     test_stderr: Float[np.ndarray, "sizes arms"]
     wants: Shaped[np.ndarray, "sizes arms"]
     seeds_to_decide: Int[np.ndarray, "sizes arms"]
-    p_whether: Float[np.ndarray, "sizes"]
+    p_whether: Float[np.ndarray, " sizes"]
 
-    def p_any(self, arms: Sequence[int], *, sign: int = 1) -> Float[np.ndarray, "sizes"]:
+    def p_any(self, arms: Sequence[int], *, sign: int = 1) -> Float[np.ndarray, " sizes"]:
         """p-value by size of "none of these arms is better", or with sign = -1 worse, than the control.
 
         The smallest adjusted p-value among the arms ahead: the step-down maximum is consonant, so that a set of arms is
@@ -104,7 +104,7 @@ def many_to_one(
     control: Float[np.ndarray, "_ _"],
     *,
     gains: Sequence[Num[np.ndarray, "_ _ _"] | None] | None = None,
-    groups: Shaped[np.ndarray, "_"] | None = None,
+    groups: Shaped[np.ndarray, " _"] | None = None,
     controls: Sequence[int] = (),
     weights: Float[np.ndarray, "_ _"] | None = None,
     margin: float = 0.0,
@@ -185,7 +185,7 @@ def _checked(
     scores: Float[np.ndarray, "sizes arms seeds"],
     control: Float[np.ndarray, "_ _"],
     gains: Sequence[Num[np.ndarray, "_ _ _"] | None] | None,
-    groups: Shaped[np.ndarray, "_"] | None,
+    groups: Shaped[np.ndarray, " _"] | None,
     controls: Sequence[int],
     weights: Float[np.ndarray, "_ _"] | None,
 ) -> tuple[Float[np.ndarray, "sizes arms seeds"], list[int], list[ExamplePart | None]]:
@@ -239,8 +239,8 @@ class _SeedErrors:
 
     variance: Float[np.ndarray, "sizes arms"]
     df: Float[np.ndarray, "sizes arms"]
-    share: Float[np.ndarray, "sizes"]
-    common_df: Float[np.ndarray, "sizes"]
+    share: Float[np.ndarray, " sizes"]
+    common_df: Float[np.ndarray, " sizes"]
     testable: Bool[np.ndarray, "sizes arms"]
 
 
@@ -369,8 +369,8 @@ def _findings(
 
 
 def step_down_maximum(
-    observed: Float[np.ndarray, "comparisons"], null: Float[np.ndarray, "draws comparisons"]
-) -> Float[np.ndarray, "comparisons"]:
+    observed: Float[np.ndarray, " comparisons"], null: Float[np.ndarray, "draws comparisons"]
+) -> Float[np.ndarray, " comparisons"]:
     """Adjusted p-values of many statistics from draws of their joint distribution without any effect.
 
     With statistics in descending order, p_(i) = (1 + #{draws: max_{l >= i} null_l >= observed_(i)}) / (draws + 1), made
@@ -460,7 +460,7 @@ def _common_noise(
 
 
 @lru_cache(maxsize=16)
-def _student(df: float, n_draws: int, seed: tuple[int, int]) -> Float[np.ndarray, "draws"]:
+def _student(df: float, n_draws: int, seed: tuple[int, int]) -> Float[np.ndarray, " draws"]:
     """Quantiles of Student's t in random order: plain draws with few degrees of freedom move the 5 % point."""
     quantiles = stats.t.ppf((np.arange(n_draws) + 0.5) / n_draws, df)
     return np.asarray(np.random.default_rng((*seed, 2)).permutation(quantiles), dtype=np.float64)

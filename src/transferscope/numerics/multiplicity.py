@@ -6,7 +6,7 @@ from jaxtyping import Float
 from transferscope.errors import DataError
 
 
-def holm(p_values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def holm(p_values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """p-values adjusted so that the chance of any false finding among them stays below the level (Holm 1979).
 
     With the m tests in ascending order, the i-th of them (from 0) becomes max_{j <= i} min(1, (m - j) p_j).

@@ -47,8 +47,8 @@ class PairedDifference:
 
 
 def paired_difference(
-    values: Float[np.ndarray, "n"],
-    baseline: Float[np.ndarray, "n"],
+    values: Float[np.ndarray, " n"],
+    baseline: Float[np.ndarray, " n"],
     *,
     level: float = 0.95,
     test_sd: float | None = None,

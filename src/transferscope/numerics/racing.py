@@ -72,12 +72,12 @@ class Bounds:
         df: Pooled degrees of freedom of all differences.
     """
 
-    mean: Float[np.ndarray, "n_arms"]
-    sd: Float[np.ndarray, "n_arms"]
-    n: Float[np.ndarray, "n_arms"]
+    mean: Float[np.ndarray, " n_arms"]
+    sd: Float[np.ndarray, " n_arms"]
+    n: Float[np.ndarray, " n_arms"]
     df: int
 
-    def half_width(self, level: float) -> Float[np.ndarray, "n_arms"]:
+    def half_width(self, level: float) -> Float[np.ndarray, " n_arms"]:
         """What the mean difference may be off by, at any look, but for a probability of `level` on each side.
 
         Returns:
@@ -87,8 +87,8 @@ class Bounds:
 
 
 def half_width(
-    n: Float[np.ndarray, "n_arms"], sd: Float[np.ndarray, "n_arms"], level: float
-) -> Float[np.ndarray, "n_arms"]:
+    n: Float[np.ndarray, " n_arms"], sd: Float[np.ndarray, " n_arms"], level: float
+) -> Float[np.ndarray, " n_arms"]:
     """Half-width of the confidence sequence of a mean: the t statistic mixed over normal effects, solved for the mean.
 
     Args:
@@ -147,10 +147,10 @@ class Standing:
     """
 
     leader: int
-    better: Bool[np.ndarray, "n_arms"]
-    worse: Bool[np.ndarray, "n_arms"]
-    alive: Bool[np.ndarray, "n_arms"]
-    equivalent: Bool[np.ndarray, "n_arms"]
+    better: Bool[np.ndarray, " n_arms"]
+    worse: Bool[np.ndarray, " n_arms"]
+    alive: Bool[np.ndarray, " n_arms"]
+    equivalent: Bool[np.ndarray, " n_arms"]
     whether: Literal["helps", "no", "open"]
     which: bool
     control: Bounds

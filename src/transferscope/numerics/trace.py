@@ -19,7 +19,7 @@ Probe = Callable[[], Tensor]
 """Draws a vector z of shape (n,) with E[z z'] = I."""
 
 
-def rademacher(like: Float[Tensor, "n"], generator: torch.Generator) -> Probe:
+def rademacher(like: Float[Tensor, " n"], generator: torch.Generator) -> Probe:
     """Probes with entries +-1, in the dtype and on the device of `like`.
 
     Args:
@@ -81,7 +81,7 @@ class SpectralDensity:
     nodes: Float[Tensor, "n_probes m"]
     weights: Float[Tensor, "n_probes m"]
 
-    def at(self, points: Float[Tensor, "p"], *, width: float) -> Float[Tensor, "p"]:
+    def at(self, points: Float[Tensor, " p"], *, width: float) -> Float[Tensor, " p"]:
         """phi(t) = mean over probes of sum_i weights_i N(t; nodes_i, width^2), a density that integrates to 1.
 
         Args:

@@ -41,7 +41,7 @@ class Layout:
             name: slice(*ends_) for name, ends_ in zip(self.names, zip((0, *ends), ends, strict=False), strict=True)
         }
 
-    def flatten(self, tensors: Mapping[str, Tensor]) -> Float[Tensor, "P"]:
+    def flatten(self, tensors: Mapping[str, Tensor]) -> Float[Tensor, " P"]:
         """The tensors as one vector, shape (P,)."""
         return torch.cat([tensors[name].reshape(-1) for name in self.names])
 

@@ -24,6 +24,9 @@ class Text:
     kind: Literal["text"] = "text"
 
 
+Tone = Literal["", "positive", "negative", "undecided", "best", "baseline"]
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell of a table.
@@ -36,7 +39,7 @@ class Cell:
 
     text: str
     detail: str = ""
-    tone: Literal["", "positive", "negative", "undecided", "best", "baseline"] = ""
+    tone: Tone = ""
 
 
 @dataclass(frozen=True)

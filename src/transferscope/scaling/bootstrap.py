@@ -25,7 +25,7 @@ class Bootstrap:
     errors: Float[np.ndarray, "B m"]
     theta: Float[np.ndarray, "B p"]
 
-    def predict(self, sizes: Float[np.ndarray, "t *v"]) -> Float[np.ndarray, "B t"]:
+    def predict(self, sizes: Float[np.ndarray, " t *v"]) -> Float[np.ndarray, "B t"]:
         """The law at `sizes`, shape (t,) or (t, v), under each draw."""
         return self.law.value(sizes[:, None] if sizes.ndim == 1 else sizes, self.theta)
 

@@ -82,7 +82,7 @@ def coefficients(
     return np.asarray(np.exp(-distances))
 
 
-def _distances(c: int, means: np.ndarray, variances: np.ndarray) -> Float64[np.ndarray, "C"]:
+def _distances(c: int, means: np.ndarray, variances: np.ndarray) -> Float64[np.ndarray, " C"]:
     gap = (means - means[c]) ** 2  # (C, k)
     mean_variance = (variances + variances[c]) / 2
     both, neither = (variances > 0) & (variances[c] > 0), mean_variance == 0

@@ -56,7 +56,7 @@ class HScore:
         return Estimate(float((1 - a) * (variances / shrunk * between).sum()), None, n)
 
 
-def ledoit_wolf(features: Float64[np.ndarray, "n d"], squares: Float64[np.ndarray, "r"]) -> float:
+def ledoit_wolf(features: Float64[np.ndarray, "n d"], squares: Float64[np.ndarray, " r"]) -> float:
     """The shrinkage of Ledoit and Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", 2004.
 
     With m the mean variance, it is min(b^2, delta^2) / delta^2 for d delta^2 = |Sigma - m I|^2 and

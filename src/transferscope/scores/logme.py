@@ -46,12 +46,12 @@ class Evidence:
         empty: The evidence is largest in the limit t -> infinity, where the features are not used.
     """
 
-    value: Float64[np.ndarray, "K"]
-    ratio: Float64[np.ndarray, "K"]
-    beta: Float64[np.ndarray, "K"]
-    unbounded: Bool[np.ndarray, "K"]
-    noiseless: Bool[np.ndarray, "K"]
-    empty: Bool[np.ndarray, "K"]
+    value: Float64[np.ndarray, " K"]
+    ratio: Float64[np.ndarray, " K"]
+    beta: Float64[np.ndarray, " K"]
+    unbounded: Bool[np.ndarray, " K"]
+    noiseless: Bool[np.ndarray, " K"]
+    empty: Bool[np.ndarray, " K"]
 
 
 @dataclass(frozen=True)
@@ -59,31 +59,31 @@ class _Profile:
     """The log evidence as a function of u = log t, for all outputs at once."""
 
     n: int
-    squares: Float64[np.ndarray, "r"]
+    squares: Float64[np.ndarray, " r"]
     power: Float64[np.ndarray, "r K"]  # z_i^2
-    outside: Float64[np.ndarray, "K"]  # |y|^2 - |z|^2
-    total: Float64[np.ndarray, "K"]  # |y|^2
+    outside: Float64[np.ndarray, " K"]  # |y|^2 - |z|^2
+    total: Float64[np.ndarray, " K"]  # |y|^2
 
-    def residual(self, u: Float64[np.ndarray, "K"]) -> Float64[np.ndarray, "K"]:
+    def residual(self, u: Float64[np.ndarray, " K"]) -> Float64[np.ndarray, " K"]:
         """Q(t) for one u per output."""
         shrunk = 1 / (1 + self.squares[:, None] * np.exp(-u))  # (r, K): t / (t + s)
         return np.asarray(self.outside + (self.power * shrunk).sum(axis=0))
 
-    def at(self, u: Float64[np.ndarray, "K"]) -> Float64[np.ndarray, "K"]:
+    def at(self, u: Float64[np.ndarray, " K"]) -> Float64[np.ndarray, " K"]:
         """Log evidence for one u per output."""
         volume = np.log1p(self.squares[:, None] * np.exp(-u)).sum(axis=0)
         return self._evidence(self.residual(u), volume)
 
-    def on(self, grid: Float64[np.ndarray, "G"]) -> Float64[np.ndarray, "G K"]:
+    def on(self, grid: Float64[np.ndarray, " G"]) -> Float64[np.ndarray, "G K"]:
         """Log evidence of every output at every u."""
         scaled = np.exp(-grid)[:, None] * self.squares  # (G, r): s / t
         return self._evidence(self.outside + (1 / (1 + scaled)) @ self.power, np.log1p(scaled).sum(axis=1)[:, None])
 
-    def without_weights(self) -> Float64[np.ndarray, "K"]:
+    def without_weights(self) -> Float64[np.ndarray, " K"]:
         """The limit t -> infinity."""
         return self._evidence(self.total, np.zeros(()))
 
-    def without_noise(self) -> Float64[np.ndarray, "K"]:
+    def without_noise(self) -> Float64[np.ndarray, " K"]:
         """The limit t -> 0 when F has n directions: n/2 log t of Q and of the determinant cancel."""
         return self._evidence((self.power / self.squares[:, None]).sum(axis=0), np.asarray(np.log(self.squares).sum()))
 
@@ -91,7 +91,7 @@ class _Profile:
         half: np.ndarray = self.n / 2 * (np.log(self.n) - np.log(residual) - 1 - np.log(2 * np.pi))
         return half - volume / 2
 
-    def grid(self) -> Float64[np.ndarray, "G"]:
+    def grid(self) -> Float64[np.ndarray, " G"]:
         """Values of u that enclose every stationary point.
 
         Beyond n s_max the evidence is monotone; for r < n no maximum lies below |y|^2 - |z|^2 over n / s_min.
@@ -146,7 +146,7 @@ def _profile(of: Spectrum, targets: Float64[np.ndarray, "n K"]) -> _Profile:
     return _Profile(len(targets), of.squares, power, outside, total)
 
 
-def _peak(profile: _Profile) -> tuple[Float64[np.ndarray, "K"], Float64[np.ndarray, "K"]]:
+def _peak(profile: _Profile) -> tuple[Float64[np.ndarray, " K"], Float64[np.ndarray, " K"]]:
     """Where the highest peak is, and how high."""
     grid = profile.grid()
     best = profile.on(grid).argmax(axis=0)

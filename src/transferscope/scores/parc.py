@@ -62,7 +62,7 @@ def _rank_correlation(rows: Float64[np.ndarray, "n d"], labels: np.ndarray) -> f
     return correlation_with_groups(distances, different)
 
 
-def correlation_with_groups(values: Float64[np.ndarray, "m"], group: Bool[np.ndarray, "m"]) -> float:
+def correlation_with_groups(values: Float64[np.ndarray, " m"], group: Bool[np.ndarray, " m"]) -> float:
     """Spearman's correlation of numbers with a yes / no, ties at their middle rank; NaN where one does not vary.
 
     Only the ranks of the smaller side enter: with R the sum of their m_s centred ranks, the correlation is

@@ -34,7 +34,7 @@ class TargetView:
     """
 
     features: Float64[np.ndarray, "n d"]
-    labels: Int64[np.ndarray, "n"] | Float64[np.ndarray, "n K"]
+    labels: Int64[np.ndarray, " n"] | Float64[np.ndarray, "n K"]
     source_probabilities: Float64[np.ndarray, "n Z"] | None = None
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class TargetView:
         """Whether labels are classes."""
         return self.labels.ndim == 1
 
-    def take(self, index: Int64[np.ndarray, "k"]) -> "TargetView":
+    def take(self, index: Int64[np.ndarray, " k"]) -> "TargetView":
         """The examples at `index`."""
         p = self.source_probabilities
         return TargetView(self.features[index], self.labels[index], None if p is None else p[index])
@@ -137,7 +137,7 @@ def varies(array: np.ndarray) -> np.ndarray:
     return varying
 
 
-def class_indices(view: TargetView) -> Int64[np.ndarray, "n"]:
+def class_indices(view: TargetView) -> Int64[np.ndarray, " n"]:
     """Labels as 0 ... C - 1 of the C classes that occur, in the order of their indices."""
     indices: np.ndarray = np.unique(view.labels, return_inverse=True)[1]
     return indices.astype(np.int64)

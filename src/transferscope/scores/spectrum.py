@@ -18,7 +18,7 @@ class Spectrum:
     """
 
     features: Float64[np.ndarray, "n d"]
-    squares: Float64[np.ndarray, "r"]
+    squares: Float64[np.ndarray, " r"]
     vectors: Float64[np.ndarray, "m r"]
 
     @property

@@ -10,7 +10,7 @@ from transferscope.numerics.jackknife import all_but_one_group, grouped_error
 from transferscope.scores.score import Score, TargetView
 
 
-def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Float64[np.ndarray, "G"]:
+def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Float64[np.ndarray, " G"]:
     """The score without each of G groups of examples.
 
     The groups depend on the number of examples, `n_groups` and `seed` only: networks that saw the same examples in the

@@ -170,9 +170,9 @@ class RecordColumns:
     name: list[str]
     part: list[str]
     step: list[int | None]
-    value: Float[np.ndarray, "n_records"]
-    stderr: Float[np.ndarray, "n_records"]
-    n: Int[np.ndarray, "n_records"]
+    value: Float[np.ndarray, " n_records"]
+    stderr: Float[np.ndarray, " n_records"]
+    n: Int[np.ndarray, " n_records"]
     status: list[Status]
 
     def __len__(self) -> int:

@@ -4,8 +4,10 @@ Where the race stands is a function of what the store holds, so it can be interr
 other study, and cells of an earlier study under the same settings count.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -13,8 +15,36 @@ from jaxtyping import Bool, Float
 from transferscope.errors import SettingsError
 from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
 from transferscope.store import PlannedCell, Store
-from transferscope.study.plan import StudyPlan
-from transferscope.study.settings import RaceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class RaceSettings:
+    """A race: only runs that can still decide the question are made, of those that the study file allows.
+
+    Attributes:
+        question: "whether" transfer helps, or "which" way is best, which settles whether as well.
+        risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
+        cells: Most runs to make, at least 2; None for no such limit.
+        minutes: Most computing time of all cells together, above 0; None for no such limit.
+    """
+
+    question: Literal["whether", "which"] = "which"
+    risk: float = 0.05
+    margin: float = 1.0
+    cells: int | None = None
+    minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if not 0 < self.risk <= 0.5:
+            raise SettingsError(f"risk = {self.risk} is out of range; expected a probability above 0 and up to 0.5")
+        if not 0 < self.margin < math.inf:
+            raise SettingsError(f"margin = {self.margin} is out of range; expected points above 0")
+        if self.cells is not None and self.cells < 2:
+            raise SettingsError(f"cells = {self.cells} is out of range; expected at least 2 runs")
+        if self.minutes is not None and not 0 < self.minutes < math.inf:
+            raise SettingsError(f"minutes = {self.minutes} is out of range; expected minutes above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +73,17 @@ class RaceScores:
         seconds: Mean time of a run of each arm with its pre-training; NaN where nothing is known, shape (n_arms,).
         spent: Time of all cells that are done.
         n_done: Runs that are done.
+        numbers: Whether labels are numbers, so that scores are R².
     """
 
     arms: tuple[Arm, ...]
     seeds: tuple[int, ...]
     scores: Float[np.ndarray, "n_arms n_seeds"]
     failed: Bool[np.ndarray, "n_arms n_seeds"]
-    seconds: Float[np.ndarray, "n_arms"]
+    seconds: Float[np.ndarray, " n_arms"]
     spent: float
     n_done: int
+    numbers: bool
 
     def standing(self, settings: RaceSettings) -> Standing:
         """Where the race stands."""
@@ -67,44 +99,57 @@ class Race:
     """Which cells of a study are done next.
 
     Args:
-        plan: The whole study, with all its seeds: the most that the race may run.
+        study: Name of the study.
+        cells: Its cells: all that it allows, or those that a store has of it.
+        seeds: The seeds that it allows.
         settings: The question, the risk, the margin and the budget.
         baseline: Name of the method that is training from scratch.
+
+    Attributes:
+        arms: Training from scratch first.
+        keys: The cell of every arm and seed; None where there is none.
 
     Raises:
         SettingsError: The study is no race: several numbers of labels or pre-training sizes, no transfer, no baseline.
     """
 
-    def __init__(self, plan: StudyPlan, settings: RaceSettings, *, baseline: str = "scratch") -> None:
-        self.plan = plan
+    def __init__(
+        self,
+        study: str,
+        cells: Sequence[PlannedCell],
+        *,
+        seeds: Sequence[int],
+        settings: RaceSettings,
+        baseline: str = "scratch",
+    ) -> None:
+        self.study = study
+        self.seeds = tuple(seeds)
         self.settings = settings
-        cells = [cell for cell in plan.cells if cell.role == "method"]
-        self.arms = _arms(cells, baseline)
-        self.seeds = tuple(sorted({int(str(cell.labels["seed"])) for cell in cells}))
-        self._keys = {
-            (Arm(str(cell.labels["method"]), _text(cell.labels["source"])), cell.labels["seed"]): cell for cell in cells
-        }
-        self._by_key = {cell.key: cell for cell in plan.cells}
-        self._asked: set[str] = set()
+        runs = [cell for cell in cells if cell.role == "method"]
+        self.arms = _arms(runs, baseline)
+        self.n_target = runs[0].labels["n_target"]
+        keys = {(_arm(cell), cell.labels["seed"]): cell.key for cell in runs}
+        self.keys = tuple(tuple(keys.get((arm, seed)) for seed in self.seeds) for arm in self.arms)
+        self._cells = tuple(cells)
+        self._needs = {cell.key: cell.needs for cell in cells}
 
     def scores(self, store: Store) -> RaceScores:
         """What the store holds of the race's runs."""
-        name = self.plan.study.name
         shape = (len(self.arms), len(self.seeds))
         scores, failed = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
-        place = {
-            self._keys[arm, seed].key: (i, j)
-            for i, arm in enumerate(self.arms)
-            for j, seed in enumerate(self.seeds)
-            if (arm, seed) in self._keys
-        }
-        stored = {cell.cell.key: cell for cell in store.cells(name)}
-        records = store.records(name)
-        wanted = "accuracy" if "accuracy" in records.name else "r2"
-        for key, record, part, step, value in zip(
-            records.key, records.name, records.part, records.step, records.value, strict=True
-        ):
-            if key in place and record == wanted and part == "target_test" and step is None:
+        place = {key: (i, j) for i, keys in enumerate(self.keys) for j, key in enumerate(keys) if key is not None}
+        stored = {cell.cell.key: cell for cell in store.cells(self.study)}
+        records = store.records(self.study)
+        final = [
+            (key, name, value)
+            for key, name, part, step, value in zip(
+                records.key, records.name, records.part, records.step, records.value, strict=True
+            )
+            if key in place and part == "target_test" and step is None
+        ]
+        numbers = bool(final) and not any(name == "accuracy" for _, name, _ in final)
+        for key, name, value in final:
+            if name == ("r2" if numbers else "accuracy"):
                 scores[place[key]] = 100.0 * value
         seconds = np.full(shape, np.nan)
         for key, (i, j) in place.items():
@@ -113,43 +158,36 @@ class Race:
             if cell is not None and cell.cost is not None:
                 needs = [stored[need].cost for need in cell.cell.needs if need in stored]
                 seconds[i, j] = cell.cost.seconds + sum(cost.seconds for cost in needs if cost is not None)
-        failed |= np.array([[(arm, seed) not in self._keys for seed in self.seeds] for arm in self.arms])
         known = np.isfinite(seconds)
         mean = np.where(known, seconds, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
         spent = sum(cell.cost.seconds for cell in stored.values() if cell.cost is not None)
-        return RaceScores(self.arms, self.seeds, scores, failed, mean, spent, int(np.isfinite(scores).sum()))
+        n_done = int(np.isfinite(scores).sum())
+        return RaceScores(self.arms, self.seeds, scores, failed, mean, spent, n_done, numbers)
 
-    def next_plan(self, store: Store, *, at_once: int = 1) -> StudyPlan | None:
-        """The study with the runs to make next.
+    def next_cells(self, store: Store, *, at_once: int = 1) -> tuple[tuple[PlannedCell, ...], bool]:
+        """The cells of all runs so far and of those to make next, with what they need.
 
         Args:
             store: What was done so far.
             at_once: How many runs can be done at the same time.
 
         Returns:
-            The cells of all runs so far and of the next ones, with what they need; None when the race is over.
+            The cells in the order of the study, and whether there are any to make next.
         """
         now = self.scores(store)
         runs = [] if self._over(now) else self._next_runs(now, at_once)
-        done = [(i, j) for i, j in np.argwhere(np.isfinite(now.scores) | now.failed)]
-        keys = {
-            self._keys[self.arms[i], self.seeds[j]].key
-            for i, j in (*done, *runs)
-            if (self.arms[i], self.seeds[j]) in self._keys
-        }
-        self._asked |= keys
-        if not runs:
-            return None
-        needed = self._asked | {need for key in self._asked for need in self._by_key[key].needs}
-        return replace(self.plan, cells=tuple(cell for cell in self.plan.cells if cell.key in needed))
+        made = np.argwhere(np.isfinite(now.scores) | now.failed).tolist()
+        kept = {key for i, j in (*made, *runs) if (key := self.keys[i][j]) is not None}
+        kept |= {need for key in kept for need in self._needs[key]}
+        return tuple(cell for cell in self._cells if cell.key in kept), bool(runs)
+
+    def budget_spent(self, now: RaceScores) -> bool:
+        """Whether as many runs were made, or as much time was used, as the race may."""
+        cells, minutes = self.settings.cells, self.settings.minutes
+        return (cells is not None and now.n_done >= cells) or (minutes is not None and now.spent >= 60.0 * minutes)
 
     def _over(self, now: RaceScores) -> bool:
-        settings = self.settings
-        if settings.cells is not None and now.n_done >= settings.cells:
-            return True
-        if settings.minutes is not None and now.spent >= 60.0 * settings.minutes:
-            return True
-        return now.standing(settings).settles(settings.question)
+        return self.budget_spent(now) or now.standing(self.settings).settles(self.settings.question)
 
     def _next_runs(self, now: RaceScores, at_once: int) -> list[tuple[int, int]]:
         """As many runs as can be made at once; later ones are chosen as if the earlier ones gave nothing."""
@@ -181,7 +219,7 @@ def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
         raise SettingsError(
             "a race is about one question, and the study has several pre-training sizes; give one, or drop [race]"
         )
-    arms = tuple(dict.fromkeys(Arm(str(cell.labels["method"]), _text(cell.labels["source"])) for cell in cells))
+    arms = tuple(dict.fromkeys(_arm(cell) for cell in cells))
     control = [arm for arm in arms if arm.method == baseline]
     if len(control) != 1:
         raise SettingsError(f"a race compares with training from scratch; add [methods.{baseline}] to the study")
@@ -191,5 +229,6 @@ def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
     return (*control, *others)
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _arm(cell: PlannedCell) -> Arm:
+    source = cell.labels["source"]
+    return Arm(str(cell.labels["method"]), None if source is None else str(source))

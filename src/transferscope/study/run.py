@@ -5,11 +5,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from transferscope.errors import StoreError
+from transferscope.errors import SettingsError, StoreError
+from transferscope.methods import Scratch
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
 from transferscope.store import Claim, Owner, PlannedCell, Store
@@ -24,6 +26,7 @@ from transferscope.study.backends import (
 )
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import StudyPlan, plan_study
+from transferscope.study.race import Race
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
@@ -118,7 +121,34 @@ def run_study(
     plan = plan_study(spec)
     if on_plan is not None:
         on_plan(plan)
-    return run_plan(plan, store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
+    do = partial(run_plan, store=store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
+    if spec.race is None:
+        return do(plan)
+    race = race_of(spec, plan.cells)
+    store.plan(plan.study, plan.cells)  # runs of other studies under the same settings count
+    at_once = spec.engine.workers or default_workers(spec.engine.device)
+
+    def more() -> StudyPlan | None:
+        cells, is_more = race.next_cells(store, at_once=at_once)
+        return replace(plan, cells=cells) if is_more else None
+
+    return do(replace(plan, cells=race.next_cells(store, at_once=at_once)[0]), more=more)
+
+
+def race_of(spec: StudySpec, cells: Sequence[PlannedCell]) -> Race:
+    """The race of a study.
+
+    Args:
+        spec: The study.
+        cells: All cells that it allows.
+
+    Raises:
+        SettingsError: It has no [race], or cannot be one.
+    """
+    if spec.race is None:
+        raise SettingsError(f"the study {spec.name} has no [race]; add the table, or run it as it is")
+    baseline = next((name for name, method in spec.methods.items() if isinstance(method, Scratch)), "scratch")
+    return Race(spec.name, cells, seeds=spec.seeds, settings=spec.race, baseline=baseline)
 
 
 def run_plan(
@@ -129,6 +159,7 @@ def run_plan(
     work: str = WORK,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
+    more: Callable[[], StudyPlan | None] | None = None,
 ) -> StudyStatus:
     """Do what is missing of a planned study.
 
@@ -139,6 +170,7 @@ def run_plan(
         work: Dotted name of what does a cell.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
+        more: Called when all cells are settled: the study with further cells, or None to end.
 
     Returns:
         Where the study stands at the end.
@@ -156,17 +188,20 @@ def run_plan(
         store.retry_failed(name)
     else:
         store.retry_failed(name, kinds=("lost", "disk_full"))
+    _redo_lost_networks(plan, store)
     counts = store.counts(name)
-    if counts.planned:
-        states = {standing.key: standing.state for standing in store.standings(name)}
-        store.redo(_lost_networks(plan.cells, states, WorkContext(store.files)))
     if counts.planned or counts.running:
-        _run_cells(plan, store, engine, work, on_event)
+        _run_cells(plan, store, engine, work, on_event, more)
     return study_status(store, name)
 
 
 def _run_cells(
-    plan: StudyPlan, store: Store, engine: EngineSettings, work: str, on_event: Callable[[Event], None]
+    plan: StudyPlan,
+    store: Store,
+    engine: EngineSettings,
+    work: str,
+    on_event: Callable[[Event], None],
+    more: Callable[[], StudyPlan | None] | None,
 ) -> None:
     if engine.device != "auto":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
@@ -178,11 +213,18 @@ def _run_cells(
             deferred_interrupt(at_once=True) as interrupt,
             InlineBackend(work, context, seconds=seconds) as backend,
         ):
-            _Runner(plan, store, backend, 1, on_event).run(interrupt)
+            _Runner(plan, store, backend, 1, on_event, more).run(interrupt)
         return
     workers = min(engine.workers or default_workers(engine.device), len(plan.cells))
     with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers, seconds=seconds) as backend:
-        _Runner(plan, store, backend, workers, on_event).run(interrupt)
+        _Runner(plan, store, backend, workers, on_event, more).run(interrupt)
+
+
+def _redo_lost_networks(plan: StudyPlan, store: Store) -> None:
+    """Plan pre-training again whose file is gone and that a cell which is not done needs."""
+    if store.counts(plan.study.name).planned:
+        states = {standing.key: standing.state for standing in store.standings(plan.study.name)}
+        store.redo(_lost_networks(plan.cells, states, WorkContext(store.files)))
 
 
 def _lost_networks(cells: Sequence[PlannedCell], states: Mapping[str, str], context: WorkContext) -> list[str]:
@@ -248,13 +290,20 @@ class _Runner:
     """One runner of one study: the only one who writes what its backend has done."""
 
     def __init__(
-        self, plan: StudyPlan, store: Store, backend: Backend, workers: int, on_event: Callable[[Event], None]
+        self,
+        plan: StudyPlan,
+        store: Store,
+        backend: Backend,
+        workers: int,
+        on_event: Callable[[Event], None],
+        more: Callable[[], StudyPlan | None] | None = None,
     ) -> None:
         self._plan = plan
         self._store = store
         self._backend = backend
         self._workers = workers
         self._on_event = on_event
+        self._more = more
         self._name = plan.study.name
         self._planned = {cell.key: cell for cell in plan.cells}
         self._owner = Owner.current()
@@ -291,6 +340,9 @@ class _Runner:
         self._recount()
         self._fill()
         if not self._running and self._is_over():
+            if self._more is not None and (plan := self._more()) is not None:
+                self._extend(plan)
+                return True
             self._report_due = self._recount_due = 0.0
             self._recount()
             self._report()
@@ -302,6 +354,16 @@ class _Runner:
             self._over.wait(_WAIT_SECONDS)  # for the cells of other runners
         self._report()
         return True
+
+    def _extend(self, plan: StudyPlan) -> None:
+        """Go on with a study that has got further cells."""
+        self._store.plan(plan.study, plan.cells)
+        _redo_lost_networks(plan, self._store)
+        self._plan = plan
+        self._planned = {cell.key: cell for cell in plan.cells}
+        self._needed = {need for cell in plan.cells for need in cell.needs}
+        self._forecast = self._count()
+        self._claim_due = 0.0
 
     def _fill(self) -> None:
         """Claim cells as long as the backend takes more; after an empty answer, not before something has changed."""

@@ -134,36 +134,6 @@ class TuningSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class RaceSettings:
-    """A race: only runs that can still decide the question are made, of those that the study file allows.
-
-    Attributes:
-        question: "whether" transfer helps, or "which" way is best, which settles whether as well.
-        risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
-        cells: Most runs to make, at least 2; None for no such limit.
-        minutes: Most computing time of all cells together, above 0; None for no such limit.
-    """
-
-    question: Literal["whether", "which"] = "which"
-    risk: float = 0.05
-    margin: float = 1.0
-    cells: int | None = None
-    minutes: float | None = None
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        if not 0 < self.risk <= 0.5:
-            raise SettingsError(f"risk = {self.risk} is out of range; expected a probability above 0 and up to 0.5")
-        if not 0 < self.margin < math.inf:
-            raise SettingsError(f"margin = {self.margin} is out of range; expected points above 0")
-        if self.cells is not None and self.cells < 2:
-            raise SettingsError(f"cells = {self.cells} is out of range; expected at least 2 runs")
-        if self.minutes is not None and not 0 < self.minutes < math.inf:
-            raise SettingsError(f"minutes = {self.minutes} is out of range; expected minutes above 0")
-
-
-@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """How a study is carried out.
 

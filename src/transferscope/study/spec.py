@@ -15,6 +15,7 @@ from transferscope.models import NetworkSettings
 from transferscope.store import without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
+from transferscope.study.race import RaceSettings
 from transferscope.study.settings import (
     DiagnosticSettings,
     EngineSettings,
@@ -48,6 +49,7 @@ class StudySpec:
         tuning: How settings are chosen; None to take them as they are.
         diagnostics: What to measure of the trained networks, by the name of its table.
         engine: How the study is carried out.
+        race: Which runs are made when only those are that can still decide; None to make all.
         store: Path or URL of the store.
     """
 
@@ -64,6 +66,7 @@ class StudySpec:
     tuning: TuningSettings | None
     diagnostics: Mapping[str, DiagnosticSettings]
     engine: EngineSettings
+    race: RaceSettings | None
     store: str
 
     def as_json(self) -> dict[str, Any]:
@@ -153,6 +156,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     diagnostics = read_diagnostics(tables.get("diagnostics", {}), mistakes)
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
+    race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
     pretraining = _pretraining(tables, mistakes)
     sources = {name: _source(name, table, mistakes) for name, table in _named(tables, "sources", mistakes).items()}
     methods = {name: _method(name, table, mistakes) for name, table in _named(tables, "methods", mistakes).items()}
@@ -185,6 +189,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         tuning=tuning,
         diagnostics=diagnostics,
         engine=_found(engine),
+        race=race,
         store=_found(head).store or default_store(_found(head).name),
     )
 
@@ -206,6 +211,7 @@ _TABLES = (
     "tuning",
     "diagnostics",
     "engine",
+    "race",
 )
 
 

@@ -63,7 +63,7 @@ class FineTunedWeights:
         kappa: How much of the source's part outside the data is kept.
     """
 
-    weights: Float64[np.ndarray, "d"]
+    weights: Float64[np.ndarray, " d"]
     kappa: float
 
 
@@ -161,8 +161,8 @@ def critical_angle(
 
 def fine_tuned_weights(
     inputs: Float64[np.ndarray, "n d"],
-    targets: Float64[np.ndarray, "n"],
-    source: Float64[np.ndarray, "d"],
+    targets: Float64[np.ndarray, " n"],
+    source: Float64[np.ndarray, " d"],
     *,
     depth: float = 2,
 ) -> FineTunedWeights:
@@ -306,9 +306,9 @@ def _kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> 
 class _Inside:
     """The projection on the rows of X within the plane of the teachers: M_11, M_12, M_22, each of shape (draws,)."""
 
-    first: Float64[np.ndarray, "draws"]
-    both: Float64[np.ndarray, "draws"]
-    second: Float64[np.ndarray, "draws"]
+    first: Float64[np.ndarray, " draws"]
+    both: Float64[np.ndarray, " draws"]
+    second: Float64[np.ndarray, " draws"]
 
 
 def _projection(n: int, d: int, draws: int, generator: np.random.Generator) -> _Inside:
@@ -330,14 +330,14 @@ def _wishart(degrees: int, draws: int, generator: np.random.Generator) -> Float6
     return lower @ lower.swapaxes(1, 2)
 
 
-def _direction(n: int, draws: int, generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:
+def _direction(n: int, draws: int, generator: np.random.Generator) -> Float64[np.ndarray, " draws"]:
     """One coordinate of a uniform direction in n dimensions."""
     along = generator.standard_normal(draws)
     others = generator.chisquare(n - 1, draws) if n > 1 else np.zeros(draws)
     return np.asarray(along / np.sqrt(along**2 + others))
 
 
-def _mean(values: Float64[np.ndarray, "draws"]) -> Estimate:
+def _mean(values: Float64[np.ndarray, " draws"]) -> Estimate:
     return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))), len(values))
 
 

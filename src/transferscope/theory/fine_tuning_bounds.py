@@ -25,14 +25,14 @@ class BoundOverM:
         trivial: lambda_1 ||D||^2, which always holds.
     """
 
-    values: Float64[np.ndarray, "d"]
+    values: Float64[np.ndarray, " d"]
     best_m: int
     best: float
     trivial: float
 
 
 def deviation_bound(
-    eigenvalues: Float64[np.ndarray, "d"], n: int, *, delta: float = 1.0, constant: float = 1.0
+    eigenvalues: Float64[np.ndarray, " d"], n: int, *, delta: float = 1.0, constant: float = 1.0
 ) -> float:
     """g of Theorem 4.2: a bound on ||Sigma~ - Sigma|| that holds with probability 1 - e^-delta.
 
@@ -77,7 +77,7 @@ def observed_deviation(inputs: Float64[np.ndarray, "n d"], covariance: Covarianc
     return float(np.linalg.norm(difference, ord=2))
 
 
-def fine_tuning_bound(difference: Float64[np.ndarray, "d"], covariance: Covariance, *, deviation: float) -> BoundOverM:
+def fine_tuning_bound(difference: Float64[np.ndarray, " d"], covariance: Covariance, *, deviation: float) -> BoundOverM:
     """Theorem 4.2 of shachaf2021 for every m.
 
         R <= 2 g^3 ||P_<=m D||^2 / lambda_m^2 + 2 g ||P_>m D||^2    for any g >= ||Sigma~ - Sigma||
@@ -124,8 +124,8 @@ class BenignOverfittingBound:
 
 
 def benign_overfitting_bound(
-    difference: Float64[np.ndarray, "d"],
-    eigenvalues: Float64[np.ndarray, "d"],
+    difference: Float64[np.ndarray, " d"],
+    eigenvalues: Float64[np.ndarray, " d"],
     n: int,
     *,
     sigma: float = 0.0,
@@ -166,6 +166,6 @@ def benign_overfitting_bound(
     return BenignOverfittingBound(bias + variance, bias, variance, k_star)
 
 
-def distance_bound(difference: Float64[np.ndarray, "d"]) -> float:
+def distance_bound(difference: Float64[np.ndarray, " d"]) -> float:
     """||theta_T - theta_S||^2: the plainest predictor of the fine-tuned risk (shachaf2021, Table 1)."""
     return float(difference @ difference)

@@ -15,7 +15,7 @@ from transferscope.data.problems import Covariance
 from transferscope.theory.parameters import Array, Numbers, above, angle, between
 
 
-def outside_rows(inputs: Float64[np.ndarray, "n d"], vector: Float64[np.ndarray, "d"]) -> Float64[np.ndarray, "d"]:
+def outside_rows(inputs: Float64[np.ndarray, "n d"], vector: Float64[np.ndarray, " d"]) -> Float64[np.ndarray, " d"]:
     """P_perp v: the part of a vector that the examples do not see, by least squares (X X' may be singular).
 
     Args:
@@ -29,7 +29,7 @@ def outside_rows(inputs: Float64[np.ndarray, "n d"], vector: Float64[np.ndarray,
 
 
 def fine_tuned_risk(
-    inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, "d"], covariance: Covariance
+    inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, " d"], covariance: Covariance
 ) -> float:
     """Risk of fine-tuned linear regression (shachaf2021, eq. 2): ||Sigma^(1/2) P_perp (theta_T - theta_S)||^2.
 
@@ -45,7 +45,7 @@ def fine_tuned_risk(
 
 
 def rescaled_risk(
-    inputs: Float64[np.ndarray, "n d"], target: Float64[np.ndarray, "d"], scale: float, covariance: Covariance
+    inputs: Float64[np.ndarray, "n d"], target: Float64[np.ndarray, " d"], scale: float, covariance: Covariance
 ) -> float:
     """Risk of one layer when the target is a multiple of the source, theta_T = alpha theta_S (shachaf2021, eq. 8).
 
@@ -101,8 +101,8 @@ def risk_leading_term(
 
 
 def frozen_weights(
-    inputs: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, "n"], source: Float64[np.ndarray, "d"]
-) -> Float64[np.ndarray, "d"]:
+    inputs: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, " n"], source: Float64[np.ndarray, " d"]
+) -> Float64[np.ndarray, " d"]:
     """End-to-end weights when the first layer stays frozen (shachaf2021, Theorem 5.5): the best multiple of the source.
 
     The frozen layers of a balanced network pass on the direction of theta_S only; more target data cannot mend that.
@@ -121,7 +121,7 @@ def frozen_weights(
     return np.asarray((float(feature @ targets) / size if size > math.ulp(0.0) else 0.0) * source)
 
 
-def mean_fine_tuned_risk(difference: Float64[np.ndarray, "d"], covariance: Covariance, n: int) -> float:
+def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Covariance, n: int) -> float:
     """Mean over Gaussian inputs of shachaf2021's eq. 2, in the limit of many inputs.
 
         E ||Sigma^(1/2) P_perp D||^2  ->  kappa^2 sum_i lambda_i D_i^2 / (lambda_i + kappa)^2 / (1 - df2/n)

@@ -137,8 +137,8 @@ def unlearnable(theta: Numbers, target_norm: Numbers) -> Array:
 
 
 def head_on_features(
-    features: Float64[np.ndarray, "n k"], targets: Float64[np.ndarray, "n"], *, rcond: float = 1e-3
-) -> Float64[np.ndarray, "k"]:
+    features: Float64[np.ndarray, "n k"], targets: Float64[np.ndarray, " n"], *, rcond: float = 1e-3
+) -> Float64[np.ndarray, " k"]:
     """The least-squares head on frozen features, of minimum norm, with small singular values cut off.
 
     "Initialisation to zero" and "minimum-norm head" do not commute: after pre-training at scale alpha the features of a

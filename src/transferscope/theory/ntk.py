@@ -20,7 +20,7 @@ from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, rel
 
 
 def kernel_norm(
-    inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, "n"], *, ridge: float = RIDGE
+    inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, " n"], *, ridge: float = RIDGE
 ) -> Estimate:
     """sqrt(y'H^-1 y): how far the weights of a wide network travel to fit y from an output of 0.
 
@@ -42,7 +42,7 @@ def kernel_norm(
 
 
 def fine_tuning_risk_bound(
-    inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, "n"], *, ridge: float = RIDGE
+    inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, " n"], *, ridge: float = RIDGE
 ) -> Estimate:
     """Leading term of shachaf2021's bound on the risk after fine-tuning (Theorem 6.1, eq. 11): 2 sqrt(r'H^-1 r / n).
 
@@ -76,7 +76,7 @@ class LinearKernelBound:
 
 
 def linear_kernel_bound(
-    inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, "d"], *, ridge: float = RIDGE
+    inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, " d"], *, ridge: float = RIDGE
 ) -> LinearKernelBound:
     """How far a wide network travels from one linear teacher to another (shachaf2021, Corollary 6.2, sharpened).
 
@@ -96,6 +96,6 @@ def linear_kernel_bound(
     )
 
 
-def _norm(gram: Float64[np.ndarray, "n n"], labels: Float64[np.ndarray, "n"], ridge: float) -> float:
+def _norm(gram: Float64[np.ndarray, "n n"], labels: Float64[np.ndarray, " n"], ridge: float) -> float:
     solution = solve_gram(gram, labels[:, None], ridge=ridge)[:, 0]
     return float(np.sqrt(np.maximum(labels @ solution, 0.0)))

@@ -152,11 +152,11 @@ class RiskDraws:
         transfer: Excess risk of linear transfer.
     """
 
-    scratch: Float64[np.ndarray, "draws"]
-    transfer: Float64[np.ndarray, "draws"]
+    scratch: Float64[np.ndarray, " draws"]
+    transfer: Float64[np.ndarray, " draws"]
 
     @property
-    def transferability(self) -> Float64[np.ndarray, "draws"]:
+    def transferability(self) -> Float64[np.ndarray, " draws"]:
         """Their difference; positive is good."""
         return np.asarray(self.scratch - self.transfer)
 

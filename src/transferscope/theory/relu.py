@@ -112,7 +112,7 @@ class PowerLaw:
     exponent: float
 
 
-def fit_power_law(n: Float64[np.ndarray, "k"], risk: Float64[np.ndarray, "k"]) -> PowerLaw:
+def fit_power_law(n: Float64[np.ndarray, " k"], risk: Float64[np.ndarray, " k"]) -> PowerLaw:
     """Least squares of log risk on log n (tahir2024, Figure 4c; the paper finds nu = 1.18 from scratch).
 
     Args:
@@ -146,6 +146,6 @@ def negative_transfer_size(outside: Numbers, scratch: PowerLaw) -> Array:
         return np.asarray((scratch.amplitude / outside) ** (1 / nu))
 
 
-def _projected(eigenvalues: Float64[np.ndarray, "m"], b: Float64[np.ndarray, "m"], rtol: float) -> float:
+def _projected(eigenvalues: Float64[np.ndarray, " m"], b: Float64[np.ndarray, " m"], rtol: float) -> float:
     kept = eigenvalues > rtol * eigenvalues[-1]
     return float(np.sum(b[kept] ** 2 / eigenvalues[kept]))

@@ -73,7 +73,7 @@ def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: i
     return Measures(records, predictions.cpu())
 
 
-def _mean(values: Float[Tensor, "N"]) -> Estimate:
+def _mean(values: Float[Tensor, " N"]) -> Estimate:
     n = len(values)
     mean = float(values.mean())
     if not torch.isfinite(values).all():
@@ -82,7 +82,7 @@ def _mean(values: Float[Tensor, "N"]) -> Estimate:
     return Estimate(mean, stderr, n)
 
 
-def _r_squared(squares: Float[Tensor, "N"], labels: Float[Tensor, "N K"]) -> Estimate:
+def _r_squared(squares: Float[Tensor, " N"], labels: Float[Tensor, "N K"]) -> Estimate:
     spread = (labels - labels.mean(dim=0)).square().mean(dim=1)
     n, total = len(labels), float(spread.mean())
     if total == 0.0 or n < 2:

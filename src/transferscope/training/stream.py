@@ -55,7 +55,7 @@ class BatchStream:
         """Batches in one pass; the last may be smaller."""
         return -(-self.n_examples // self.batch_size)
 
-    def indices(self, step: int) -> Int[Tensor, "n"]:
+    def indices(self, step: int) -> Int[Tensor, " n"]:
         """Indices of the batch of `step` (counted from 0), at most `batch_size` of them."""
         epoch, place = divmod(step, self.batches_per_epoch)
         if epoch != self._epoch:

@@ -27,8 +27,8 @@ class PixelScale:
         std: Standard deviation in the same unit; 1 where the training data do not vary.
     """
 
-    mean: Float[np.ndarray, "C"]
-    std: Float[np.ndarray, "C"]
+    mean: Float[np.ndarray, " C"]
+    std: Float[np.ndarray, " C"]
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -175,7 +175,7 @@ class TensorSet:
         """Where the tensors live."""
         return self.inputs.device
 
-    def batch(self, index: Int[Tensor, "n"]) -> Batch:
+    def batch(self, index: Int[Tensor, " n"]) -> Batch:
         """The examples at `index` (n,), standardised."""
         return self._ready(self.inputs[index], self.labels[index])
 

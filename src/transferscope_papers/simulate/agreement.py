@@ -24,7 +24,7 @@ class Agreement:
         n_within: Points that are within the known error, so that their score is 0 whatever their standard error.
     """
 
-    z: Float[np.ndarray, "K"]
+    z: Float[np.ndarray, " K"]
     n_unusable: int
     largest: float
     beyond_two: float

@@ -50,9 +50,9 @@ class OnlineSettings:
         SettingsError: Lengths differ, or a value is out of its range.
     """
 
-    n_examples: Int[np.ndarray, "B"]
-    ridge: Float[np.ndarray, "B"]
-    rate: Float[np.ndarray, "B"]
+    n_examples: Int[np.ndarray, " B"]
+    ridge: Float[np.ndarray, " B"]
+    rate: Float[np.ndarray, " B"]
     seeds: Sequence[int]
     stream: int = SAMPLE
 

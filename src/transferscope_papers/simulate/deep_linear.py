@@ -128,7 +128,7 @@ class _DeepLinear:
         weight = 1 / torch.where(self.spectrum > 0, self.spectrum, torch.inf)
         return ((weight * error**2).sum(1) / (weight * self.cross**2).sum(1)).sqrt()
 
-    def take(self, index: Int[Tensor, "K"]) -> "_DeepLinear":
+    def take(self, index: Int[Tensor, " K"]) -> "_DeepLinear":
         """The objectives at `index`."""
         return _DeepLinear(self.spectrum[index], self.largest[index], self.cross[index], self.n_frozen)
 

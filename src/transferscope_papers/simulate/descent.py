@@ -52,7 +52,7 @@ class Objective(Protocol):
         """A relative distance from a minimum, shape (B,): converged when it is below the tolerance."""
         ...
 
-    def take(self, index: Int[Tensor, "K"]) -> "Objective":
+    def take(self, index: Int[Tensor, " K"]) -> "Objective":
         """The objectives at `index`, for the weights at `index`."""
         ...
 
@@ -126,8 +126,8 @@ class Descent:
 
     weights: Weights
     status: StatusArray
-    steps: Int[np.ndarray, "B"]
-    residual: Float[np.ndarray, "B"]
+    steps: Int[np.ndarray, " B"]
+    residual: Float[np.ndarray, " B"]
 
 
 def descend(

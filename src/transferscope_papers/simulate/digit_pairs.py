@@ -45,7 +45,7 @@ class Digits:
     """
 
     images: Float[np.ndarray, "N d"]
-    labels: Int[np.ndarray, "N"]
+    labels: Int[np.ndarray, " N"]
 
     def standardised(self, pixels: "Digits") -> "Digits":
         """Images less the mean of all of `pixels`, over their standard deviation: two numbers, usual for MNIST."""
@@ -74,7 +74,7 @@ class Task:
     """
 
     images: Float[np.ndarray, "N d"]
-    signs: Float[np.ndarray, "N"]
+    signs: Float[np.ndarray, " N"]
 
     @cached_property
     def covariance(self) -> Covariance:
@@ -82,7 +82,7 @@ class Task:
         eigenvalues, vectors = np.linalg.eigh(self.images.T @ self.images / len(self.images))
         return Covariance(np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1]))
 
-    def descend(self, start: Float[np.ndarray, "d"], steps: int) -> Float[np.ndarray, "d"]:
+    def descend(self, start: Float[np.ndarray, " d"], steps: int) -> Float[np.ndarray, " d"]:
         """Weights after `steps` steps of size 1/lambda_1 of gradient descent on the mean squared error, exactly."""
         sigma = self.covariance
         lam = sigma.eigenvalues
@@ -91,7 +91,7 @@ class Task:
         learnt = np.divide(1 - left, lam, out=np.full_like(lam, steps / lam[0]), where=lam > 1e-12 * lam[0])
         return sigma.from_eigenbasis(learnt * cross + left * sigma.to_eigenbasis(start))
 
-    def error(self, weights: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k"]:
+    def error(self, weights: Float[np.ndarray, "k d"]) -> Float[np.ndarray, " k"]:
         """Share of images on the wrong side for each model."""
         return np.asarray(((self.images @ weights.T) * self.signs[:, None] <= 0).mean(axis=0))
 
@@ -227,7 +227,7 @@ def _measure(pair: _Pair, settings: TableSettings) -> _Measured:
 
 
 def _fine_tuned(
-    target: Task, start: Float[np.ndarray, "d"], shape: tuple[int, int], stream: np.random.Generator
+    target: Task, start: Float[np.ndarray, " d"], shape: tuple[int, int], stream: np.random.Generator
 ) -> Float[np.ndarray, "k d"]:
     """theta_S + X^+ (y - X theta_S) on each of k samples of n random images, `shape` = (k, n) (shachaf2021, eq. 1)."""
     n_samples, n = shape
@@ -239,7 +239,7 @@ def _fine_tuned(
 
 
 def _bounds(
-    difference: Float[np.ndarray, "d"], covariance: Covariance, n: int, settings: TableSettings
+    difference: Float[np.ndarray, " d"], covariance: Covariance, n: int, settings: TableSettings
 ) -> Mapping[str, float]:
     lam = covariance.eigenvalues
     values = {

@@ -28,7 +28,7 @@ class LeastSquares:
     spectrum: Float[Tensor, "B d"]
     cross: Float[Tensor, "B d"]
 
-    def take(self, index: Int[Tensor, "K"]) -> "LeastSquares":
+    def take(self, index: Int[Tensor, " K"]) -> "LeastSquares":
         """The losses at `index`."""
         return LeastSquares(self.basis[index], self.spectrum[index], self.cross[index])
 
@@ -47,7 +47,7 @@ class LeastSquares:
 
 
 def from_samples(
-    inputs: Float[Tensor, "B n d"], labels: Float[Tensor, "B n"], counts: Int[Tensor, "B"] | None = None
+    inputs: Float[Tensor, "B n d"], labels: Float[Tensor, "B n"], counts: Int[Tensor, " B"] | None = None
 ) -> LeastSquares:
     """The training losses (1/2n) norm(X beta - y)^2 of B data sets.
 
@@ -73,7 +73,7 @@ def from_samples(
 
 
 def from_moments(
-    gram: Float[Tensor, "B d d"], cross: Float[Tensor, "B d"], *, rank: Int[Tensor, "B"] | None = None
+    gram: Float[Tensor, "B d d"], cross: Float[Tensor, "B d"], *, rank: Int[Tensor, " B"] | None = None
 ) -> LeastSquares:
     """The losses (1/2) beta'G beta - b'beta for given G and b; the population loss when they are expectations.
 

@@ -26,9 +26,9 @@ class Outcomes:
         steps: Steps of gradient descent, shape (B,); 0 for a direct solve.
     """
 
-    risk: Float[np.ndarray, "B"]
+    risk: Float[np.ndarray, " B"]
     status: StatusArray
-    steps: Int[np.ndarray, "B"]
+    steps: Int[np.ndarray, " B"]
 
     def __post_init__(self) -> None:
         """Hide risks that are no numbers."""
@@ -54,7 +54,7 @@ class Outcomes:
         return tuple(mean_estimate(risk, status) for risk, status in zip(*groups, strict=True))
 
 
-def mean_estimate(values: Float[np.ndarray, "S"], status: StatusArray) -> Estimate:
+def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimate:
     """Mean and standard error of independent simulated values.
 
     Args:
@@ -75,7 +75,7 @@ def mean_estimate(values: Float[np.ndarray, "S"], status: StatusArray) -> Estima
     return Estimate(float(values[usable].mean()), stderr, n, overall)
 
 
-def mean_of_all(values: Float[np.ndarray, "S"], status: StatusArray) -> Estimate:
+def mean_of_all(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimate:
     """Mean over every run that has a value, those that ran out of steps included, with the status of `mean_estimate`.
 
     For models whose training is cut off as a rule, where the survivors alone would be a biased sample.

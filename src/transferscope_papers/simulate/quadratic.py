@@ -106,13 +106,13 @@ class QuadraticRun:
     """
 
     features: Float[np.ndarray, "B d m"]
-    objective: Float[np.ndarray, "B"]
-    source_loss: Float[np.ndarray, "B"]
-    target_loss: Float[np.ndarray, "B"]
+    objective: Float[np.ndarray, " B"]
+    source_loss: Float[np.ndarray, " B"]
+    target_loss: Float[np.ndarray, " B"]
     status: StatusArray
-    steps: Int[np.ndarray, "B"]
+    steps: Int[np.ndarray, " B"]
 
-    def best_restarts(self, n_restarts: int) -> Int[np.ndarray, "G"]:
+    def best_restarts(self, n_restarts: int) -> Int[np.ndarray, " G"]:
         """Of each `n_restarts` consecutive elements, the index of the one with the lowest training objective.
 
         Raises:
@@ -230,7 +230,7 @@ def ridge_head(hidden: Float[Tensor, "*B n m"], labels: Float[Tensor, "*B n"], r
     return (hidden.mT @ torch.cholesky_solve(labels.unsqueeze(-1), factor)).squeeze(-1)
 
 
-def population_loss(matrices: Float[Tensor, "B d d"], n_signal: int) -> Float[Tensor, "B"]:
+def population_loss(matrices: Float[Tensor, "B d d"], n_signal: int) -> Float[Tensor, " B"]:
     """E (x'Ax - y)^2 in closed form, differentiable; see `QuadraticProblem.population_loss` for the formula."""
     v = torch.full(matrices.shape[-1:], 2 / 3, dtype=matrices.dtype)
     given_1, given_0 = v.clone(), v.clone()

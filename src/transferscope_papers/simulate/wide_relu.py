@@ -39,11 +39,11 @@ class WideTransfer:
         steps: Steps of the three runs together, shape (B,).
     """
 
-    activation_gradient: Float[np.ndarray, "B"]
-    travel: Float[np.ndarray, "B"]
-    scratch_travel: Float[np.ndarray, "B"]
+    activation_gradient: Float[np.ndarray, " B"]
+    travel: Float[np.ndarray, " B"]
+    scratch_travel: Float[np.ndarray, " B"]
     status: StatusArray
-    steps: Int[np.ndarray, "B"]
+    steps: Int[np.ndarray, " B"]
 
 
 @dataclass(frozen=True)

@@ -97,5 +97,5 @@ def _transport(first: Float64[np.ndarray, "n k"], second: Float64[np.ndarray, "n
     return float(ot.emd2(weights, weights, ot.dist(first, second, metric="euclidean"), numItermax=10_000_000))
 
 
-def _mean(values: Float64[np.ndarray, "k"]) -> Estimate:
+def _mean(values: Float64[np.ndarray, " k"]) -> Estimate:
     return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))), len(values))

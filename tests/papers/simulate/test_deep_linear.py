@@ -21,8 +21,8 @@ def golden_source() -> Float[torch.Tensor, "1 4"]:
 
 
 def one_at_a_time(
-    x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n"], layers: list[np.ndarray], settings: DescentSettings
-) -> Float[np.ndarray, "d"]:
+    x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], layers: list[np.ndarray], settings: DescentSettings
+) -> Float[np.ndarray, " d"]:
     """Plain gradient descent on the full matrices of one network, straight from the data."""
     for _ in range(settings.max_steps):
         error = x.T @ (product([x, *layers])[:, 0] - y) / len(y)

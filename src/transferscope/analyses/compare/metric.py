@@ -28,7 +28,7 @@ class Metric:
     higher_is_better: bool
     scale: float
 
-    def improvement(self, values: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    def improvement(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The values so that more is better and differences are differences of risk: accuracy, or minus the error."""
         return np.asarray(values if self.higher_is_better else -values, dtype=np.float64)
 
@@ -38,14 +38,14 @@ class Metric:
 
     def example_scores(
         self, predictions: Num[np.ndarray, "N ..."], labels: Num[np.ndarray, "N ..."]
-    ) -> Float[np.ndarray, "N"]:
+    ) -> Float[np.ndarray, " N"]:
         """Score of each test example, more is better: 1 or 0 for right or wrong, or minus the mean squared error."""
         if self.higher_is_better:
             return np.asarray(predictions == labels, dtype=np.float64)
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
         return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
 
-    def interval_over_examples(self, scores: Float[np.ndarray, "N"], *, level: float = 0.95) -> Interval | None:
+    def interval_over_examples(self, scores: Float[np.ndarray, " N"], *, level: float = 0.95) -> Interval | None:
         """Interval of the measure over other test sets of the same size.
 
         Args:

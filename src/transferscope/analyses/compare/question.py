@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
+from transferscope import registry
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.data.load import load, seen_from
@@ -145,7 +146,8 @@ def study_tables(
         raise SettingsError("there is no source to transfer from; give at least one")
     names = [_specify(source, folder) for source in (*sources, target)]
     keys = _keys(names[:-1])
-    chosen = {_table_of(name): name for name in ("scratch", *methods)}
+    chosen = {_table_of(name): registry.seen_from(name, Path.cwd()) for name in ("scratch", *methods)}
+    given_network = None if budget.network is None else registry.seen_from(budget.network, Path.cwd())
     study = f"{'-'.join(keys)}-to-{_keys(names[-1:])[0]}"
     tables = {
         "name": study,
@@ -153,7 +155,7 @@ def study_tables(
         "store": f"{study}.sqlite",
         "target": {"data": names[-1], "labels": sorted(labels)},
         "sources": {key: {"data": name} for key, name in zip(keys, names[:-1], strict=True)},
-        "network": {} if budget.network is None else {"name": budget.network},
+        "network": {} if given_network is None else {"name": given_network},
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
         "training": {"steps": budget.steps, "lr": budget.lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
@@ -163,7 +165,7 @@ def study_tables(
     parse_spec(tables, place="the comparison")  # what is unknown or out of range is said before data are fetched
     shapes = [load(seen_from(name, folder)).train.input_shape for name in names]
     *source_transforms, target_transforms = matching_transforms(shapes)
-    network = budget.network or ("lenet" if len(shapes[-1]) == 3 else "mlp")
+    network = given_network or ("lenet" if len(shapes[-1]) == 3 else "mlp")
     named = zip(keys, names[:-1], source_transforms, strict=True)
     return tables | {
         "target": {"data": names[-1], "transforms": target_transforms, "labels": sorted(labels)},

@@ -19,7 +19,7 @@ _FINE_SPAN = 1000.0  # largest over smallest value from which tenfold steps alon
 _QUANTILES = "gradient_quantiles/"
 
 
-def draw_interpolation(canvas: Figure, t: Float[np.ndarray, "T"], loss: Float[np.ndarray, "T"]) -> None:
+def draw_interpolation(canvas: Figure, t: Float[np.ndarray, " T"], loss: Float[np.ndarray, " T"]) -> None:
     """Loss on the line from the network (t = 0) to the start (t = 1), with the chord between its ends."""
     axes = canvas.subplots()
     axes.plot(t[[0, -1]], loss[[0, -1]], "--", color=BASELINE_COLOUR, label="straight between the ends")
@@ -29,7 +29,7 @@ def draw_interpolation(canvas: Figure, t: Float[np.ndarray, "T"], loss: Float[np
     axes.legend()
 
 
-def draw_density(canvas: Figure, points: Float[np.ndarray, "G"], density: Float[np.ndarray, "G"]) -> None:
+def draw_density(canvas: Figure, points: Float[np.ndarray, " G"], density: Float[np.ndarray, " G"]) -> None:
     """Spectral density of the Hessian on a logarithmic axis."""
     axes = canvas.subplots()
     top = float(density.max())
@@ -58,7 +58,7 @@ def draw_gradients(canvas: Figure, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def draw_descent(
-    canvas: Figure, gradient_step: Float[np.ndarray, "T"], fixed_step: Float[np.ndarray, "T"], scale: float
+    canvas: Figure, gradient_step: Float[np.ndarray, " T"], fixed_step: Float[np.ndarray, " T"], scale: float
 ) -> None:
     """Loss along the negative gradient, in both protocols side by side.
 
@@ -76,7 +76,7 @@ def draw_descent(
     canvas.axes[0].set_ylabel("loss")
 
 
-def _box(name: str, quantiles: Float[np.ndarray, "q"]) -> dict[str, object]:
+def _box(name: str, quantiles: Float[np.ndarray, " q"]) -> dict[str, object]:
     low, first, middle, third, high = quantiles[[5, 25, 50, 75, 95]]
     return {"label": name, "whislo": low, "q1": first, "med": middle, "q3": third, "whishi": high}
 
@@ -95,7 +95,7 @@ _EVERY = 3  # level that has a label
 _ALONG = "filter norms along random direction"
 
 
-def draw_landscape(canvas: Figure, axis: Float[np.ndarray, "R"], loss: np.ndarray, *, along: str = _ALONG) -> None:
+def draw_landscape(canvas: Figure, axis: Float[np.ndarray, " R"], loss: np.ndarray, *, along: str = _ALONG) -> None:
     """Draw the loss on a line or plane, with a cross at the centre.
 
     Args:
@@ -110,7 +110,7 @@ def draw_landscape(canvas: Figure, axis: Float[np.ndarray, "R"], loss: np.ndarra
         _draw_plane(canvas, axis, loss, along)
 
 
-def _draw_line(canvas: Figure, axis: Float[np.ndarray, "R"], loss: Float[np.ndarray, "R"], along: str) -> None:
+def _draw_line(canvas: Figure, axis: Float[np.ndarray, " R"], loss: Float[np.ndarray, " R"], along: str) -> None:
     axes = canvas.subplots()
     axes.axvline(0, color=BASELINE_COLOUR, linewidth=0.8)
     axes.plot(axis, np.where(np.isfinite(loss), loss, np.nan), color=_LINE)
@@ -118,7 +118,7 @@ def _draw_line(canvas: Figure, axis: Float[np.ndarray, "R"], loss: Float[np.ndar
     axes.set_ylabel("loss")
 
 
-def _draw_plane(canvas: Figure, axis: Float[np.ndarray, "R"], loss: Float[np.ndarray, "R R"], along: str) -> None:
+def _draw_plane(canvas: Figure, axis: Float[np.ndarray, " R"], loss: Float[np.ndarray, "R R"], along: str) -> None:
     axes = canvas.subplots()
     shown = np.ma.masked_invalid(loss.T)  # the first direction to the right
     if shown.count() and shown.min() < shown.max():
@@ -206,7 +206,7 @@ def draw_weight_map(canvas: Figure, ways: Sequence[Way], title: str) -> None:
 
 
 def draw_feature_map(
-    canvas: Figure, positions: Float[np.ndarray, "N 2"], labels: Int[np.ndarray, "N"], classes: Sequence[str]
+    canvas: Figure, positions: Float[np.ndarray, "N 2"], labels: Int[np.ndarray, " N"], classes: Sequence[str]
 ) -> None:
     """Draw examples by their features, coloured by class; a legend for up to ten classes.
 

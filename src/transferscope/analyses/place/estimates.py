@@ -222,7 +222,7 @@ def estimate_pair(
     return PairEstimate(best, draws, n_examples)
 
 
-def ranged(value: float, draws: Float64[np.ndarray, "draws"], *, n: int, level: float = 0.95) -> Estimate:
+def ranged(value: float, draws: Float64[np.ndarray, " draws"], *, n: int, level: float = 0.95) -> Estimate:
     """A number with the middle part of its draws.
 
     Args:
@@ -258,7 +258,7 @@ def _mean_stderr(estimates: Sequence[Estimate]) -> float:
     return float(np.mean([found.stderr or 0.0 for found in estimates]))
 
 
-def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:
+def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.ndarray, " draws"]:
     """Dimensions anywhere in a band, uniform in their logarithm, with a twelfth of them at either end: the true one of
     equal directions is an end.
     """
@@ -267,7 +267,7 @@ def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.n
     return np.asarray(low * np.maximum(band.high / low, 1) ** place)
 
 
-def _between(values: Sequence[float], generator: np.random.Generator) -> Float64[np.ndarray, "draws"]:
+def _between(values: Sequence[float], generator: np.random.Generator) -> Float64[np.ndarray, " draws"]:
     """The error of a mean over networks, 0 for one of them."""
     if len(values) < 2:
         return np.zeros(N_DRAWS)

@@ -99,11 +99,11 @@ class Measured:
 
     method: str
     n_target: int
-    differences: Float64[np.ndarray, "S"]
-    scratch: Float64[np.ndarray, "R"]
+    differences: Float64[np.ndarray, " S"]
+    scratch: Float64[np.ndarray, " R"]
 
 
-def over_seeds(values: Float64[np.ndarray, "S"]) -> Estimate:
+def over_seeds(values: Float64[np.ndarray, " S"]) -> Estimate:
     """The mean over seeds with its t-interval; "too_few" for one seed, which leaves it without interval."""
     s = len(values)
     if s == 0:
@@ -111,7 +111,7 @@ def over_seeds(values: Float64[np.ndarray, "S"]) -> Estimate:
     return paired_difference(values, np.zeros(s)).estimate
 
 
-def minus_model(values: Float64[np.ndarray, "S"], modelled: float, draws: Float64[np.ndarray, "draws"]) -> Estimate:
+def minus_model(values: Float64[np.ndarray, " S"], modelled: float, draws: Float64[np.ndarray, " draws"]) -> Estimate:
     """The mean over seeds minus what a model says, with an interval that holds the uncertainty of both.
 
     Args:

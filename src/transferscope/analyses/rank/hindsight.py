@@ -112,9 +112,9 @@ class SizeCases:
 class _Judged:
     """One way of choosing in every case: arrays over cases, NaN where it has no value."""
 
-    regret: Float64[np.ndarray, "cases"]
-    right: Float64[np.ndarray, "cases"]
-    tau: Float64[np.ndarray, "cases"]
+    regret: Float64[np.ndarray, " cases"]
+    right: Float64[np.ndarray, " cases"]
+    tau: Float64[np.ndarray, " cases"]
 
 
 def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Sequence[SizeCases]) -> Hindsight:
@@ -157,7 +157,7 @@ def _judged(values: Float64[np.ndarray, "cases C"], measured: Float64[np.ndarray
     return _Judged(regret, right, tau)
 
 
-def _case(values: Float64[np.ndarray, "C"], measured: Float64[np.ndarray, "C"]) -> list[float]:
+def _case(values: Float64[np.ndarray, " C"], measured: Float64[np.ndarray, " C"]) -> list[float]:
     """Regret, whether the best was picked, and tau-b of one case."""
     if not (np.isfinite(values).all() and np.isfinite(measured).all()):
         return [math.nan, math.nan, math.nan]
@@ -173,7 +173,7 @@ def _at_random(measured: Float64[np.ndarray, "cases C"]) -> _Judged:
     return _Judged(best - measured.mean(axis=1), right, np.where(np.isfinite(best), 0.0, math.nan))
 
 
-def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, "cases"]) -> Choice:
+def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, " cases"]) -> Choice:
     known = np.isfinite(judged.regret)
     saved = None if at_random is None else _mean(at_random.regret - judged.regret, seeds)
     return Choice(
@@ -187,8 +187,8 @@ def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[
 
 
 def _mean(
-    values: Float64[np.ndarray, "cases"],
-    seeds: Int64[np.ndarray, "cases"],
+    values: Float64[np.ndarray, " cases"],
+    seeds: Int64[np.ndarray, " cases"],
     *,
     low: float = -math.inf,
     high: float = math.inf,

@@ -212,11 +212,11 @@ class _Spread:
         draws: Shape (N_DRAWS, C); NaN without a spread.
     """
 
-    means: Float64[np.ndarray, "C"]
+    means: Float64[np.ndarray, " C"]
     covariance: Float64[np.ndarray, "C C"]
     draws: Float64[np.ndarray, "draws C"]
 
-    def combined(self, weights: Float64[np.ndarray, "C"], n: int) -> Estimate:
+    def combined(self, weights: Float64[np.ndarray, " C"], n: int) -> Estimate:
         """A sum of means with weights, such as a difference; over n examples."""
         chosen = weights != 0
         weights = weights[chosen]
@@ -284,7 +284,7 @@ def _none(status: Status, n: int) -> Estimate:
     return Estimate(math.nan, None, n, "undefined" if status in ("ok", "converged") else status)
 
 
-def _spread(scored: ScoreValues, vary: Bool[np.ndarray, "C"], *, overlap: float) -> _Spread:
+def _spread(scored: ScoreValues, vary: Bool[np.ndarray, " C"], *, overlap: float) -> _Spread:
     n_seeds, n_candidates, n_groups = scored.without.shape
     means = scored.values.mean(axis=0)
     usable = np.isfinite(means) & np.isfinite(scored.without).all(axis=(0, 2))

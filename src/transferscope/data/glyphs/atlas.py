@@ -31,8 +31,8 @@ class Atlas:
 
     def sample(
         self,
-        font: Int[np.ndarray, "n"],
-        character: Int[np.ndarray, "n"],
+        font: Int[np.ndarray, " n"],
+        character: Int[np.ndarray, " n"],
         x: Float[np.ndarray, "n P"],
         y: Float[np.ndarray, "n P"],
     ) -> Float[np.ndarray, "n P"]:

@@ -21,8 +21,8 @@ class Canvas:
     """
 
     size: int
-    x: Float[np.ndarray, "P"]
-    y: Float[np.ndarray, "P"]
+    x: Float[np.ndarray, " P"]
+    y: Float[np.ndarray, " P"]
     basis: Float[np.ndarray, "16 P"]
 
     @property
@@ -50,7 +50,7 @@ class Layer:
         pixel: Side of a pixel in the unit of the canvas.
     """
 
-    character: Int[np.ndarray, "n"]
+    character: Int[np.ndarray, " n"]
     depth: Float[np.ndarray, "n P"]
     u: Float[np.ndarray, "n P"]
     v: Float[np.ndarray, "n P"]
@@ -62,7 +62,7 @@ class Layer:
 
 
 def place(
-    atlas: Atlas, font: Int[np.ndarray, "n"], character: Int[np.ndarray, "n"], poses: Poses, canvas: Canvas
+    atlas: Atlas, font: Int[np.ndarray, " n"], character: Int[np.ndarray, " n"], poses: Poses, canvas: Canvas
 ) -> Layer:
     """Put one character on each of n canvases.
 

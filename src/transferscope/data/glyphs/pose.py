@@ -24,9 +24,9 @@ class Poses:
     inverse: Float[np.ndarray, "n 2 2"]
     shift: Float[np.ndarray, "n 2"]
     wobble: Float[np.ndarray, "n 2 16"]
-    stroke: Float[np.ndarray, "n"]
+    stroke: Float[np.ndarray, " n"]
 
-    def scaled(self, factor: Float[np.ndarray, "n"], centre: Float[np.ndarray, "n 2"]) -> "Poses":
+    def scaled(self, factor: Float[np.ndarray, " n"], centre: Float[np.ndarray, "n 2"]) -> "Poses":
         """The same poses at `factor` times the size and around other centres (x, y)."""
         return Poses(self.inverse / factor[:, None, None], centre, self.wobble, self.stroke)
 

@@ -28,7 +28,7 @@ class Scenes:
     """
 
     images: UInt8[np.ndarray, "n C size size"]
-    labels: Int[np.ndarray, "n"]
+    labels: Int[np.ndarray, " n"]
 
 
 def render(n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, seed: int, start: int) -> Scenes:
@@ -112,6 +112,6 @@ def _mixed(below: np.ndarray, above: np.ndarray | np.float32, share: np.ndarray)
     return np.asarray(below + share[:, None] * (above - below))
 
 
-def _pick(uniforms: np.ndarray, n: int) -> Int[np.ndarray, "n"]:
+def _pick(uniforms: np.ndarray, n: int) -> Int[np.ndarray, " n"]:
     """Whole numbers 0..n-1 from uniform numbers."""
     return (uniforms * n).astype(np.int64)

@@ -28,7 +28,7 @@ def small_layers(
 
 
 def balanced_layers(
-    weights: Float64[np.ndarray, "d"], *, depth: int, generator: np.random.Generator
+    weights: Float64[np.ndarray, " d"], *, depth: int, generator: np.random.Generator
 ) -> tuple[Float64[np.ndarray, "d _"], ...]:
     """The 0-balanced rank-one layers whose product is `weights` (shachaf2021, Def. 5.1; limit of tahir2024, Thm. 3.4).
 
@@ -50,7 +50,7 @@ def balanced_layers(
     return tuple(size ** (1 / depth) * np.outer(u, v) for u, v in itertools.pairwise(units))
 
 
-def end_to_end(layers: tuple[Float64[np.ndarray, "d _"], ...]) -> Float64[np.ndarray, "d"]:
+def end_to_end(layers: tuple[Float64[np.ndarray, "d _"], ...]) -> Float64[np.ndarray, " d"]:
     """The linear map W_1...W_L of a network, shape (d,)."""
     product = layers[-1]
     for layer in reversed(layers[:-1]):

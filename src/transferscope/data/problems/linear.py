@@ -147,9 +147,9 @@ def teachers_at_angle(
 
 
 def teachers_apart(
-    difference: Float64[np.ndarray, "d"],
+    difference: Float64[np.ndarray, " d"],
     *,
-    source: Float64[np.ndarray, "d"],
+    source: Float64[np.ndarray, " d"],
     covariance: Covariance,
     sigma: float = 0.0,
 ) -> LinearTransfer:

@@ -84,7 +84,7 @@ class PowerLawTransfer:
         return self.target.sample(n, generator)
 
 
-def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Float64[np.ndarray, "d"]:
+def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Float64[np.ndarray, " d"]:
     """a_s proportional to s^-(xi r + 1/2): as rough as Assumption (A3), phi in the range of Sigma^r, just allows.
 
     Args:

@@ -69,12 +69,12 @@ class QuadraticProblem:
         loss += 2 / 3 * (_mean_square(matrices, given_1) - 2 * diagonal @ given_1 + 1)
         return np.asarray(loss)
 
-    def _moments(self, y: float) -> Float64[np.ndarray, "d"]:
+    def _moments(self, y: float) -> Float64[np.ndarray, " d"]:
         """Variance of each entry given y; entries are in {-1, 0, 1}, so it is the fourth moment too."""
         return np.where(np.arange(self.d) < self.k, y, 2 / 3)
 
 
-def _mean_square(matrices: Float64[np.ndarray, "*b d d"], v: Float64[np.ndarray, "d"]) -> Float64[np.ndarray, "*b"]:
+def _mean_square(matrices: Float64[np.ndarray, "*b d d"], v: Float64[np.ndarray, " d"]) -> Float64[np.ndarray, "*b"]:
     """E (x'Ax)^2 for independent symmetric entries with variances and fourth moments v."""
     diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
     all_pairs = np.einsum("...ij,i,j->...", matrices**2, v, v)

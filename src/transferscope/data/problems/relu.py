@@ -24,7 +24,7 @@ class ReluNetwork:
     """
 
     neurons: Float64[np.ndarray, "m d"]
-    heads: Float64[np.ndarray, "m"]
+    heads: Float64[np.ndarray, " m"]
     sigma: float = 0.0
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class ReluNetwork:
         """relu(w_i'x), shape (n, m)."""
         return np.asarray(np.maximum(inputs @ self.neurons.T, 0.0))
 
-    def predict(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, "n"]:
+    def predict(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, " n"]:
         """f(x) without noise, shape (n,)."""
         return np.asarray(self.features(inputs) @ self.heads / len(self.heads))
 
@@ -66,7 +66,7 @@ class ReluNetwork:
         inner = float(student.heads @ cross @ self.heads) / (len(student.heads) * len(self.heads))
         return max(student.squared_norm() - 2 * inner + self.squared_norm(), 0.0)
 
-    def keep(self, index: Int[np.ndarray, "k"]) -> "ReluNetwork":
+    def keep(self, index: Int[np.ndarray, " k"]) -> "ReluNetwork":
         """The network of the neurons at `index` alone: f = (1/k) sum over those kept (tahir2024, eq. 20)."""
         return ReluNetwork(self.neurons[index], self.heads[index], self.sigma)
 

@@ -18,7 +18,7 @@ class Sample:
     """
 
     inputs: Float64[np.ndarray, "n d"]
-    targets: Float64[np.ndarray, "n"]
+    targets: Float64[np.ndarray, " n"]
 
     def __len__(self) -> int:
         return len(self.targets)

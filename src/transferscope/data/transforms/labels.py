@@ -77,7 +77,7 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
     return replace(dataset, train=replace(dataset.train, labels=labels))
 
 
-def brightness(images: Images) -> Float[np.ndarray, "N"]:
+def brightness(images: Images) -> Float[np.ndarray, " N"]:
     """Mean over all pixels and channels of each image (N, C, H, W), in its own unit."""
     return np.concatenate(
         [
@@ -87,7 +87,7 @@ def brightness(images: Images) -> Float[np.ndarray, "N"]:
     )
 
 
-def redness(images: Images) -> Float[np.ndarray, "N"]:
+def redness(images: Images) -> Float[np.ndarray, " N"]:
     """Mean red minus mean blue of each image (N, 3, H, W), in its own unit.
 
     Raises:
@@ -102,7 +102,7 @@ def redness(images: Images) -> Float[np.ndarray, "N"]:
 _MEASURES = {"brightness": brightness, "colour": redness}
 
 
-def _labelled(data: LabelledSet, labels: Num[np.ndarray, "N"], classes: tuple[str, ...]) -> LabelledSet:
+def _labelled(data: LabelledSet, labels: Num[np.ndarray, " N"], classes: tuple[str, ...]) -> LabelledSet:
     return replace(data, labels=labels.astype(np.int64), classes=classes)
 
 

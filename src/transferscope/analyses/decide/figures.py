@@ -1,0 +1,55 @@
+"""The picture of a race: every arm's gain over training from scratch, and how many runs it got."""
+
+import math
+
+from transferscope.analyses.decide.result import ArmResult, Decision
+from transferscope.analyses.decide.tables import arm_rows
+from transferscope.analyses.decide.words import arm_words
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.choice import evenly_chosen, short
+from transferscope.report.figures.style import INK, PAPER, QUIET, drawing, new_figure
+from transferscope.wording import capitalised
+
+_MOST_ARMS = 24
+_NAME_WIDTH = 34
+_BETTER, _WORSE, _BETWEEN = "#009e73", "#d55e00", "#0072b2"
+
+
+def draw_race(decision: Decision) -> Figure:
+    """Gains with intervals, the best on top; filled marks are called better or worse, hollow ones are not."""
+    others = [arm for arm in decision.arms[1:] if math.isfinite(arm.gain.value)]
+    shown = evenly_chosen(others, _MOST_ARMS)
+    with drawing():
+        canvas = new_figure(7.6, 1.1 + 0.3 * max(len(shown), 2))
+        axes = canvas.subplots()
+        axes.axvline(0.0, color=QUIET, linestyle="--", linewidth=1)
+        margin = decision.settings.margin
+        axes.axvspan(-margin, margin, color=QUIET, alpha=0.15, linewidth=0)
+        reach = max((abs(arm.gain.value) for arm in shown), default=margin) + 4 * margin
+        for row, arm in enumerate(shown):
+            colour = {"better": _BETTER, "worse": _WORSE}.get(arm.call, _BETWEEN)
+            if math.isfinite(arm.gain.low):
+                ends = [max(arm.gain.low, -1.5 * reach), min(arm.gain.high, 1.5 * reach)]
+                axes.plot(ends, [row, row], color=colour, linewidth=1.8, solid_capstyle="round")
+            face = colour if arm.call in ("better", "worse") else PAPER
+            axes.plot(arm.gain.value, row, "o", color=colour, markerfacecolor=face, markersize=6.5)
+        axes.set_xlim(-1.6 * reach if any(arm.gain.value < margin for arm in shown) else -2 * margin, 1.6 * reach)
+        axes.set_yticks(range(len(shown)), [_tick(arm) for arm in shown], color=INK)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel(f"Gain over training from scratch ({decision.unit})")
+    left = f" Shown are {len(shown)} of {len(others)} ways." if len(shown) < len(others) else ""
+    return Figure(
+        name="race",
+        canvas=canvas,
+        data=arm_rows(decision),
+        caption=(
+            "Mean gain over training from scratch (dashed) on the same seeds, with intervals that hold at every stage "
+            f"of the race; those that end at the edge go on. The band is the margin of {margin:g}. Filled marks are "
+            f"called better or worse, hollow ones are not. In brackets: runs.{left}"
+        ),
+    )
+
+
+def _tick(arm: ArmResult) -> str:
+    return f"{short(capitalised(arm_words(arm)), width=_NAME_WIDTH)} ({arm.n})"

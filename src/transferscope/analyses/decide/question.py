@@ -1,0 +1,165 @@
+"""Whether and what to transfer, decided at the least cost: a race over real runs that stops when it is settled."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pandas as pd
+
+from transferscope.analyses.compare.question import Budget, WrittenStudy, study_tables, write_study
+from transferscope.analyses.decide.page import decision_verdict, race_section
+from transferscope.analyses.decide.result import Decision, decision
+from transferscope.analyses.decide.tables import arm_rows, arms_table
+from transferscope.analyses.result import AnalysisResult
+from transferscope.data.task import Dataset
+from transferscope.errors import SettingsError
+from transferscope.report.blocks import Section, Table
+from transferscope.report.page import Verdict
+from transferscope.store import Store
+from transferscope.study.race import RaceSettings
+from transferscope.study.run import Event, ignore, run_study
+from transferscope.study.spec import parse_spec, read_spec
+
+METHODS_RACED = ("linear-probe", "fine-tune", "l2-sp", "joint", "merlin")
+"""Methods that a race tries unless others are named: those that differ most, the cheap ones first."""
+
+
+@dataclass(frozen=True)
+class DecisionResult(AnalysisResult):
+    """What a race has settled.
+
+    Attributes:
+        decision: The facts.
+        name: The study.
+        store: The file with the results.
+        study: The study file, which `transferscope run` goes on with.
+    """
+
+    kind: ClassVar[str] = "decide"
+
+    decision: Decision
+    name: str
+    store: Path
+    study: Path
+
+    @property
+    def title(self) -> str:
+        """The name of the study."""
+        return self.name
+
+    @property
+    def verdict(self) -> Verdict:
+        """The recommendation, and what is settled beside it."""
+        return decision_verdict(self.decision)
+
+    def table(self) -> pd.DataFrame:
+        """One row per arm; see `decide.tables.arm_rows`."""
+        return arm_rows(self.decision)
+
+    def shown_tables(self) -> tuple[Table, ...]:
+        """The arms."""
+        return (arms_table(self.decision),)
+
+    def sections(self) -> list[Section]:
+        """Figure, table and limits."""
+        return [race_section(self.decision)]
+
+
+def decide(
+    target: str | Dataset,
+    sources: Sequence[str | Dataset] | str | Dataset,
+    *,
+    methods: Sequence[str] = METHODS_RACED,
+    labels: int | None = None,
+    question: Literal["whether", "which"] = "which",
+    risk: float = 0.05,
+    margin: float = 1.0,
+    seeds: int = 12,
+    cells: int | None = None,
+    minutes: float | None = None,
+    budget: Budget | None = None,
+    folder: str | Path = "runs",
+    on_event: Callable[[Event], None] = ignore,
+) -> DecisionResult:
+    """Decide whether transfer helps, and which way, with as few runs as it takes.
+
+    Every way of transfer runs once, the best ones again, and then only those runs are made that can still decide; what
+    cannot be best is dropped. What was done before in the same folder is not done again.
+
+    Args:
+        target: The data of interest, as in `compare`.
+        sources: What to transfer from, likewise.
+        methods: Names of methods; "scratch" is always added.
+        labels: Number of labelled target examples, at least 1; None for all that there are.
+        question: "whether" transfer helps, or "which" way is best, which settles whether as well.
+        risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
+        seeds: Most repetitions of one way, at least 2.
+        cells: Most runs in all, at least 2; None for no such limit.
+        minutes: Most computing time in all, above 0; None for no such limit.
+        budget: Length of training and network, as in `compare`.
+        folder: Where the study file, the store and data given in memory are kept.
+        on_event: Called with progress.
+
+    Returns:
+        What is settled, with the recommendation.
+
+    Raises:
+        TransferscopeError: Data, names or settings that cannot be used; nothing was begun.
+
+    Example:
+        >>> result = decide("digits", ["glyphs"], labels=50)  # doctest: +SKIP
+        >>> print(result.verdict)  # doctest: +SKIP
+    """
+    path = write_race(
+        target,
+        [sources] if isinstance(sources, str | Dataset) else list(sources),
+        methods=methods,
+        labels=labels,
+        race=RaceSettings(question, risk, margin, cells, minutes),
+        seeds=seeds,
+        budget=budget or Budget(),
+        folder=Path(folder),
+    ).path
+    spec = read_spec(path)
+    with Store.open(spec.store) as store:
+        run_study(spec, store, on_event=on_event)
+        found = decision(store, spec.name)
+        assert found is not None
+        return DecisionResult(found, spec.name, Path(spec.store), path)
+
+
+def write_race(
+    target: str | Dataset,
+    sources: Sequence[str | Dataset],
+    *,
+    methods: Sequence[str],
+    labels: int | None,
+    race: RaceSettings,
+    seeds: int,
+    budget: Budget,
+    folder: Path,
+) -> WrittenStudy:
+    """Write the study file of a race; see `decide`.
+
+    Raises:
+        SettingsError: One seed cannot be raced, or another setting is out of range.
+        DataError: Data that cannot be used.
+    """
+    if seeds < 2:
+        raise SettingsError(f"seeds = {seeds}; a race needs at least 2, to know how much runs differ")
+    tables = study_tables(
+        sources,
+        target,
+        labels=[] if labels is None else [labels],
+        methods=list(methods),
+        diagnostics=[],
+        seeds=seeds,
+        budget=budget,
+        folder=folder,
+    )
+    tables |= {"name": f"{tables['name']}-race"}  # the store is that of the comparison, whose cells count
+    tables["race"] = {name: value for name, value in asdict(race).items() if value is not None}
+    parse_spec(tables, place="the race")
+    return write_study(tables, folder)

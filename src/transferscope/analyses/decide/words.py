@@ -1,0 +1,143 @@
+"""What a race has settled, in sentences."""
+
+import math
+
+from transferscope.analyses.decide.result import ArmResult, Decision
+from transferscope.wording import candidate_words, capitalised, counted, duration, listed, signed
+
+LIMITS = (
+    "A race reads its results after every run. In simulations with ten kinds of noise it called a way of transfer "
+    "better than training from scratch by mistake no more often than its risk says; that is a measurement, not a "
+    "proof. Intervals hold at every stage of the race. Where a call is marked as on this test set, other test examples "
+    "could turn it around."
+)
+
+
+def arm_words(arm: ArmResult) -> str:
+    """Method and source as prose names them."""
+    return candidate_words(arm.arm.method, arm.arm.source)
+
+
+def gain_words(arm: ArmResult) -> str:
+    """The gain over training from scratch with its interval, as in "+12.4 points (7.0 to 17.8)"."""
+    if not math.isfinite(arm.gain.value):
+        return "not run"
+    ends = arm.gain.ends(lambda value: f"{value:.1f}".replace("-", "−"))
+    return f"{signed(arm.gain.value, 1)} points" + (f" ({ends})" if ends else "")
+
+
+def headline(decision: Decision) -> str:
+    """The recommendation in one sentence."""
+    leader, labels = decision.leader, _with_labels(decision)
+    margin = _margin(decision)
+    if decision.whether == "no":
+        return f"Train from scratch{labels}: no way of transfer that was tried gains more than {margin} over it."
+    if decision.whether == "open":
+        return (
+            f"Undecided{labels} after {counted(decision.n_runs, 'run')}: whether transfer helps is open"
+            f"{_first_sight(decision)}."
+        )
+    best = f"{gain_words(leader)} over training from scratch, {duration(leader.seconds)} a run"
+    if decision.which:
+        return f"Use {arm_words(leader)}{labels}: {best}."
+    if leader.call == "better":
+        return f"Transfer helps{labels}: {arm_words(leader)} gives {best}; which way is best is not settled."
+    better = next(arm for arm in decision.arms if arm.call == "better")
+    return (
+        f"Transfer helps{labels}: {arm_words(better)} gives {gain_words(better)} over training from scratch; which way "
+        "is best is not settled."
+    )
+
+
+def sentences(decision: Decision) -> tuple[str, ...]:
+    """What to know next: what is as good, what is worse, what is open and what would settle it, what was saved."""
+    said = [_as_good(decision), _harmful(decision), _open(decision), _test_set(decision), _cost(decision)]
+    if decision.n_failed:
+        said.append(
+            f"{counted(decision.n_failed, 'run')} failed and {'is' if decision.n_failed == 1 else 'are'} left out."
+        )
+    return tuple(sentence for sentence in said if sentence)
+
+
+def which_words(decision: Decision) -> str:
+    """Which way is best, as far as it is settled, in one sentence."""
+    leader = arm_words(decision.leader)
+    if decision.which:
+        return f"{capitalised(leader)} is best: no other way is better by more than {_margin(decision)}."
+    rivals = [
+        arm_words(arm) for arm in decision.arms if arm.state in ("open", "as good") and arm is not decision.leader
+    ]
+    may = f", and {listed(rivals[:6], last='or')} may be as good or better" if rivals else ""
+    return f"Not settled: {leader} is ahead{may}."
+
+
+def _margin(decision: Decision) -> str:
+    return f"{decision.settings.margin:g} {'point' if decision.settings.margin == 1 else 'points'}"
+
+
+def _with_labels(decision: Decision) -> str:
+    return "" if decision.n_labels is None else f" with {counted(decision.n_labels, 'label')}"
+
+
+def _first_sight(decision: Decision) -> str:
+    leader = decision.leader
+    if leader is decision.baseline:
+        return "; training from scratch is ahead so far"
+    return f"; {arm_words(leader)} is ahead so far, by {gain_words(leader)}"
+
+
+def _as_good(decision: Decision) -> str:
+    """Which arms may be used instead, the cheapest by how much."""
+    if decision.whether == "open":
+        return ""
+    good = [arm for arm in decision.arms if arm.state == "as good"]
+    if not good:
+        return ""
+    words = listed([arm_words(arm) for arm in good])
+    sentence = f"{capitalised(words)} {'is' if len(good) == 1 else 'are'} as good within {_margin(decision)}"
+    cheapest = min(good, key=lambda arm: arm.seconds)
+    share = cheapest.seconds / decision.leader.seconds
+    if share < 0.5:
+        name = "" if len(good) == 1 else f"{arm_words(cheapest)} "
+        sentence += f"; {name or 'it '}takes {100 * share:.2g} % of the time"
+    return f"{sentence}."
+
+
+def _harmful(decision: Decision) -> str:
+    worse = [arm for arm in decision.arms if arm.call == "worse"]
+    if not worse:
+        return ""
+    words = listed([f"{arm_words(arm)}, {gain_words(arm)}" for arm in worse[:6]])
+    more = f" and {len(worse) - 6} more" if len(worse) > 6 else ""
+    return f"Worse than training from scratch: {words}{more}."
+
+
+def _open(decision: Decision) -> str:
+    """What is not settled, and what would settle it."""
+    if decision.settled:
+        return ""
+    left = [arm for arm in decision.arms if arm.state == "open" and arm is not decision.leader]
+    rivals = [arm for arm in left if decision.leader.call == "better" or arm is not decision.baseline]
+    words = listed([arm_words(arm) for arm in rivals[:6]]) + (f" and {len(rivals) - 6} more" if len(rivals) > 6 else "")
+    still = f"Still able to be best beside {arm_words(decision.leader)}: {words}. " if rivals else ""
+    if decision.budget_spent:
+        return f"{still}The budget is spent; the same command with a larger one goes on."
+    return f"{still}All seeds that could decide are used; give more seeds, more test examples or a larger margin."
+
+
+def _test_set(decision: Decision) -> str:
+    """Calls that other test examples could turn around."""
+    shaky = [arm for arm in decision.arms if arm.call in ("better", "worse") and not arm.lasting]
+    if not shaky:
+        return ""
+    words = listed([arm_words(arm) for arm in shaky])
+    return f"On this test set only, and not surely on other test examples: what is said of {words}."
+
+
+def _cost(decision: Decision) -> str:
+    """What was run, beside the full comparison."""
+    share = decision.n_runs / decision.n_grid
+    saved = (
+        f", {100 * share:.0f} % of the {counted(decision.n_grid, 'run')} of the full comparison" if share < 1 else ""
+    )
+    return f"It took {counted(decision.n_runs, 'run')}{saved} and {duration(decision.seconds)} of computing."

@@ -1,0 +1,78 @@
+"""`transferscope decide`: a race over sources and methods that stops when the question is settled."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Question(StrEnum):
+    """What a race is about."""
+
+    WHETHER = "whether"
+    WHICH = "which"
+
+
+def decide(
+    target: Annotated[str, typer.Argument(help="The data set of interest, by name (see `transferscope data`).")],
+    source: Annotated[
+        list[str], typer.Option("--from", help="What to transfer from, by name, as in --from glyphs mnist.")
+    ],
+    methods: Annotated[
+        list[str] | None, typer.Option(help="Methods. [linear-probe fine-tune l2-sp joint merlin]")
+    ] = None,
+    labels: Annotated[int | None, typer.Option(min=1, help="Labelled target examples. [all]")] = None,
+    question: Annotated[Question, typer.Option(help="Whether transfer helps, or also which way is best.")] = (
+        Question.WHICH
+    ),
+    risk: Annotated[float, typer.Option(help="Wanted probability of any false call, up to 0.5.")] = 0.05,
+    margin: Annotated[float, typer.Option(help="Differences of no interest, in points.")] = 1.0,
+    seeds: Annotated[int, typer.Option(min=2, help="Most repetitions of one way.")] = 12,
+    cells: Annotated[int | None, typer.Option(min=2, help="Most runs in all.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Most computing time in all, as in 20m, 90s or 2h.")] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps of every method.")] = 1500,
+    pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
+    network: Annotated[str | None, typer.Option(help="Backbone. [lenet for images, mlp for vectors]")] = None,
+    workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
+) -> None:
+    """Decide whether transfer helps, and which way, with as few runs as it takes: writes a study file and runs a race.
+
+    Runs that cannot change the answer are not made. After Ctrl-C the same command goes on.
+    """
+    from transferscope.analyses.compare.question import Budget
+    from transferscope.analyses.decide.question import METHODS_RACED, write_race
+    from transferscope.cli.execute import run_and_report
+    from transferscope.study.race import RaceSettings
+
+    study = write_race(
+        target,
+        source,
+        methods=methods or METHODS_RACED,
+        labels=labels,
+        race=RaceSettings(question.value, risk, margin, cells, None if budget is None else minutes_of(budget)),
+        seeds=seeds,
+        budget=Budget(steps, pretraining_steps, network, workers=workers),
+        folder=out,
+    )
+    typer.echo(f"study:   {study.path}")
+    if study.aside:
+        typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
+    run_and_report(study.path)
+
+
+def minutes_of(text: str) -> float:
+    """A duration such as "20m", "90s" or "2h" in minutes.
+
+    Raises:
+        SettingsError: It is no duration.
+    """
+    import re
+
+    from transferscope.errors import SettingsError
+
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h)\s*", text)
+    if found is None:
+        raise SettingsError(f"--budget {text!r} is no time; write it as in 90s, 20m or 2h")
+    return float(found[1]) * {"s": 1 / 60, "m": 1.0, "min": 1.0, "h": 60.0}[found[2]]

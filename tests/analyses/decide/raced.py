@@ -1,0 +1,34 @@
+"""Work whose answers are known: accuracies of arms with given effects and noise, nothing trained."""
+
+import zlib
+
+import numpy as np
+
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.context import WorkContext
+
+N_TEST = 4000
+CLASSES = 2
+EFFECTS = {"good": {"fine-tune": 0.12, "linear-probe": 0.115, "l2-sp": 0.02}, "bad": {"fine-tune": -0.1}}
+"""Gains by source and method; none elsewhere."""
+
+
+def work(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """An accuracy of 0.7, plus the effect of the arm, plus noise of the seed and of the arm."""
+    if cell.role == "pretrain":
+        context.network(cell.key).write_bytes(b"")
+        return Outcome((), Cost(seconds=3.0), {}, {"status": "max_steps"})
+    labels = cell.labels
+    shared = np.random.default_rng([11, int(str(labels["seed"]))]).normal()
+    own = np.random.default_rng(
+        [zlib.crc32(f"{labels['source']} {labels['method']}".encode()), int(str(labels["seed"]))]
+    )
+    effect = EFFECTS.get(str(labels["source"]), {}).get(str(labels["method"]), 0.0)
+    n_right = round(N_TEST * (0.7 + effect + 0.01 * shared + 0.004 * own.normal()))
+    truth = np.arange(N_TEST, dtype=np.int32) % CLASSES
+    predictions = np.where(np.arange(N_TEST) < n_right, truth, 1 - truth).astype(np.int32)
+    cost = Cost(seconds=0.2 if labels["method"] == "linear-probe" else 1.0, steps=10)
+    record = Record("accuracy", Estimate(n_right / N_TEST), part="target_test")
+    return Outcome((record,), cost, {"predictions": predictions}, {"status": "max_steps"})

@@ -1,0 +1,203 @@
+"""Races whose right answer is known, run through the real engine and store."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from analyses.decide.raced import N_TEST
+from transferscope.analyses.decide.page import decision_verdict
+from transferscope.analyses.decide.question import DecisionResult, decide
+from transferscope.analyses.decide.result import Decision, decision
+from transferscope.analyses.study_page import build_report
+from transferscope.cli.decide import minutes_of
+from transferscope.errors import SettingsError
+from transferscope.store import Store
+from transferscope.study.run import Event, StudyProgress, run_study
+from transferscope.study.spec import StudySpec, parse_spec
+
+WORK = "analyses.decide.raced:work"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data of the right sizes; the work looks at none of it."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    for name in ("target", "good", "bad"):
+        x, y = rng.normal(size=(60 + N_TEST, 3)).astype(np.float32), np.arange(60 + N_TEST) % 2
+        np.savez(folder / f"{name}.npz", x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    return folder
+
+
+def race_of(data: Path, store: Path, **changes: Any) -> StudySpec:
+    tables: dict[str, Any] = {
+        "name": "raced",
+        "seeds": 12,
+        "store": str(store),
+        "target": {"data": f"npz:{data / 'target.npz'}", "labels": [20]},
+        "sources": {name: {"data": f"npz:{data / f'{name}.npz'}"} for name in ("good", "bad")},
+        "network": {"name": "mlp", "widths": [4]},
+        "pretraining": {"steps": 5},
+        "training": {"steps": 5},
+        "methods": {name: {} for name in ("scratch", "linear-probe", "fine-tune", "l2-sp")},
+        "engine": {"workers": 0, "device": "cpu"},
+        "race": {},
+    }
+    return parse_spec(tables | changes)
+
+
+def run(spec: StudySpec, **options: Any) -> Decision:
+    with Store.open(spec.store) as store:
+        run_study(spec, store, work=WORK, **options)
+        found = decision(store, spec.name)
+    assert found is not None
+    return found
+
+
+def done(spec: StudySpec) -> set[str]:
+    with Store.open(spec.store, create=False) as store:
+        return {standing.key for standing in store.standings(spec.name) if standing.state == "done"}
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Decision]:
+    spec = race_of(data, tmp_path_factory.mktemp("race") / "raced.sqlite")
+    return spec, run(spec)
+
+
+def test_the_right_way_wins_with_fewer_runs_than_the_full_comparison(finished: tuple[StudySpec, Decision]) -> None:
+    _, found = finished
+    assert (found.whether, found.which, found.settled) == ("helps", True, True)
+    assert (found.leader.arm.source, found.leader.arm.method) == ("good", "fine-tune")
+    assert found.leader.gain.low < 12.0 < found.leader.gain.high
+    assert found.n_runs < 0.8 * found.n_grid
+    states = {(arm.arm.source, arm.arm.method): (arm.call, arm.state) for arm in found.arms}
+    assert states["good", "linear-probe"][0] == "better"
+    assert states["good", "linear-probe"][1] in ("as good", "out")  # half a point behind, within the margin
+    assert states["bad", "fine-tune"][1] == "out"
+    assert states[None, "scratch"][1] == "out"
+
+
+def test_what_is_said_names_the_winner_the_cheaper_way_and_the_cost(finished: tuple[StudySpec, Decision]) -> None:
+    found = finished[1]
+    arms = [replace(arm, state="as good") if arm.arm.method == "linear-probe" else arm for arm in found.arms]
+    cheap = [replace(arm, state="out", seconds=arm.seconds / 10) if arm.arm.source == "bad" else arm for arm in arms]
+    verdict = decision_verdict(replace(found, arms=tuple(cheap)))
+    assert verdict.headline.startswith("Use fine-tuning from good with 20 labels: +1")
+    said = " ".join(verdict.sentences)
+    assert "Linear probe from good is as good within 1 point" in said
+    assert f"{found.n_runs} runs, {round(100 * found.n_runs / found.n_grid)} %" in said
+
+
+def test_a_second_run_does_nothing_and_says_the_same(finished: tuple[StudySpec, Decision]) -> None:
+    spec, before = finished
+    kept = done(spec)
+    assert run(spec) == before
+    assert done(spec) == kept
+
+
+def test_an_interrupted_race_goes_on_to_the_same_end(
+    data: Path, tmp_path: Path, finished: tuple[StudySpec, Decision]
+) -> None:
+    spec = race_of(data, tmp_path / "raced.sqlite")
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StudyProgress) and event.done >= 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(spec, on_event=stop)
+    assert run(spec) == finished[1]
+    assert done(spec) == done(finished[0])
+
+
+def test_whether_alone_takes_fewer_runs(data: Path, tmp_path: Path, finished: tuple[StudySpec, Decision]) -> None:
+    found = run(race_of(data, tmp_path / "raced.sqlite", race={"question": "whether"}))
+    assert (found.whether, found.settled) == ("helps", True)
+    assert found.n_runs <= finished[1].n_runs
+
+
+def test_a_budget_of_runs_is_kept_and_a_larger_one_goes_on(data: Path, tmp_path: Path) -> None:
+    store = tmp_path / "raced.sqlite"
+    first = run(race_of(data, store, race={"cells": 8}))
+    assert (first.n_runs, first.budget_spent, first.whether) == (8, True, "open")
+    assert decision_verdict(first).headline.startswith("Undecided with 20 labels after 8 runs")
+    assert run(race_of(data, store)).settled
+
+
+def test_ways_that_all_hurt_end_with_training_from_scratch(data: Path, tmp_path: Path) -> None:
+    sources = {"bad": {"data": f"npz:{data / 'bad.npz'}"}}
+    methods: dict[str, Any] = {"scratch": {}, "fine-tune": {}}
+    found = run(race_of(data, tmp_path / "raced.sqlite", sources=sources, methods=methods))
+    assert (found.whether, found.leader.arm.method, found.arms[1].call) == ("no", "scratch", "worse")
+    assert decision_verdict(found).headline.startswith("Train from scratch with 20 labels")
+
+
+def test_the_page_shows_the_race_and_no_call_of_a_comparison(
+    finished: tuple[StudySpec, Decision], tmp_path: Path
+) -> None:
+    spec, found = finished
+    with Store.open(spec.store, create=False) as store:
+        written = build_report(store, spec.name, tmp_path / "race.html")
+    page = written.html.read_text(encoding="utf-8")
+    assert written.verdict.headline == decision_verdict(found).headline
+    assert 'id="race"' in page
+    assert "Holm" not in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"target": {"data": "npz:target.npz", "labels": [10, 20]}}, "2 numbers of labels"),
+        ({"pretraining": {"steps": 5, "sizes": [20, 40]}}, "several pre-training sizes"),
+        ({"methods": {"fine-tune": {}}}, r"add \[methods.scratch\]"),
+        ({"methods": {"scratch": {}}}, "nothing to race"),
+        ({"race": {"risk": 0.7}}, "risk = 0.7"),
+        ({"race": {"margin": 0.0}}, "margin = 0.0"),
+        ({"race": {"cells": 1}}, "cells = 1"),
+        ({"race": {"minutes": -1.0}}, "minutes = -1.0"),
+    ],
+)
+def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    if "target" in changes:
+        changes = {"target": {**changes["target"], "data": f"npz:{data / 'target.npz'}"}}
+    with pytest.raises(SettingsError, match=said):
+        run(race_of(data, tmp_path / "raced.sqlite", **changes))
+
+
+def test_in_python_with_real_training(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name, noise in (("near", 0.3), ("target", 0.3)):
+        y = np.arange(260) % 3
+        x = (np.eye(3)[y] * 2 + noise * rng.normal(size=(260, 3))).astype(np.float32)
+        np.savez(tmp_path / f"{name}.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
+    from transferscope import Budget
+
+    result = decide(
+        f"npz:{tmp_path / 'target.npz'}",
+        f"npz:{tmp_path / 'near.npz'}",
+        methods=["fine-tune", "linear-probe"],
+        labels=9,
+        seeds=3,
+        budget=Budget(steps=10, pretraining_steps=20, workers=0),
+        folder=tmp_path / "runs",
+    )
+    assert isinstance(result, DecisionResult)
+    assert set(result.table()["method"]) == {"scratch", "fine-tune", "linear-probe"}
+    assert json.loads(result.to_json())["analysis"] == "decide"
+    assert result.report(tmp_path / "own.html").html.exists()
+
+
+def test_one_seed_is_no_race(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="at least 2"):
+        decide("digits", ["glyphs"], seeds=1, folder=tmp_path)
+
+
+def test_times_are_read_with_their_unit() -> None:
+    assert [minutes_of(text) for text in ("90s", "20m", "2h", " 1.5 min ")] == [1.5, 20.0, 120.0, 1.5]
+    with pytest.raises(SettingsError, match="90s, 20m or 2h"):
+        minutes_of("soon")
