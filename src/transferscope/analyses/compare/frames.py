@@ -143,9 +143,10 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per record of a known cell; values that are not finite are NaN.
     """
-    frame = records[RECORD_COLUMNS].astype({"step": float, "value": float, "stderr": float})
+    frame = records[RECORD_COLUMNS].astype({"key": str, "step": float, "value": float, "stderr": float})
     frame["value"] = frame["value"].where(np.isfinite(frame["value"]))
-    return frame.merge(cells[["key", "role", *LABELS]], on="key", how="inner")
+    labelled = cells[["key", "role", *LABELS]].astype({"key": str})  # without any cell its type would be another
+    return frame.merge(labelled, on="key", how="inner")
 
 
 _CELL_COLUMNS = (
