@@ -175,14 +175,18 @@ def test_no_source(tmp_path: Path) -> None:
     ("shapes", "transforms"),
     [
         ([(1, 28, 28), (1, 28, 28)], [[], []]),
-        ([(1, 28, 28), (1, 8, 8)], [[], ["resize:28"]]),
+        ([(3, 64, 64), (3, 32, 32)], [["resize:32"], []]),  # a larger source comes down
+        ([(1, 8, 8), (1, 28, 28)], [["resize:28"], []]),  # a smaller source comes up
+        ([(1, 28, 28), (1, 8, 8)], [["resize:16"], ["resize:16"]]),  # LeNet reads no less
         ([(1, 8, 8), (1, 8, 8)], [["resize:16"], ["resize:16"]]),
-        ([(3, 32, 32), (1, 28, 28)], [["grey"], ["resize:32"]]),
+        ([(3, 32, 32), (1, 28, 28)], [["grey", "resize:28"], []]),
+        ([(1, 28, 28), (3, 64, 64), (3, 32, 32)], [["colour", "resize:32"], ["resize:32"], []]),
         ([(3, 32, 32), (3, 32, 32)], [[], []]),
+        ([(3, 32, 32), (3, 32, 48)], [["resize:48"], ["resize:48"]]),
         ([(5,), (5,)], [[], []]),
     ],
 )
-def test_images_are_brought_to_one_shape(shapes: list[tuple[int, ...]], transforms: list[list[str]]) -> None:
+def test_sources_are_brought_to_the_shape_of_the_target(shapes: list[tuple[int, ...]], transforms: list[list[str]]) -> None:
     assert matching_transforms(shapes) == transforms
 
 

@@ -121,8 +121,8 @@ def study_tables(
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
-    Images of source and target are brought to one size (the larger, at least 16 pixels for LeNet) and to grey if
-    either is grey.
+    Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
+    decides what a run costs and keeps what it shows.
 
     Args:
         sources: As in `compare`.
@@ -230,23 +230,23 @@ def _free_name(path: Path) -> Path:
 
 
 def matching_transforms(shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:
-    """Transformations that bring images to one shape.
+    """Transformations that bring the images of sources to the shape of the target's.
 
     Args:
-        shapes: Shapes (C, H, W) of the images of each data set; shapes of vectors are left alone.
+        shapes: Shapes (C, H, W) of the images of each data set, the target's last; shapes of vectors are left alone.
 
     Returns:
-        For each data set the names of its transformations: "resize:SIDE" to the largest side of any (at least 16), and
-        "grey" for colour images when another set is grey.
+        For each data set the names of its transformations: "grey" or "colour" where its channels are not the target's,
+        and "resize:SIDE" to the target's size, or to 16 pixels on a side where the target is smaller. Only a target
+        below that size, or one that is not square, which is brought to its longer side, is resized itself.
     """
-    images = [shape for shape in shapes if len(shape) == 3]
-    if len(images) < len(shapes):
+    if any(len(shape) != 3 for shape in shapes):
         return [[] for _ in shapes]
-    side = max(SMALLEST_LENET, *(max(shape[1:]) for shape in images))
-    grey = any(shape[0] == 1 for shape in images)
-    resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in images]
-    greyed = [["grey"] if grey and shape[0] != 1 else [] for shape in images]
-    return [first + second for first, second in zip(greyed, resized, strict=True)]
+    channels, height, width = shapes[-1]
+    side = max(SMALLEST_LENET, height, width)
+    recoloured = [[] if shape[0] == channels else ["grey" if channels == 1 else "colour"] for shape in shapes]
+    resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in shapes]
+    return [first + second for first, second in zip(recoloured, resized, strict=True)]
 
 
 def _listed(name: str, values: object) -> list[Any]:
