@@ -318,6 +318,15 @@ def test_diagnostics_add_cells_and_leave_the_others_as_they_were() -> None:
     assert Counter(seen) == {**two_sizes, ("kernel-distance", "fine-tune"): 2, ("kernel-distance", "merlin"): 2}
 
 
+def test_controls_train_no_network_that_a_diagnostic_could_measure() -> None:
+    cells = plan(methods={"scratch": {}, "raw": {}, "knn": {}}, diagnostics={"weights": {"every": 100}})
+    assert {cell.labels["method"] for cell in cells if cell.role == "diagnose"} == {"scratch"}
+    recipes = {
+        cell.labels["method"]: MethodRecipe.from_payload(cell.payload) for cell in cells if cell.role == "method"
+    }
+    assert {name: recipe.snapshots for name, recipe in recipes.items()} == {"scratch": (100,), "raw": None, "knn": None}
+
+
 def test_settings_of_a_diagnostic_change_its_cells_alone() -> None:
     before = keys(plan(diagnostics={"curvature": {"k": 3}, "weights": {}}))
     changed = plan(diagnostics={"curvature": {"k": 4}, "weights": {}})
