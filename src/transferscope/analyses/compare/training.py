@@ -21,6 +21,8 @@ FITTED_R2 = 0.9
 LATE_FALL = 0.1
 """Share of the fall of the training loss in the second half of the steps from which training is not finished."""
 
+_NAMED = 4  # arms in a sentence
+
 
 @dataclass(frozen=True, slots=True)
 class ArmTraining:
@@ -186,6 +188,8 @@ def _others_in_words(arms: Sequence[ArmTraining]) -> tuple[str, ...]:
     sizes: dict[str, list[int]] = {}
     for arm in arms:
         sizes.setdefault(candidate_words(arm.method, arm.source), []).append(arm.n_target)
-    names = listed([f"{who} with {_sizes(numbers)}" for who, numbers in sizes.items()])
+    named = [f"{who} with {_sizes(numbers)}" for who, numbers in sizes.items()]
+    more = [f"{len(named) - _NAMED:,} others"] if len(named) > _NAMED + 1 else named[_NAMED:]
+    names = listed([*named[:_NAMED], *more])
     steps = counted(max(arm.steps for arm in arms), "step")
     return (f"Not finished after {steps}, so that more would change their scores: {names}.",)
