@@ -93,6 +93,7 @@ class Comparison:
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
         cost: Mean cost of a run.
+        is_control: Whether the method is a control beside the baseline; see `frames.CONTROLS`.
     """
 
     source: str | None
@@ -110,6 +111,7 @@ class Comparison:
     source_kept: Estimate | None
     forgetting: Estimate | None
     cost: MeanCost
+    is_control: bool = False
 
     @property
     def interval(self) -> Interval | None:
@@ -132,7 +134,7 @@ class Comparison:
     @property
     def transfers(self) -> bool:
         """Whether this is a way to transfer, rather than the baseline or another way to do without a source."""
-        return self.call != "baseline" and self.source is not None
+        return self.call != "baseline" and self.source is not None and not self.is_control
 
 
 def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Comparison, ...]:
@@ -215,6 +217,7 @@ def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best:
             trained_parameters=float(cells["trained_parameters"].mean()),
             examples_seen=float(cells["examples_seen"].mean()),
         ),
+        is_control=run.method in frames.controls,
     )
 
 
@@ -241,7 +244,7 @@ def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) 
 
 
 def _with_calls(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    p_values = [c.difference.p_value if c.difference else math.nan for c in comparisons]
+    p_values = [c.difference.p_value if c.difference and not c.is_control else math.nan for c in comparisons]
     adjusted = holm(np.array(p_values, dtype=np.float64))
     return tuple(
         replace(c, p_holm=float(p), call=_call(c, float(p))) for c, p in zip(comparisons, adjusted, strict=True)

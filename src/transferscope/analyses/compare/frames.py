@@ -14,6 +14,9 @@ from transferscope.store import Store, StoredCell, StudyRow
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
+CONTROLS = frozenset({"raw", "knn"})
+"""The methods that are no transfer but controls, beside training from scratch: what derives from `methods.Control`."""
+
 
 @dataclass(frozen=True)
 class StudyFrames:
@@ -88,6 +91,14 @@ class StudyFrames:
             if table.get("method", name) == "scratch":
                 return str(name)
         return None
+
+    @property
+    def controls(self) -> frozenset[str]:
+        """The names under which the study has the methods CONTROLS."""
+        tables = self.study.spec.get("methods", {})
+        named = tables if isinstance(tables, Mapping) else {}
+        kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
+        return frozenset(name for name in self.methods if kinds.get(name, name) in CONTROLS)
 
     @property
     def classes(self) -> list[str] | None:
