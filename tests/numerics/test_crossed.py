@@ -20,7 +20,7 @@ def variance_of_test_set(gains: np.ndarray) -> float:
     s, n = gains.shape
     between = s * ((gains.mean(0) - gains.mean()) ** 2).sum() / (n - 1)
     rest = ((gains - gains.mean(0) - gains.mean(1, keepdims=True) + gains.mean()) ** 2).sum() / ((n - 1) * (s - 1))
-    return max(0.0, float(between - rest) / s / n)
+    return float(max(0.0, between - rest) / s / n)
 
 
 def test_the_two_parts_of_a_full_table_add_up_to_the_mean_variance() -> None:

@@ -375,6 +375,8 @@ def chances_of_best(
     behind it, p the adjusted p-value, a method has at most q, and training from scratch at most 1 - q for every method:
     just that where some method is ahead. What is cut off goes to the others in proportion to what their bounds leave.
     """
+    if not runs:
+        return []
     at = next((i for i, run in enumerate(runs) if run.method == frames.baseline), 0)  # without one, any method will do
     others = [i for i in range(len(runs)) if i != at]
     chance = np.full(len(runs), np.nan)
@@ -393,7 +395,8 @@ def chances_of_best(
         chance[at] = most[at]
     within = np.where(np.isnan(chance), 0.0, np.minimum(chance, most))
     left = np.where(np.isnan(chance), 0.0, most - within)
-    share = (1 - within.sum()) / left.sum() if left.sum() > 0 else 0.0
+    cut = 1 - within.sum()
+    share = cut / left.sum() if min(cut, left.sum()) > 1e-9 else 0.0
     return [math.nan if np.isnan(c) else float(p) for c, p in zip(chance, within + min(share, 1.0) * left, strict=True)]
 
 
