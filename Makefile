@@ -15,8 +15,13 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## rendered glyphs -> real handwritten digits, every method, 3 seeds, ends in a report
 	$(BIN)/transferscope demo --out demo-out
 
+# Tests of whole analyses and commands run without the check of every shape and type, which doubles their time: what
+# they call is checked by the tests of its own folder.
+WHOLE := tests/analyses tests/cli tests/docs tests/e2e tests/fuzz tests/golden tests/papers
+
 test: $(READY)  ## everything but the minutes-long tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(addprefix --ignore=,$(WHOLE))
+	OMP_NUM_THREADS=1 TRANSFERSCOPE_UNCHECKED=1 $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" $(WHOLE)
 
 test-all: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)

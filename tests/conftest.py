@@ -1,20 +1,25 @@
-"""Shapes and types are checked at run time, in tests only."""
+"""Shapes and types are checked at run time, in tests only.
+
+TRANSFERSCOPE_UNCHECKED=1 leaves that out, for tests of whole commands, whose parts are checked by their own tests.
+"""
+
+import os
 
 from jaxtyping import install_import_hook
 
-install_import_hook(["transferscope", "transferscope_papers"], "runtime_types.checked")
+if not os.environ.get("TRANSFERSCOPE_UNCHECKED"):
+    install_import_hook(["transferscope", "transferscope_papers"], "runtime_types.checked")
 
-import os  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
-from pathlib import Path  # noqa: E402
+from collections.abc import Iterator
+from pathlib import Path
 
-import pytest  # noqa: E402
+import pytest
 
-from fabricate import CLASSES, FAILED, Fabrication, fabricate  # noqa: E402
-from transferscope.analyses.compare.summary import Summary, summarise  # noqa: E402
-from transferscope.analyses.study_page import build_report  # noqa: E402
-from transferscope.report.page import ReportFiles  # noqa: E402
-from transferscope.store import Store  # noqa: E402
+from fabricate import CLASSES, FAILED, Fabrication, fabricate
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.study_page import build_report
+from transferscope.report.page import ReportFiles
+from transferscope.store import Store
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

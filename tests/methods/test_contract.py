@@ -20,7 +20,7 @@ from cases_of_methods import (
 )
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import FineTune, FitOptions, Fitted, L2Sp
-from transferscope.models import BACKBONES, Network, NetworkSettings, build_network
+from transferscope.models import Network, NetworkSettings, build_network
 
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 
@@ -172,7 +172,9 @@ def test_a_diverging_run_says_so(case: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
-@pytest.mark.parametrize("name", sorted(set(BACKBONES) - {"resnet32", "resnet56"}))  # resnet20 with more blocks
+@pytest.mark.parametrize(
+    "name", ["linear", "mlp", *(pytest.param(name, marks=pytest.mark.slow) for name in ("lenet", "conv4", "resnet20"))]
+)
 @every_method
 def test_every_method_on_every_network(case: str, name: str, kind: str) -> None:
     """A linear network has no backbone to freeze, to hold or to train; its head is still learnt."""
