@@ -3,12 +3,26 @@
 import numpy as np
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.methods import METHODS, FineTune, Joint, L2Sp, LinearProbe, Merlin, MerlinFt, Method, Scratch
+from transferscope.methods import (
+    METHODS,
+    FineTune,
+    Joint,
+    Knn,
+    L2Sp,
+    LinearProbe,
+    Merlin,
+    MerlinFt,
+    Method,
+    Raw,
+    Scratch,
+)
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.training import TrainingSettings
 
 CASES: dict[str, Method] = {
     "scratch": Scratch(),
+    "raw": Raw(),
+    "knn": Knn(),
     "linear-probe": LinearProbe(),
     "linear-probe, logistic": LinearProbe(solver="logistic"),
     "fine-tune": FineTune(lr_scale=1.0),
@@ -22,6 +36,7 @@ CASES: dict[str, Method] = {
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
 }
 CLASSIFICATION_ONLY = {"linear-probe, logistic"}
+WITHOUT_STEPS = {"raw", "knn", "linear-probe", "linear-probe, logistic"}
 
 BUDGET = TrainingSettings(steps=6, batch_size=8, lr=0.05, eval_every=3)
 N_FEATURES = 7

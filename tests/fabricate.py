@@ -19,7 +19,7 @@ GAINS = {  # transferability by source and method, at 50 labels; it shrinks with
     "fashion": {"fine-tune": 0.05, "l2-sp": 0.04, "joint": -0.05, "merlin": 0.12},
     "mnist": {"fine-tune": 0.10, "l2-sp": 0.10, "joint": 0.01, "merlin": 0.14},
 }
-FORGOTTEN = {"fine-tune": 0.45, "l2-sp": 0.20, "joint": 0.02, "merlin": 0.03}
+FORGOTTEN = {"fine-tune": 0.45, "l2-sp": 0.20, "joint": 0.02, "merlin": 0.03, "knn": 0.0}
 
 
 @dataclass(frozen=True)
@@ -231,6 +231,7 @@ _COSTS = {  # seconds, bytes, parameters, examples
     "l2-sp": (24.1, 490 << 20, 431_080, 192_000),
     "joint": (43.0, 610 << 20, 436_090, 384_000),
     "merlin": (51.7, 640 << 20, 436_090, 384_000),
+    "knn": (0.1, 480 << 20, 0, 600),
 }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 _METHOD_WORDS = {
     "scratch": "training from scratch",
     "pretrain": "pre-training",
+    "raw": "ridge on the raw inputs",
+    "knn": "nearest neighbours on the source's features",
     "linear-probe": "linear probe",
     "fine-tune": "fine-tuning",
     "l2-sp": "L2-SP",

@@ -84,7 +84,7 @@ def test_a_start_with_another_head_is_compared_by_its_backbone(files: Files) -> 
     assert code == 0
     assert (
         f"start: {start} has another head, so only the backbones are compared: nothing is said about how far the head "
-        "moved, and the start is looked at under the head of the checkpoint.\n"
+        "moved, and the start is measured under the head of the checkpoint.\n"
     ) in said
     trained, before = load_file(files.net), load_file(start)
     moved = sum(

@@ -389,6 +389,8 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
         arguments += ["--out", "/dev/null/x"]  # the last one counts: a whole demo takes minutes
     if name == "compare" and "--steps" not in arguments:
         arguments += ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1"]  # nobody waits for the usual budget
+    if name == "decide":
+        arguments += ["--steps", "2", "--pretraining-steps", "2", "--seeds", "2", "--workers", "0"]
     if name == "papers":
         arguments += ["--workers", "0", "--set", draw.one(_WORDS)]
     return [[name, *arguments]]
@@ -418,6 +420,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
     looked = ["--checkpoint", weights, "--data", target, "--network", "mlp", "--widths", "6"]
     return {
         "compare": [[source, target, *quick, "--labels", "6"], [source, target], []],
+        "decide": [[target, "--from", source, *quick, "--labels", "6"], [target, "--from", source], [target], []],
         "run": [["study.toml"], ["study.toml", "--workers", "0"], []],
         "status": [["study.toml"], ["study.sqlite"], []],
         "report": [["study.toml"], ["study.sqlite"], []],

@@ -13,6 +13,7 @@ from cases_of_methods import (
     BUDGET,
     CASES,
     CLASSIFICATION_ONLY,
+    WITHOUT_STEPS,
     classification_task,
     missing_cases,
     network_for,
@@ -115,7 +116,7 @@ def test_its_budget_is_on_record(case: str) -> None:
     fitted = fit(case, classification_task())
     assert fitted.cost.seconds > 0
     assert fitted.cost.peak_memory > 0
-    assert fitted.cost.trained_parameters > 0
+    assert fitted.cost.trained_parameters > 0 or case == "knn"
     assert fitted.cost.examples_seen > 0
     if fitted.history:
         assert fitted.cost.steps == BUDGET.steps
@@ -159,13 +160,13 @@ def test_a_run_that_is_cut_off_goes_on_to_the_same_weights(case: str, tmp_path: 
 
     with contextlib.suppress(CutOffError):  # closed forms have nothing to cut off
         fit(case, task, replace(options, on_progress=cut))
-    if not case.startswith("linear-probe"):
+    if case not in WITHOUT_STEPS:
         assert options.checkpoint is not None
         assert options.checkpoint.exists()
     assert same(weights(fit(case, task, options).network), weights(whole.network))
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("linear-probe")])
+@pytest.mark.parametrize("case", [case for case in CASES if case not in WITHOUT_STEPS])
 def test_a_diverging_run_says_so(case: str) -> None:
     hot = replace(OPTIONS, training=replace(BUDGET, steps=100, lr=1e12))
     assert fit(case, regression_task(), hot).status == "non_finite"

@@ -318,6 +318,15 @@ def test_diagnostics_add_cells_and_leave_the_others_as_they_were() -> None:
     assert Counter(seen) == {**two_sizes, ("kernel-distance", "fine-tune"): 2, ("kernel-distance", "merlin"): 2}
 
 
+def test_controls_train_no_network_that_a_diagnostic_could_measure() -> None:
+    cells = plan(methods={"scratch": {}, "raw": {}, "knn": {}}, diagnostics={"weights": {"every": 100}})
+    fits = {str(cell.labels["method"]): cell for cell in cells if cell.role == "method"}
+    assert {"raw", "knn"} <= fits.keys()
+    assert {cell.labels["method"] for cell in cells if cell.role == "diagnose"} == fits.keys() - {"raw", "knn"}
+    kept = {name: MethodRecipe.from_payload(cell.payload).snapshots for name, cell in fits.items()}
+    assert (kept["scratch"], kept["raw"], kept["knn"]) == ((100,), None, None)
+
+
 def test_settings_of_a_diagnostic_change_its_cells_alone() -> None:
     before = keys(plan(diagnostics={"curvature": {"k": 3}, "weights": {}}))
     changed = plan(diagnostics={"curvature": {"k": 4}, "weights": {}})

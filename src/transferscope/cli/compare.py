@@ -1,9 +1,12 @@
 """`transferscope compare`: write a study file for two data sets, run it and report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from transferscope.analyses.compare.question import EnoughSteps
 
 
 def compare(
@@ -17,7 +20,10 @@ def compare(
         list[str] | None, typer.Option(help="Look into the networks, as in --diagnostics weights class-separation.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 5,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps of every method.")] = 1500,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Training steps of every method. [1500, doubled until scratch is finished]"),
+    ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
     network: Annotated[str | None, typer.Option(help="Backbone. [lenet for images, mlp for vectors]")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
@@ -27,7 +33,7 @@ def compare(
 
     Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
     """
-    from transferscope.analyses.compare.question import Budget, study_tables, write_study
+    from transferscope.analyses.compare.question import Budget, study_tables, with_steps, write_study
     from transferscope.cli.execute import run_and_report
     from transferscope.methods import METHODS
     from transferscope.study.spec import parse_spec
@@ -48,4 +54,20 @@ def compare(
     typer.echo(f"study:   {study.path}")
     if study.aside:
         typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
+    if steps is None:
+        found = _enough_steps(study.path)
+        typer.echo(str(found))
+        write_study(with_steps(tables, found.steps), out)
     run_and_report(study.path)
+
+
+def _enough_steps(study: Path) -> "EnoughSteps":
+    """Run training from scratch, with more steps until it is finished, before everything else."""
+    from transferscope.analyses.compare.question import enough_steps
+    from transferscope.cli.execute import execute
+    from transferscope.study.places import open_new
+    from transferscope.study.spec import read_spec
+
+    spec = read_spec(study)
+    with open_new(spec.store) as store:
+        return enough_steps(spec, store, execute)

@@ -10,11 +10,13 @@ from typing import Any
 
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.joint import Joint
+from transferscope.methods.knn import Knn
 from transferscope.methods.l2_sp import L2Sp
 from transferscope.methods.linear_probe import LinearProbe
 from transferscope.methods.merlin import Merlin, MerlinFt
-from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start
+from transferscope.methods.method import Control, FitOptions, Fitted, Method, Snapshots, Start
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
+from transferscope.methods.raw import Raw
 from transferscope.methods.scratch import Scratch
 from transferscope.methods.target_training import FineTuning, Regulariser, TargetTraining
 from transferscope.registry import Registry
@@ -38,7 +40,7 @@ def _as_method(found: object) -> Any:
 METHODS: Registry[type[Method]] = Registry(
     "method",
     "transferscope.methods",
-    {method.name: method for method in (Scratch, LinearProbe, FineTune, L2Sp, Joint, Merlin, MerlinFt)},
+    {method.name: method for method in (Scratch, Raw, Knn, LinearProbe, FineTune, L2Sp, Joint, Merlin, MerlinFt)},
     _as_method,
 )
 """Every method by the name it has in study files and tables."""
@@ -46,16 +48,19 @@ METHODS: Registry[type[Method]] = Registry(
 __all__ = [
     "METHODS",
     "PRETRAINING_VERSION",
+    "Control",
     "FineTune",
     "FineTuning",
     "FitOptions",
     "Fitted",
     "Joint",
+    "Knn",
     "L2Sp",
     "LinearProbe",
     "Merlin",
     "MerlinFt",
     "Method",
+    "Raw",
     "Regulariser",
     "Scratch",
     "Snapshots",

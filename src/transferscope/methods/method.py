@@ -139,3 +139,15 @@ class Method(Protocol):
             NetworkError: The network does not take the task's inputs.
         """
         ...
+
+
+class Control:
+    """Base of the methods that train no network of their own: what transfer has to beat beside training from scratch.
+
+    A control is no way to transfer, and there is nothing in it for a diagnostic of trained networks to measure.
+    """
+
+    @property
+    def uses_source(self) -> bool:
+        """No source data."""
+        return False

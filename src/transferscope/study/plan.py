@@ -12,7 +12,7 @@ import numpy as np
 
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import SettingsError
-from transferscope.methods import PRETRAINING_VERSION
+from transferscope.methods import PRETRAINING_VERSION, Control
 from transferscope.store import PlannedCell, StudyRow, gc_paused
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
 from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
@@ -205,7 +205,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         spec.training,
         method,
         tuning,
-        _snapshots(spec.diagnostics),
+        None if isinstance(method, Control) else _snapshots(spec.diagnostics),
         data.sources[source].fingerprint if source and origin and origin.network else None,
     )
     shared = shared_digest(
@@ -224,7 +224,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     diagnoses = tuple(
         _diagnosis(recipe, label, settings, arithmetic)
         for label, settings in spec.diagnostics.items()
-        if has_data or not settings.diagnostic.needs_source
+        if not isinstance(method, Control) and (has_data or not settings.diagnostic.needs_source)
     )
     return _Stem(
         shared, recipe.as_payload() | arithmetic, name, source, 0 if source is None else None, diagnoses=diagnoses

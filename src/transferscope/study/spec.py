@@ -73,6 +73,8 @@ class StudySpec:
         """The study as JSON values, defaults filled in; the store's password is left out."""
         tables = {key: _plain(value) for key, value in vars(self).items()}
         tables["store"] = without_password(self.store)
+        if self.race is None:
+            del tables["race"]
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}

@@ -1,27 +1,32 @@
 """A comparison from Python, end to end on small data in memory."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cases_of_methods import classification_task, regression_task
+from transferscope.analyses.compare import question
 from transferscope.analyses.compare.question import (
     Budget,
+    EnoughSteps,
     WrittenStudy,
     _check_data,
     _listed,
     _whole,
     compare,
+    enough_steps,
     matching_transforms,
     study_tables,
     write_study,
 )
+from transferscope.analyses.compare.summary import summarise
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.store import Store
 from transferscope.study.run import run_study
-from transferscope.study.spec import parse_spec, read_spec
+from transferscope.study.spec import StudySpec, parse_spec, read_spec
 
 QUICK = Budget(steps=20, pretraining_steps=20, workers=0)
 
@@ -175,14 +180,20 @@ def test_no_source(tmp_path: Path) -> None:
     ("shapes", "transforms"),
     [
         ([(1, 28, 28), (1, 28, 28)], [[], []]),
-        ([(1, 28, 28), (1, 8, 8)], [[], ["resize:28"]]),
+        ([(3, 64, 64), (3, 32, 32)], [["resize:32"], []]),  # a larger source comes down
+        ([(1, 8, 8), (1, 28, 28)], [["resize:28"], []]),  # a smaller source comes up
+        ([(1, 28, 28), (1, 8, 8)], [["resize:16"], ["resize:16"]]),  # LeNet reads no less
         ([(1, 8, 8), (1, 8, 8)], [["resize:16"], ["resize:16"]]),
-        ([(3, 32, 32), (1, 28, 28)], [["grey"], ["resize:32"]]),
+        ([(3, 32, 32), (1, 28, 28)], [["grey", "resize:28"], []]),
+        ([(1, 28, 28), (3, 64, 64), (3, 32, 32)], [["colour", "resize:32"], ["resize:32"], []]),
         ([(3, 32, 32), (3, 32, 32)], [[], []]),
+        ([(3, 32, 32), (3, 32, 48)], [["resize:48"], ["resize:48"]]),
         ([(5,), (5,)], [[], []]),
     ],
 )
-def test_images_are_brought_to_one_shape(shapes: list[tuple[int, ...]], transforms: list[list[str]]) -> None:
+def test_sources_are_brought_to_the_shape_of_the_target(
+    shapes: list[tuple[int, ...]], transforms: list[list[str]]
+) -> None:
     assert matching_transforms(shapes) == transforms
 
 
@@ -204,6 +215,60 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     assert spec.target.labels == (100, 600)
     assert list(spec.methods) == ["scratch", "fine-tune"]
     assert list(spec.diagnostics) == ["weights"]
+
+
+def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Path) -> None:
+    task = classification_task(n_target=60)
+    assert task.source is not None
+    tables = study_tables(
+        [task.source],
+        task.target,
+        labels=[40],
+        methods=["fine-tune"],
+        diagnostics=[],
+        seeds=2,
+        budget=Budget(steps=3, pretraining_steps=20, workers=0),
+        folder=tmp_path,
+    )
+    spec = read_spec(write_study(tables, tmp_path).path)
+    tried = []
+    with Store.open(spec.store) as store:
+
+        def run(trial: StudySpec) -> None:
+            tried.append((trial.training.steps, trial.seeds, list(trial.methods)))
+            run_study(trial, store)
+
+        found = enough_steps(spec, store, run)
+        assert [steps for steps, _, _ in tried] == [3 * 2**i for i in range(len(tried))]
+        assert len(tried) > 1
+        assert {(seeds, *methods) for _, seeds, methods in tried} == {((0,), "scratch")}
+        assert str(found) == f"{tried[-1][0]} steps: training from scratch is finished"
+        costs = {cell.cell.key: cell.cost for cell in store.cells(spec.name)}
+        run_study(replace(spec, training=replace(spec.training, steps=found.steps)), store)
+        assert costs.items() <= {cell.cell.key: cell.cost for cell in store.cells(spec.name)}.items()  # not run again
+        accuracy = summarise(store, spec.name).frames.final("accuracy", "target_train")
+        assert accuracy.loc[accuracy["method"] == "scratch", "value"].mean() > 0.9
+
+
+def test_steps_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "FIRST_STEPS", 2)
+    monkeypatch.setattr(question, "MOST_STEPS", 5)
+    task = classification_task(n_target=60)
+    assert task.source is not None
+    result = compare(
+        task.source,
+        task.target,
+        labels=[40],
+        methods=["linear-probe"],
+        seeds=2,
+        budget=Budget(pretraining_steps=20, lr=1e-4, workers=0),
+        folder=tmp_path,
+    )
+    assert tomllib.loads(result.study.read_text())["training"]["steps"] == 5
+    assert result.verdict.headline.startswith("Training from scratch is not finished after 5 steps (")
+    again = write_study(tomllib.loads(result.study.read_text()), tmp_path)
+    assert again.aside is None  # what was written last is known as a comparison's own
+    assert str(EnoughSteps(12_000, finished=False)) == "12,000 steps: training from scratch is still not finished"
 
 
 def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:

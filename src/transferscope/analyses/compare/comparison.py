@@ -138,6 +138,7 @@ class Comparison:
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
         cost: Mean cost of a run.
+        is_control: Whether the method is a control beside the baseline; see `frames.CONTROLS`.
     """
 
     source: str | None
@@ -153,6 +154,7 @@ class Comparison:
     source_kept: Estimate | None
     forgetting: Estimate | None
     cost: MeanCost
+    is_control: bool = False
 
     @property
     def interval(self) -> Interval | None:
@@ -168,7 +170,7 @@ class Comparison:
     @property
     def transfers(self) -> bool:
         """Whether this is a way to transfer, rather than the baseline or another way to do without a source."""
-        return self.call != "baseline" and self.source is not None
+        return self.call != "baseline" and self.source is not None and not self.is_control
 
 
 def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Comparison, ...]:
@@ -184,7 +186,9 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"]
     by_size = {n_target: _runs(frames, final[final["n_target"] == n_target]) for n_target in frames.sizes}
-    differences = _differences(frames, by_size, level=level)
+    differences = _differences(frames, by_size, level=level, of_controls=False)
+    controls = _differences(frames, by_size, level=level, of_controls=True)
+    differences |= {at: replace(d, p=math.nan, wants="", seeds_to_decide=0) for at, d in controls.items()}
     found = []
     for n_target, runs in by_size.items():
         own = [differences.get((run.source, run.method, n_target)) for run in runs]
@@ -246,16 +250,17 @@ def _comparison(
             trained_parameters=float(cells["trained_parameters"].mean()),
             examples_seen=float(cells["examples_seen"].mean()),
         ),
+        is_control=run.method in frames.controls,
     )
 
 
 def _differences(
-    frames: StudyFrames, by_size: Mapping[int, Sequence[_Runs]], *, level: float
+    frames: StudyFrames, by_size: Mapping[int, Sequence[_Runs]], *, level: float, of_controls: bool
 ) -> dict[tuple[str, str, int], Difference]:
-    """All differences to training from scratch, tested together; by source, method and number of labels."""
+    """Differences to training from scratch, tested together; by source, method and number of labels."""
     scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
     arms = list(dict.fromkeys((run.source, run.method) for n in scratch for run in by_size[n]))
-    arms = [arm for arm in arms if arm[1] != frames.baseline]
+    arms = [arm for arm in arms if arm[1] != frames.baseline and (arm[1] in frames.controls) == of_controls]
     if not arms:
         return {}
     sizes, seeds = list(scratch), frames.seeds

@@ -14,6 +14,9 @@ from transferscope.store import Store, StoredCell, StudyRow
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
+CONTROLS = frozenset({"raw", "knn"})
+"""The methods that are no transfer but controls, beside training from scratch: what derives from `methods.Control`."""
+
 
 @dataclass(frozen=True)
 class StudyFrames:
@@ -90,6 +93,14 @@ class StudyFrames:
         return None
 
     @property
+    def controls(self) -> frozenset[str]:
+        """The names under which the study has the methods CONTROLS."""
+        tables = self.study.spec.get("methods", {})
+        named = tables if isinstance(tables, Mapping) else {}
+        kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
+        return frozenset(name for name in self.methods if kinds.get(name, name) in CONTROLS)
+
+    @property
     def classes(self) -> list[str] | None:
         """Names of the target's classes; None for a regression or when the facts do not say."""
         target = self.study.facts.get("target", {})
@@ -143,9 +154,10 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per record of a known cell; values that are not finite are NaN.
     """
-    frame = records[RECORD_COLUMNS].astype({"step": float, "value": float, "stderr": float})
+    frame = records[RECORD_COLUMNS].astype({"key": str, "step": float, "value": float, "stderr": float})
     frame["value"] = frame["value"].where(np.isfinite(frame["value"]))
-    return frame.merge(cells[["key", "role", *LABELS]], on="key", how="inner")
+    labelled = cells[["key", "role", *LABELS]].astype({"key": str})  # without any cell its type would be another
+    return frame.merge(labelled, on="key", how="inner")
 
 
 _CELL_COLUMNS = (

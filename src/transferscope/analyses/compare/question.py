@@ -5,7 +5,7 @@ import itertools
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,27 @@ import numpy as np
 import tomli_w
 
 from transferscope import registry
+from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
+from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.data.load import load, seen_from
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.spec import parse_spec, read_spec
+from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.wording import counted
 
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
+
+FIRST_STEPS = 1500
+"""Optimiser steps of every method where none are given."""
+
+MOST_STEPS = 12_000
+"""Optimiser steps that `compare` goes up to by itself."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +41,15 @@ class Budget:
     """How long a comparison trains, on which network, with how many processes.
 
     Attributes:
-        steps: Optimiser steps of every method, at least 1.
+        steps: Optimiser steps of every method, at least 1; None for FIRST_STEPS, which `compare` doubles until training
+            from scratch is finished.
         pretraining_steps: Optimiser steps of pre-training, at least 1.
         network: Name of the backbone; None for LeNet on images and a multi-layer perceptron on vectors.
         lr: Learning rate, above 0.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
     """
 
-    steps: int = 1500
+    steps: int | None = None
     pretraining_steps: int = 3000
     network: str | None = None
     lr: float = 0.01
@@ -59,6 +69,9 @@ def compare(
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
     """Compare transfer methods with training from scratch.
+
+    Unless the budget says how many steps to take, the first seed of training from scratch is run first, with more
+    steps until its training is finished, and every method then takes as many.
 
     What was done before in the same folder is not done again, so that an interrupted call goes on where it was, and a
     call with more seeds, labels or methods only does the rest.
@@ -104,6 +117,10 @@ def compare(
     path = write_study(tables, Path(folder)).path
     spec = read_spec(path)
     with Store.open(spec.store) as store:
+        if budget is None or budget.steps is None:
+            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
+            spec = replace(spec, training=replace(spec.training, steps=found.steps))
+            write_study(with_steps(tables, found.steps), Path(folder))
         run_study(spec, store, on_event=on_event)
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
 
@@ -121,8 +138,8 @@ def study_tables(
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
-    Images of source and target are brought to one size (the larger, at least 16 pixels for LeNet) and to grey if
-    either is grey.
+    Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
+    decides what a run costs and keeps what it shows.
 
     Args:
         sources: As in `compare`.
@@ -157,7 +174,7 @@ def study_tables(
         "sources": {key: {"data": name} for key, name in zip(keys, names[:-1], strict=True)},
         "network": {} if given_network is None else {"name": given_network},
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
-        "training": {"steps": budget.steps, "lr": budget.lr},
+        "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {} if budget.workers is None else {"workers": budget.workers},
@@ -172,6 +189,53 @@ def study_tables(
         "sources": {key: {"data": name, "transforms": transforms} for key, name, transforms in named},
         "network": {"name": network},
     }
+
+
+@dataclass(frozen=True)
+class EnoughSteps:
+    """How many steps training from scratch takes.
+
+    Attributes:
+        steps: Optimiser steps.
+        finished: Whether its training is finished after them; otherwise MOST_STEPS were not enough.
+    """
+
+    steps: int
+    finished: bool
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.steps, 'step')}: training from scratch is {'' if self.finished else 'still not '}finished"
+        )
+
+
+def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], object]) -> EnoughSteps:
+    """How many steps it takes to finish training from scratch, by its runs of the first seed.
+
+    The steps of the study are doubled, up to MOST_STEPS, until training from scratch is finished at every number of
+    labels; see `training.arm_trainings`. The runs are cells of the study, so that they are not done again.
+
+    Args:
+        spec: The study, with the steps to begin with.
+        store: Its store.
+        run: Does what is missing of a study, into that store.
+
+    Returns:
+        The steps. A run that failed, or diverged, is taken as finished: the study itself says what happened.
+    """
+    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]})
+    steps = spec.training.steps or FIRST_STEPS
+    while True:
+        run(replace(trial, training=replace(spec.training, steps=steps)))
+        finished = not baseline_unfinished(read_study(store, spec.name))
+        if finished or steps >= MOST_STEPS:
+            return EnoughSteps(steps, finished)
+        steps = min(2 * steps, MOST_STEPS)
+
+
+def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """The study of a comparison with another number of steps of every method."""
+    return {**tables, "training": {**tables["training"], "steps": steps}}
 
 
 def _table_of(method: str) -> str:
@@ -230,23 +294,23 @@ def _free_name(path: Path) -> Path:
 
 
 def matching_transforms(shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:
-    """Transformations that bring images to one shape.
+    """Transformations that bring the images of sources to the shape of the target's.
 
     Args:
-        shapes: Shapes (C, H, W) of the images of each data set; shapes of vectors are left alone.
+        shapes: Shapes (C, H, W) of the images of each data set, the target's last; shapes of vectors are left alone.
 
     Returns:
-        For each data set the names of its transformations: "resize:SIDE" to the largest side of any (at least 16), and
-        "grey" for colour images when another set is grey.
+        For each data set the names of its transformations: "grey" or "colour" where its channels are not the target's,
+        and "resize:SIDE" to the target's size, or to 16 pixels on a side where the target is smaller. Only a target
+        below that size, or one that is not square, which is brought to its longer side, is resized itself.
     """
-    images = [shape for shape in shapes if len(shape) == 3]
-    if len(images) < len(shapes):
+    if any(len(shape) != 3 for shape in shapes):
         return [[] for _ in shapes]
-    side = max(SMALLEST_LENET, *(max(shape[1:]) for shape in images))
-    grey = any(shape[0] == 1 for shape in images)
-    resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in images]
-    greyed = [["grey"] if grey and shape[0] != 1 else [] for shape in images]
-    return [first + second for first, second in zip(greyed, resized, strict=True)]
+    channels, height, width = shapes[-1]
+    side = max(SMALLEST_LENET, height, width)
+    recoloured = [[] if shape[0] == channels else ["grey" if channels == 1 else "colour"] for shape in shapes]
+    resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in shapes]
+    return [first + second for first, second in zip(recoloured, resized, strict=True)]
 
 
 def _listed(name: str, values: object) -> list[Any]:

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
+from transferscope.analyses.compare.controls import controls_in_words
 from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.compare.training import verdict_on_trained
 from transferscope.analyses.compare.verdict import reach_verdict
 from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
 from transferscope.errors import StoreError
@@ -81,10 +83,17 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     comparisons = compare_methods(frames)
     if not comparisons:
         raise StoreError(_why_empty(frames))
-    verdict = reach_verdict(comparisons, frames.metric, progress_of(frames))
+    progress = progress_of(frames)
+    verdict = verdict_on_trained(
+        [c for c in comparisons if not c.is_control] or comparisons,
+        frames,
+        progress,
+        lambda trained: reach_verdict(trained, frames.metric, progress),
+    )
     noted = frames.method_cells.dropna(subset="inner_risk")
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
-    warned = (*verdict.sentences, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
+    controls = controls_in_words(comparisons, frames.metric)
+    warned = (*verdict.sentences, *controls, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
     verdict = replace(verdict, sentences=warned)
     return Summary(frames, comparisons, comparison_table(comparisons), verdict)
 

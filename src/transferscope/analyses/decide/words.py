@@ -6,10 +6,10 @@ from transferscope.analyses.decide.result import ArmResult, Decision
 from transferscope.wording import candidate_words, capitalised, counted, duration, listed, signed
 
 LIMITS = (
-    "A race reads its results after every run. In simulations with ten kinds of noise it called a way of transfer "
-    "better than training from scratch by mistake no more often than its risk says; that is a measurement, not a "
-    "proof. Intervals hold at every stage of the race. Where a call is marked as on this test set, other test examples "
-    "could turn it around."
+    "A race reads its results after every run. In simulated races with a risk of 5 % and no effect, under ten kinds "
+    "of noise, it called a way of transfer better than training from scratch by mistake in 2 % on average, and in 8 % "
+    "where the noise of the ways differs ninefold. Intervals hold at every stage of the race. Where a call is marked "
+    "as on this test set, other test examples could turn it around."
 )
 
 

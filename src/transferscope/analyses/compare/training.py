@@ -1,0 +1,195 @@
+"""Whether the networks of a comparison were trained to the end, by their training curves."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from transferscope.analyses.compare.comparison import Comparison, champion
+from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.compare.metric import Metric
+from transferscope.analyses.compare.words import Progress, completeness, reach
+from transferscope.report.page import Verdict
+from transferscope.wording import candidate_words, capitalised, counted, listed
+
+FITTED_ACCURACY = 0.95
+"""Share of its own training labels that a finished network gets right, however its loss still falls."""
+
+FITTED_R2 = 0.9
+"""The same for a regression, in R² on the training examples."""
+
+LATE_FALL = 0.1
+"""Share of the fall of the training loss in the second half of the steps from which training is not finished."""
+
+_NAMED = 4  # arms in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTraining:
+    """How far the training of one method from one source at one number of labels has come.
+
+    Attributes:
+        method: The method's table in the study file.
+        source: What it transfers from; None for none.
+        n_target: Number of target labels.
+        steps: Optimiser steps of a run.
+        fit: Accuracy or R² on its own training examples at the end, mean over seeds.
+        late_fall: Share of the fall of the training loss that happened in the second half of the steps, median over
+            seeds; above 1 where the loss rose first, NaN where it did not fall.
+        unfinished: Whether training was cut off in more than half of the seeds: the fit is below FITTED_ACCURACY (or
+            FITTED_R2) and the share above LATE_FALL. A loss that has levelled off is finished at whatever height, as
+            with labels that are noise.
+    """
+
+    method: str
+    source: str | None
+    n_target: int
+    steps: int
+    fit: float
+    late_fall: float
+    unfinished: bool
+
+
+def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
+    """How far every arm is trained that has training curves.
+
+    The loss in the middle is that of the measured step nearest to half of the steps; a curve without a measurement in
+    the middle half of the steps says nothing, and its arm is left out. So are arms that are solved in closed form.
+
+    Args:
+        frames: The study.
+
+    Returns:
+        Sorted by number of labels, then method and source as in the study file.
+    """
+    runs = _runs(frames)
+    found = []
+    for n_target in frames.sizes:
+        for method in frames.methods:
+            for source in ["", *frames.sources]:
+                rows = runs[(runs["n_target"] == n_target) & (runs["method"] == method) & (runs["source"] == source)]
+                if len(rows):
+                    found.append(
+                        ArmTraining(
+                            method=method,
+                            source=source or None,
+                            n_target=n_target,
+                            steps=int(rows["steps"].max()),
+                            fit=float(rows["fit"].mean()),
+                            late_fall=float(rows["late_fall"].median()),
+                            unfinished=bool(rows["unfinished"].mean() > 0.5),
+                        )
+                    )
+    return tuple(found)
+
+
+def _runs(frames: StudyFrames) -> pd.DataFrame:
+    """One row per run with a curve: source, method, n_target, steps, fit, late_fall, unfinished."""
+    classes = frames.metric.higher_is_better
+    curve = frames.curves("loss" if classes else "mse", "target_train").sort_values(["key", "step"])
+    by_run = curve.groupby("key", sort=False)
+    ends = by_run.agg(
+        source=("source", "first"),
+        method=("method", "first"),
+        n_target=("n_target", "first"),
+        steps=("step", "last"),
+        first=("value", "first"),
+        last=("value", "last"),
+    )
+    from_half = (curve["step"] / by_run["step"].transform("last") - 0.5).abs()  # NaN where no step was taken
+    measured = curve[from_half <= 0.25]
+    nearest = from_half[measured.index].groupby(measured["key"], sort=False).idxmin()
+    ends["middle"] = measured.loc[nearest].set_index("key")["value"]
+    ends["fit"] = frames.final("accuracy" if classes else "r2", "target_train").set_index("key")["value"]
+    runs = ends.dropna(subset=["middle", "fit"])
+    fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
+    late_fall = (runs["middle"] - runs["last"]) / fall
+    poor = runs["fit"] < (FITTED_ACCURACY if classes else FITTED_R2)
+    return runs.assign(late_fall=late_fall, unfinished=poor & (late_fall > LATE_FALL))
+
+
+def verdict_on_trained(
+    comparisons: Sequence[Comparison],
+    frames: StudyFrames,
+    progress: Progress,
+    verdict_on: Callable[[Sequence[Comparison]], Verdict],
+) -> Verdict:
+    """The verdict on a study, held back where its baseline was not trained to the end.
+
+    Args:
+        comparisons: All of the study, at least one.
+        frames: The study.
+        progress: How much of it is done.
+        verdict_on: The verdict on comparisons, for those whose baseline is trained.
+
+    Returns:
+        The verdict, with the outcome "unfinished baseline" at numbers of labels where training from scratch was cut
+        off. There only plain differences are said; arms other than the baseline that were cut off are named.
+    """
+    unfinished = [arm for arm in arm_trainings(frames) if arm.unfinished]
+    cut_off = {arm.n_target: arm for arm in unfinished if arm.method == frames.baseline}
+    others = _others_in_words([arm for arm in unfinished if arm.method != frames.baseline])
+    trained = [c for c in comparisons if c.n_target not in cut_off]
+    verdict = verdict_on(trained) if trained else None
+    if not cut_off:
+        assert verdict is not None
+        return replace(verdict, sentences=(*verdict.sentences, *others))
+    plain = [_difference_in_words([c for c in comparisons if c.n_target == size], frames.metric) for size in cut_off]
+    where = "" if len(frames.sizes) == 1 else f" with {_sizes(cut_off)}"
+    headline = _baseline_in_words(list(cut_off.values()), frames.metric, where=where)
+    outcomes = dict.fromkeys(cut_off, "unfinished baseline")
+    if verdict is None:
+        said = (*plain, *others, completeness(progress))
+        return Verdict(outcomes, headline, tuple(sentence for sentence in said if sentence))
+    rest = f"With {_sizes({c.n_target for c in trained})} training from scratch is finished. {verdict.headline}"
+    known = dict(sorted({**verdict.outcomes, **outcomes}.items()))
+    return Verdict(known, headline, (*plain, rest, *verdict.sentences, *others))
+
+
+def baseline_unfinished(frames: StudyFrames) -> bool:
+    """Whether training from scratch was cut off at any number of labels."""
+    return any(arm.unfinished and arm.method == frames.baseline for arm in arm_trainings(frames))
+
+
+def _sizes(sizes: Iterable[int]) -> str:
+    numbers = sorted(sizes)
+    return f"{listed([f'{size:,}' for size in numbers])} {'label' if numbers == [1] else 'labels'}"
+
+
+def _baseline_in_words(arms: Sequence[ArmTraining], metric: Metric, *, where: str) -> str:
+    """That training from scratch was cut off, and what to do."""
+    steps = max(arm.steps for arm in arms)
+    worst = min(arms, key=lambda arm: arm.fit)
+    return (
+        f"Training from scratch{where} is not finished after {counted(steps, 'step')} "
+        f"({'at worst ' if len(arms) > 1 else ''}{_fit_in_words(worst, metric)}), so whether transfer helps cannot be "
+        f"said; train longer: steps = {2 * steps}."
+    )
+
+
+def _fit_in_words(arm: ArmTraining, metric: Metric) -> str:
+    if metric.higher_is_better:
+        return f"{100 * arm.fit:.0f} % of its own training labels are right"
+    return f"R² is {arm.fit:.2f} on its own training examples".replace("-", "−")
+
+
+def _difference_in_words(group: Sequence[Comparison], metric: Metric) -> str:
+    """The plain difference of the best transfer at one number of labels; empty when there is none."""
+    if not any(c.transfers for c in group):
+        return ""
+    lead = champion(group, "undecided", metric)
+    return f"{capitalised(reach(lead, group, metric))}, which more steps can change."
+
+
+def _others_in_words(arms: Sequence[ArmTraining]) -> tuple[str, ...]:
+    """The arms other than the baseline that were cut off, in one sentence; none where there are none."""
+    if not arms:
+        return ()
+    sizes: dict[str, list[int]] = {}
+    for arm in arms:
+        sizes.setdefault(candidate_words(arm.method, arm.source), []).append(arm.n_target)
+    named = [f"{who} with {_sizes(numbers)}" for who, numbers in sizes.items()]
+    more = [f"{len(named) - _NAMED:,} others"] if len(named) > _NAMED + 1 else named[_NAMED:]
+    names = listed([*named[:_NAMED], *more])
+    steps = counted(max(arm.steps for arm in arms), "step")
+    return (f"Not finished after {steps}, so that more would change their scores: {names}.",)

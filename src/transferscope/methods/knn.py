@@ -1,0 +1,125 @@
+"""Nearest neighbours on the source's features: a control that learns nothing."""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transferscope.data.task import TransferTask
+from transferscope.methods.common import domain, working_copy
+from transferscope.methods.method import Control, FitOptions, Fitted, Start
+from transferscope.models.network import Network
+from transferscope.records import Cost
+from transferscope.training import outputs_of
+from transferscope.training.loop import memory_in_use
+
+NEIGHBOURS = (1, 3, 5, 10, 20)
+"""Numbers of neighbours that are tried."""
+
+_ROWS = 512  # examples whose similarities are held at once
+_TIE = 1e-3  # of a vote: among classes with as many votes, the nearer neighbours decide
+
+
+@dataclass(frozen=True)
+class Knn(Control):
+    """Vote among the nearest training examples by the cosine of the pretrained features, which stay as they are.
+
+    The number of neighbours is that of NEIGHBOURS with the least leave-one-out error on the target training examples
+    (misclassified, or squared error), the least number of equals. Regression takes the mean of the neighbours.
+
+    Fix and Hodges (1951); as a check of features without training, Wu, Xiong, Yu and Lin (2018, "Unsupervised feature
+    learning via non-parametric instance discrimination"), there with weighted votes.
+    """
+
+    name: ClassVar[str] = "knn"
+    version: ClassVar[int] = 1
+
+    @property
+    def start(self) -> Start:
+        """The pretrained network."""
+        return "pretrained"
+
+    @torch.no_grad()
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`; the fitted network's outputs are votes, or means of neighbours."""
+        started = time.perf_counter()
+        target = domain(task.target, options)
+        own = working_copy(network, task.target.train, options)
+        features, labels = outputs_of(own.features, target.train), target.train.labels
+        numbers = labels.is_floating_point()
+        values = labels if numbers else F.one_hot(labels.long(), target.train.n_outputs).to(features.dtype)
+        head = NeighbourHead(features, values, k=1, votes=not numbers)
+        head.k = _least_error(head, features, values)
+        cost = Cost(
+            seconds=time.perf_counter() - started,
+            peak_memory=memory_in_use(target.train.device),
+            trained_parameters=0,
+            examples_seen=len(target.train),
+        )
+        notes = {"neighbours": float(head.k)}
+        return Fitted(own.with_head(head), target.scale, None, (), cost, "converged", notes)
+
+
+class NeighbourHead(nn.Module):
+    """Reads features by their nearest neighbours among kept ones.
+
+    Args:
+        features: Kept features, shape (N, m).
+        values: What they stand for: one-hot classes or regression targets, shape (N, K).
+        k: Number of neighbours, at least 1; all that there are, if fewer.
+        votes: Whether values are counted as votes, rather than averaged.
+    """
+
+    def __init__(self, features: Float[Tensor, "N m"], values: Float[Tensor, "N K"], *, k: int, votes: bool) -> None:
+        super().__init__()
+        self.directions = nn.Parameter(F.normalize(features, dim=1), requires_grad=False)
+        self.values = nn.Parameter(values.clone(), requires_grad=False)
+        self.k = k
+        self.votes = votes
+
+    def forward(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n K"]:
+        """Votes or means of the k nearest."""
+        return self.read(self.nearest(features, self.k), self.k)
+
+    def nearest(self, features: Float[Tensor, "n m"], k: int) -> Tensor:
+        """Indices of the k kept features of the largest cosine, nearest first, shape (n, k)."""
+        return self._nearest(F.normalize(features, dim=1) @ self.directions.T, k)
+
+    def nearest_others(self, k: int) -> Tensor:
+        """The same for every kept feature among the others, shape (N, k)."""
+        found = []
+        for start in range(0, len(self.directions), _ROWS):
+            similarity = self.directions[start : start + _ROWS] @ self.directions.T
+            rows = torch.arange(len(similarity), device=similarity.device)
+            similarity[rows, start + rows] = -torch.inf
+            found.append(self._nearest(similarity, k))
+        return torch.cat(found)
+
+    def read(self, neighbours: Tensor, k: int) -> Float[Tensor, "n K"]:
+        """What the k first of neighbours, shape (n, at least k), say."""
+        values = self.values[neighbours[:, :k]]
+        if not self.votes:
+            return values.mean(dim=1)
+        nearness = torch.linspace(1.0, 0.0, values.shape[1], device=values.device)
+        return (values * (1.0 + _TIE * nearness)[:, None]).sum(dim=1)
+
+    def _nearest(self, similarity: Float[Tensor, "n N"], k: int) -> Tensor:
+        return similarity.topk(min(k, similarity.shape[1]), dim=1).indices
+
+
+def _least_error(head: NeighbourHead, features: Float[Tensor, "N m"], values: Float[Tensor, "N K"]) -> int:
+    """The number of neighbours with the least leave-one-out error."""
+    tried = [k for k in NEIGHBOURS if k < len(features)]
+    if not tried:
+        return 1
+    others = head.nearest_others(max(tried))
+    errors = []
+    for k in tried:
+        read = head.read(others, k)
+        wrong = (read.argmax(dim=1) != values.argmax(dim=1)) if head.votes else (read - values).square().mean(dim=1)
+        errors.append(float(wrong.to(torch.float64).mean()))
+    return tried[errors.index(min(errors))]

@@ -1,0 +1,52 @@
+"""Ridge regression on the raw inputs: a control that any transfer has to beat."""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from transferscope.data.task import TransferTask
+from transferscope.methods.common import domain
+from transferscope.methods.method import Control, FitOptions, Fitted, Start
+from transferscope.methods.probe_head import ridge_probe
+from transferscope.models.network import Network
+from transferscope.records import Cost
+from transferscope.training import outputs_of
+from transferscope.training.loop import memory_in_use
+
+
+@dataclass(frozen=True)
+class Raw(Control):
+    """Fit the ridge probe to the standardised inputs themselves, without any network or source.
+
+    Classes are regressed as e_c - 1/K and the penalty is chosen by leave-one-out error, see `probe_head.ridge_probe`.
+    A linear model on the inputs is the usual control of a linear probe (Alain and Bengio 2016, "Understanding
+    intermediate layers using linear classifier probes", whose first probe reads the inputs): what transfer gains over
+    it is owed to the features.
+    """
+
+    name: ClassVar[str] = "raw"
+    version: ClassVar[int] = 1
+
+    @property
+    def start(self) -> Start:
+        """A fresh network, of which nothing is used."""
+        return "random"
+
+    @torch.no_grad()
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`; the fitted network flattens its inputs and is linear."""
+        started = time.perf_counter()
+        target = domain(task.target, options)
+        flat = nn.Flatten()
+        inputs = outputs_of(flat, target.train)
+        probe = ridge_probe(inputs, target.train.labels, target.train.n_outputs)
+        cost = Cost(
+            seconds=time.perf_counter() - started,
+            peak_memory=memory_in_use(target.train.device),
+            trained_parameters=sum(p.numel() for p in probe.head.parameters()),
+            examples_seen=len(target.train),
+        )
+        return Fitted(Network(flat, probe.head, inputs.shape[1]), target.scale, None, (), cost, "converged")

@@ -1,0 +1,141 @@
+"""Training that was cut off is told from training that has levelled off, and no verdict stands on the former."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fabricate import Fabrication, fabricate, fabricate_regression
+from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.compare.summary import summarise_frames
+from transferscope.analyses.compare.training import arm_trainings, baseline_unfinished
+
+STEPS = 3000
+
+
+@pytest.fixture
+def frames(tmp_path: Path) -> StudyFrames:
+    wanted = Fabrication(gains={"mnist": {"fine-tune": 0.1, "joint": 0.1}}, sizes=(50, 600), n_seeds=3)
+    with fabricate(tmp_path / "s.sqlite", wanted) as store:
+        return read_study(store, "usps")
+
+
+def trained(
+    frames: StudyFrames,
+    method: str,
+    *,
+    fit: float,
+    loss: Callable[[pd.Series], pd.Series],
+    sizes: tuple[int, ...] = (50, 600),
+    seeds: tuple[int, ...] = (0, 1, 2),
+) -> StudyFrames:
+    """The study with another training curve of one method, as a function of the share of the steps that is done."""
+    records = frames.records.copy()
+    own = (records["method"] == method) & (records["part"] == "target_train")
+    own &= records["n_target"].isin(sizes) & records["seed"].isin(seeds)
+    records.loc[own & records["step"].isna(), "value"] = fit
+    curve = own & records["step"].notna()
+    records.loc[curve, "value"] = loss(records.loc[curve, "step"] / STEPS)
+    return replace(frames, records=records)
+
+
+def cut_off(done: pd.Series) -> pd.Series:
+    return 2.0 - done  # half of the fall is in the second half
+
+
+def level(done: pd.Series) -> pd.Series:
+    return 1.2 + 10 ** (-4 * done)  # noise in the labels: no further than 1.2
+
+
+def unfinished(frames: StudyFrames) -> set[tuple[str, int]]:
+    return {(arm.method, arm.n_target) for arm in arm_trainings(frames) if arm.unfinished}
+
+
+def test_training_that_fits_is_finished(frames: StudyFrames) -> None:
+    arms = arm_trainings(frames)
+    assert [(arm.method, arm.source, arm.n_target) for arm in arms] == [
+        ("scratch", None, 50),
+        ("fine-tune", "mnist", 50),
+        ("joint", "mnist", 50),
+        ("scratch", None, 600),
+        ("fine-tune", "mnist", 600),
+        ("joint", "mnist", 600),
+    ]
+    assert {(arm.steps, arm.fit, arm.unfinished) for arm in arms} == {(STEPS, 1.0, False)}
+    assert not baseline_unfinished(frames)
+
+
+def test_a_loss_that_falls_to_the_end_is_unfinished_and_one_that_is_level_is_not(frames: StudyFrames) -> None:
+    falling = trained(frames, "joint", fit=0.5, loss=cut_off)
+    (arm,) = [arm for arm in arm_trainings(falling) if arm.unfinished and arm.n_target == 600]
+    assert arm.method == "joint"
+    assert arm.late_fall == pytest.approx(0.5 / 0.95)  # measured first after a twentieth of the steps
+    assert unfinished(trained(frames, "joint", fit=0.5, loss=level)) == set()
+    assert unfinished(trained(frames, "joint", fit=0.96, loss=cut_off)) == set()
+    assert unfinished(trained(frames, "joint", fit=0.5, loss=lambda done: 1.0 + done)) == set()  # nothing was learnt
+
+
+def test_the_majority_of_seeds_decides(frames: StudyFrames) -> None:
+    assert unfinished(trained(frames, "joint", fit=0.5, loss=cut_off, seeds=(0,))) == set()
+    assert unfinished(trained(frames, "joint", fit=0.5, loss=cut_off, seeds=(0, 1))) == {("joint", 50), ("joint", 600)}
+
+
+def test_a_regression_goes_by_r2(tmp_path: Path) -> None:
+    with fabricate_regression(tmp_path / "s.sqlite") as store:
+        frames = read_study(store, "numbers")
+    assert arm_trainings(frames) == ()  # no curve, so nothing is known
+    cells = frames.method_cells
+    rows = [
+        {"key": key, "name": name, "part": "target_train", "step": step, "value": value}
+        for key, method in zip(cells["key"], cells["method"], strict=True)
+        for name, step, value in [
+            *(("mse", float(step), 1.0 - step / 100) for step in range(0, 101, 10)),
+            ("r2", np.nan, 0.5 if method == "scratch" else 0.95),
+        ]
+    ]
+    labels = frames.cells[
+        ["key", "role", "source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
+    ]
+    records = pd.concat([frames.records, pd.DataFrame(rows).merge(labels, on="key")], ignore_index=True)
+    measured = replace(frames, records=records)
+    assert unfinished(measured) == {("scratch", 40)}
+    assert summarise_frames(measured).verdict.headline == (
+        "Training from scratch is not finished after 100 steps (R² is 0.50 on its own training examples), so whether "
+        "transfer helps cannot be said; train longer: steps = 200."
+    )
+
+
+def test_no_verdict_stands_on_an_unfinished_baseline(frames: StudyFrames) -> None:
+    verdict = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off)).verdict
+    assert verdict.headline == (
+        "Training from scratch with 50 and 600 labels is not finished after 3,000 steps (at worst 37 % of its own "
+        "training labels are right), so whether transfer helps cannot be said; train longer: steps = 6000."
+    )
+    assert set(verdict.outcomes.values()) == {"unfinished baseline"}
+    assert "points above training from scratch" in verdict.sentences[0]
+    assert "help" not in " ".join(verdict.sentences)
+
+
+def test_a_verdict_is_given_where_the_baseline_is_finished(frames: StudyFrames) -> None:
+    verdict = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off, sizes=(600,))).verdict
+    assert verdict.headline == (
+        "Training from scratch with 600 labels is not finished after 3,000 steps (37 % of its own training labels are "
+        "right), so whether transfer helps cannot be said; train longer: steps = 6000."
+    )
+    assert verdict.outcomes == {50: "helps", 600: "unfinished baseline"}
+    assert verdict.sentences[1].startswith(
+        "With 50 labels training from scratch is finished. Use fine-tuning from mnist "
+    )
+
+
+def test_another_arm_that_is_unfinished_is_named(frames: StudyFrames) -> None:
+    finished = summarise_frames(frames).verdict
+    verdict = summarise_frames(trained(frames, "joint", fit=0.37, loss=cut_off)).verdict
+    assert verdict.headline == finished.headline
+    assert set(verdict.sentences) - set(finished.sentences) == {
+        "Not finished after 3,000 steps, so that more would change their scores: joint training from mnist with 50 and "
+        "600 labels."
+    }
