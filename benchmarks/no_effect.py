@@ -10,19 +10,19 @@ example i right is the sign of a normal variable,
 with standard deviations 1.2 (difficulty), 0.6 (b, what a method is good at), 0.1 (c, the draw of labels), 0.7 (f), and
 e by method. mu makes the accuracy on all data 0.9 for every method, while on the one test set they differ. Counted are
 studies with any false call ("helps" or "hurts" after Holm's correction over seven comparisons) and false statements on
-one comparison taken alone, by the plain paired t-test, which speaks of this test set, and by `paired_difference` with
-`sd_of_test_set`, which speaks of other test examples too. With b = 0 the methods do not differ on this test set either.
+one comparison taken alone, by the plain paired t-test, which speaks of this test set, and with `sd_of_test_set`, which
+speaks of other test examples too: the rule before `numerics/many_to_one.py` (`benchmarks/holm_on_paired_tests.py`).
+With b = 0 the methods do not differ on this test set either.
 Last, how often the method with the highest chance of being best is the best, where accuracies do differ.
 """
 
 import argparse
 
 import numpy as np
+from benchmarks.holm_on_paired_tests import behrens_fisher_p, chance_of_best, holm, sd_of_test_set
 from scipy import stats
 
-from transferscope.numerics.chance_of_best import chance_of_best, probability_of_best
-from transferscope.numerics.multiplicity import holm
-from transferscope.numerics.paired import behrens_fisher_p, sd_of_test_set
+from transferscope.numerics.best_arm import probability_of_best
 
 ALPHA = 0.05
 SPREADS = {

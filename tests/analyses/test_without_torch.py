@@ -35,7 +35,7 @@ def test_a_copied_store_is_enough(tmp_path: Path, small: Fabrication) -> None:
     command = [sys.executable, "-c", _SCRIPT, str(copied), str(out)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Transfer helps: with 600 labels, fine-tuning from fashion reaches")
+    assert done.stdout.startswith("Use fine-tuning from fashion with 600 labels: +")
     page = out.read_text(encoding="utf-8")
-    assert "<title>usps: Transfer helps" in page
+    assert "<title>usps: Use fine-tuning from fashion" in page
     assert "What the linear model says</h3>" in page

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.numerics.best_arm import best_arm
+from transferscope.numerics.best_arm import best_arm, probability_of_best
 
 
 def test_arms_that_do_not_differ_share_the_chance() -> None:
@@ -80,3 +80,8 @@ def test_what_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(error):
         best_arm(differences, gains=gains, n_draws=n_draws)
+
+
+def test_the_probability_of_best_shares_ties() -> None:
+    means = np.array([[0.9, 0.8, 0.9], [0.1, 0.2, 0.0], [0.5, 0.5, 0.5]])
+    assert probability_of_best(means) == pytest.approx([(0.5 + 0 + 1 / 3) / 3, (0 + 1 + 1 / 3) / 3, (0.5 + 1 / 3) / 3])

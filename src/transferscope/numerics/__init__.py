@@ -1,5 +1,5 @@
 """Mathematics that has never heard of transfer learning.
 
-Intervals, paired differences, many arms against one control and the best of them, Holm's correction; Lanczos,
-stochastic traces and spectral densities; infinite-width kernels; stable roots and solves. Import from a file by name.
+Intervals, many arms against one control and the best of them; Lanczos, stochastic traces and spectral densities;
+infinite-width kernels; stable roots and solves. Import from a file by name.
 """

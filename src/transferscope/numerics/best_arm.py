@@ -8,7 +8,6 @@ from jaxtyping import Float, Int, Num, Shaped
 from scipy import stats
 
 from transferscope.errors import DataError, SettingsError
-from transferscope.numerics.chance_of_best import probability_of_best
 from transferscope.numerics.crossed import (
     ExamplePart,
     example_covariance,
@@ -151,3 +150,17 @@ def _chances(
     return probability_of_best(
         weight_of_mean * m + np.sqrt(weight_of_mean * variance) * rng.standard_normal((n_draws, k))
     )
+
+
+def probability_of_best(means: Float[np.ndarray, "draws methods"]) -> Float[np.ndarray, " methods"]:
+    """Share of the draws in which each method has the highest mean; methods that tie share the draw.
+
+    Args:
+        means: What the means might be, shape (draws, methods).
+
+    Returns:
+        Shape (methods,), in [0, 1], summing to 1.
+    """
+    is_best = means >= means.max(axis=1, keepdims=True) - 1e-12
+    shares = is_best / is_best.sum(axis=1, keepdims=True)
+    return np.asarray(shares.mean(axis=0), dtype=np.float64)

@@ -152,8 +152,8 @@ def example_part(
 
         profiles m_gk = mean_s z_sgk,   interaction = G / (G - 1) sum_sg r_sgk r_sgl / ((S - 1) S),   r = z - m
 
-    Every example is a group of its own without `groups`; then this is the two-way analysis of variance of
-    `paired.sd_of_test_set`. Groups of unequal size enter as in cluster-robust variances.
+    Every example is a group of its own without `groups`; then this is a two-way analysis of variance. Groups of unequal
+    size enter as in cluster-robust variances.
 
     Args:
         gains: Score of every arm minus that of the control by seed and test example, shape (S, K, n), n >= 2.

@@ -2,12 +2,10 @@ import math
 from dataclasses import replace
 
 import pytest
-from statsmodels.stats.power import TTestPower
 
-from comparisons import candidate
+from comparisons import candidate, difference
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.words import Progress, completeness, seeds_to_decide
-from transferscope.numerics.paired import PairedDifference
 
 
 def test_a_complete_study_needs_no_word() -> None:
@@ -27,53 +25,49 @@ def test_what_is_missing_is_said(progress: Progress, said: str) -> None:
     assert completeness(progress) == f"The study is not complete: {said}. This verdict rests on the others."
 
 
-def test_the_seeds_to_decide_are_those_of_the_power_of_holms_next_step() -> None:
-    undecided = [_undecided(0.006), _undecided(0.008)]
-    n = [math.ceil(TTestPower().solve_power(d / 0.008, alpha=0.025, power=0.8)) for d in (0.008, 0.006)]
+def test_the_seeds_to_decide_are_those_of_the_power() -> None:
+    undecided = [_undecided(seeds=17), _undecided(seeds=9)]
     assert seeds_to_decide([*undecided, candidate("merlin", 0.05, "positive")]) == (
-        f"About {n[0]} to {n[1]} seeds instead of 5 would probably decide the 2 undecided comparisons "
+        "About 9 to 17 seeds instead of 5 would probably decide the 2 undecided comparisons "
         "(with 80 % power, if differences and spread stay as they are)."
     )
 
 
 def test_more_seeds_are_asked_for_than_there_are() -> None:
-    assert seeds_to_decide([_undecided(0.05)]).startswith(
+    assert seeds_to_decide([_undecided(seeds=5)]).startswith(
         "About 6 seeds instead of 5 would probably decide the undecided comparison ("
     )
 
 
 def test_a_difference_too_small_to_matter_is_called_that() -> None:
-    assert seeds_to_decide([_undecided(0.0001)]) == (
+    assert seeds_to_decide([_undecided(seeds=0)]) == (
         "The undecided comparison would take more than 200 seeds to decide: "
         "for most purposes the difference is too small to matter."
     )
 
 
 def test_what_can_be_decided_is_told_from_what_cannot() -> None:
-    said = seeds_to_decide([_undecided(0.0001), _undecided(0.01)])
+    said = seeds_to_decide([_undecided(seeds=0), _undecided(seeds=9)])
     assert "would probably decide 1 of the 2 undecided comparisons; the rest would take more than 200 " in said
 
 
 def test_nothing_is_advised_where_all_is_decided_or_untestable() -> None:
-    alike = replace(
-        candidate("joint", 0.1, "undecided"), difference=PairedDifference(0.1, 0, 3, None, math.nan, "undefined")
-    )
+    alike = replace(candidate("joint", 0.1, "undecided"), difference=difference(0.1, 3, math.nan))
     assert seeds_to_decide([candidate("merlin", 0.05, "positive"), alike]) == ""
 
 
 def test_what_seeds_cannot_decide_asks_for_a_larger_test_set() -> None:
-    """3 points are far above the spread of seeds, and below twice what the draw of the test examples adds."""
-    assert "larger test set" in seeds_to_decide([_undecided(0.03, test_sd=0.02)])
-    assert "larger test set" not in seeds_to_decide([_undecided(0.03, test_sd=0.001)])
-    assert "larger test set" not in seeds_to_decide([_undecided(0.0001, test_sd=0.0)])
+    assert "larger test set" in seeds_to_decide([_undecided(seeds=0, wants="a larger test set")])
+    assert "larger test set" not in seeds_to_decide([_undecided(seeds=9, wants="a larger test set")])
+    assert "larger test set" not in seeds_to_decide([_undecided(seeds=0)])
 
 
-def test_what_holds_only_when_taken_alone_is_still_open() -> None:
-    leaning = replace(_undecided(0.05), call="leans positive")
-    assert seeds_to_decide([leaning]) == seeds_to_decide([_undecided(0.05)]) != ""
+def test_what_leans_is_still_open() -> None:
+    leaning = replace(_undecided(seeds=9), call="leans positive")
+    assert seeds_to_decide([leaning]) == seeds_to_decide([_undecided(seeds=9)]) != ""
 
 
-def _undecided(gain: float, *, test_sd: float | None = None) -> Comparison:
-    found = candidate("fine-tune", gain, "undecided")
+def _undecided(*, seeds: int, wants: str = "more seeds") -> Comparison:
+    found = candidate("fine-tune", 0.01, "undecided")
     assert found.difference is not None
-    return replace(found, difference=replace(found.difference, test_sd=test_sd))
+    return replace(found, difference=replace(found.difference, seeds_to_decide=seeds, wants=wants))

@@ -23,7 +23,7 @@ def test_missing_seeds_are_said(summary: Summary) -> None:
     notes = [block.text for block in methods_section(summary).blocks if isinstance(block, Text)]
     assert notes[0] == (
         "Fewer seeds than the study's 5: MeRLin from mnist (4). Differences use the seeds that a method shares with "
-        "scratch, and P(best) the seeds that all methods share."
+        "scratch."
     )
 
 

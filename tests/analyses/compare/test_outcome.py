@@ -11,6 +11,7 @@ WORSE = candidate("joint", -0.03, "negative")
 OPEN = candidate("fine-tune", 0.005, "undecided")
 UP = candidate("fine-tune", 0.02, "leans positive")
 DOWN = candidate("l2-sp", -0.02, "leans negative")
+SAME = candidate("linear-probe", 0.001, "equivalent")
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,10 @@ DOWN = candidate("l2-sp", -0.02, "leans negative")
     [
         ([BETTER, WORSE, OPEN], "helps"),
         ([WORSE], "hurts"),
-        ([WORSE, OPEN], "does not help"),
+        ([WORSE, OPEN], "undecided"),
+        ([WORSE, SAME], "does not help"),
+        ([SAME], "does not help"),
+        ([SAME, OPEN], "undecided"),
         ([OPEN], "undecided"),
         ([UP, OPEN, DOWN], "seems to help"),
         ([UP, WORSE], "seems to help"),
@@ -26,7 +30,7 @@ DOWN = candidate("l2-sp", -0.02, "leans negative")
         ([DOWN], "seems to hurt"),
         ([DOWN, WORSE], "seems to hurt"),
         ([DOWN, OPEN], "undecided"),
-        ([DOWN, OPEN, WORSE], "does not help"),
+        ([DOWN, OPEN, WORSE], "undecided"),
         ([candidate("merlin", 0.03, "undecided", n_seeds=1)], "one seed"),
         ([candidate("merlin", 0.03, "no baseline")], "no baseline"),
         ([], "nothing to compare"),
@@ -36,9 +40,11 @@ def test_the_outcome_follows_from_the_calls(candidates: list[Comparison], outcom
     assert outcome_of([baseline(), *candidates]) == outcome
 
 
-def test_the_champion_of_what_helps_is_the_best_that_was_shown_to_help() -> None:
-    open_but_higher = candidate("fine-tune", 0.05, "undecided")
+def test_the_champion_of_what_helps_is_the_likeliest_to_be_best_of_those_that_do() -> None:
+    open_but_higher = candidate("fine-tune", 0.05, "undecided", p_best=0.6)
     assert champion([baseline(), BETTER, open_but_higher], "helps", ACCURACY) is BETTER
+    likelier = candidate("l2-sp", 0.029, "positive", p_best=0.4)
+    assert champion([baseline(), BETTER, likelier], "helps", ACCURACY) is likelier
 
 
 def test_the_champion_of_what_hurts_hurts_least() -> None:

@@ -126,7 +126,9 @@ def test_a_verdict_is_given_where_the_baseline_is_finished(frames: StudyFrames) 
         "right), so whether transfer helps cannot be said; train longer: steps = 6000."
     )
     assert verdict.outcomes == {50: "helps", 600: "unfinished baseline"}
-    assert verdict.sentences[1].startswith("With 50 labels training from scratch is finished. Transfer helps: ")
+    assert verdict.sentences[1].startswith(
+        "With 50 labels training from scratch is finished. Use fine-tuning from mnist "
+    )
 
 
 def test_another_arm_that_is_unfinished_is_named(frames: StudyFrames) -> None:

@@ -1,5 +1,6 @@
 """Every method against training from scratch: what can be said about the difference, and what transfer does."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,16 +12,25 @@ import pandas as pd
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.metric import Metric
 from transferscope.estimate import Estimate, Interval
-from transferscope.numerics.chance_of_best import chance_of_best
+from transferscope.numerics.best_arm import best_arm
 from transferscope.numerics.intervals import t_interval
-from transferscope.numerics.multiplicity import holm
-from transferscope.numerics.paired import PairedDifference, paired_difference, sd_of_test_set
+from transferscope.numerics.many_to_one import Covers, ManyToOne, many_to_one
 
-Call = Literal["positive", "negative", "leans positive", "leans negative", "undecided", "baseline", "no baseline"]
+Call = Literal[
+    "positive",
+    "negative",
+    "equivalent",
+    "leans positive",
+    "leans negative",
+    "undecided",
+    "baseline",
+    "no baseline",
+]
 """The sign of a transferability, when the study can tell it.
 
-"positive" and "negative": sure among all comparisons of the study. "leans ...": sure for this comparison taken alone,
-but one like it among so many may be chance. "no baseline": nothing was trained from scratch.
+"positive" and "negative": the p-value adjusted over all comparisons of the study is below ALPHA, and at most FEW_ALPHA
+with FEW_SEEDS seeds or fewer. "equivalent": neither, and the difference is shown to be within the margin. "leans ...":
+the adjusted p-value is below LEANING, which is only that. "no baseline": nothing was trained from scratch.
 """
 
 Outcome = Literal[
@@ -34,19 +44,25 @@ Outcome = Literal[
     "no baseline",
     "nothing to compare",
 ]
-"""What the paired tests say at one number of labels.
+"""What transfer does at one number of labels, or from one source.
 
-helps: at least one method is better than training from scratch. hurts: every one is worse. does not help: some are
-worse and no other is better, even taken alone. seems to help: none is better for sure among all comparisons of the
-study, but at least one is when taken alone. seems to hurt: every one is worse when taken alone. undecided: none of
-these. one seed: there is no spread to judge by. no baseline: nothing was trained from scratch. nothing to compare: only
-the baseline has a result.
+helps: at least one method is better than training from scratch. hurts: every one is worse. does not help: every one is
+worse or equivalent. seems to help: none is better, but at least one leans that way. seems to hurt: every one is worse
+or leans that way. undecided: none of these. one seed: there is no spread to judge by. no baseline: nothing was trained
+from scratch. nothing to compare: only the baseline has a result.
 """
 
 ALPHA = 0.05
-"""Level of the tests: chance of any false "positive" or "negative" in a study, and of one false call taken alone."""
+"""Chance of any false "positive" or "negative" in a study."""
 
-_BEST_SEED = 0
+FEW_SEEDS, FEW_ALPHA = 3, 0.01
+"""With so few seeds a call takes a smaller p-value: see `docs/results/inference.md`, real cells."""
+
+LEANING = 4 * ALPHA
+"""Adjusted p-value below which a comparison leans."""
+
+_MARGIN = 0.01
+_DRAWS_SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +86,39 @@ class MeanCost:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """Transferability: risk from scratch minus risk of a method, in pairs on the same seeds and labels.
+
+    Attributes:
+        mean: Over the seeds of both.
+        n: Number of those seeds.
+        interval: 95 % interval of this difference alone, not corrected for the others; None when nothing varies.
+        covers: What interval and p-values speak of.
+        p_alone: Two-sided p-value of "no difference" for this comparison alone; NaN when it cannot be tested.
+        p: The same, adjusted over all comparisons of the study.
+        within_margin: Whether the difference is shown to be smaller than the margin.
+        wants: What would decide an open comparison sooner: "more seeds", "a larger test set", or "".
+        seeds_to_decide: Seeds that would decide an open comparison with probability .8; 0 when it is decided, or when
+            200 would not do.
+    """
+
+    mean: float
+    n: int
+    interval: Interval | None
+    covers: Covers
+    p_alone: float
+    p: float
+    within_margin: bool = False
+    wants: str = ""
+    seeds_to_decide: int = 0
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a spread over seeds to test it against."""
+        return not math.isnan(self.p)
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """One method from one source at one number of labels.
 
@@ -80,14 +129,10 @@ class Comparison:
         seeds: Seeds with a result.
         score: Accuracy or squared error on the target test set over seeds.
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
-        difference: Transferability: risk from scratch minus risk of this method, over the seeds of both; None for the
-            baseline, and when they share no seed. Its interval and p-value cover other seeds, and other test examples
-            where predictions were kept (`test_sd` is not None).
-        difference_test_interval: Interval of the transferability over test examples; None without predictions.
-        p_holm: p-value of the difference, Holm-corrected over all comparisons of the study; NaN when there is none.
-        call: The sign of the transferability at the level ALPHA.
-        p_best: Probability of having the best mean of all methods with this many labels for other seeds and test
-            examples, see `numerics.chance_of_best`; NaN without predictions, or with fewer than two common seeds.
+        difference: To training from scratch; None for the baseline, and when they share no seed.
+        call: The sign of the transferability.
+        p_best: Probability of having the best mean of all methods with this many labels for other seeds (and other test
+            examples, where predictions were kept), see `chances_of_best`; NaN with fewer than two seeds.
         r2: Coefficient of determination over seeds; None for a classification.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
@@ -102,9 +147,7 @@ class Comparison:
     seeds: tuple[int, ...]
     score: Estimate
     test_interval: Interval | None
-    difference: PairedDifference | None
-    difference_test_interval: Interval | None
-    p_holm: float
+    difference: Difference | None
     call: Call
     p_best: float
     r2: Estimate | None
@@ -125,13 +168,6 @@ class Comparison:
         return self.score.interval or self.test_interval
 
     @property
-    def difference_interval(self) -> Interval | None:
-        """The interval of the transferability to show: over seeds, or over test examples when there is one pair."""
-        if self.difference is None:
-            return None
-        return self.difference_test_interval if self.difference.n == 1 else self.difference.interval
-
-    @property
     def transfers(self) -> bool:
         """Whether this is a way to transfer, rather than the baseline or another way to do without a source."""
         return self.call != "baseline" and self.source is not None and not self.is_control
@@ -149,11 +185,19 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     """
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"]
+    by_size = {n_target: _runs(frames, final[final["n_target"] == n_target]) for n_target in frames.sizes}
+    differences = _differences(frames, by_size, level=level, of_controls=False)
+    controls = _differences(frames, by_size, level=level, of_controls=True)
+    differences |= {at: replace(d, p=math.nan, wants="", seeds_to_decide=0) for at, d in controls.items()}
     found = []
-    for n_target in frames.sizes:
-        runs = _runs(frames, final[final["n_target"] == n_target])
-        found.extend(_compare_at(frames, runs, level=level))
-    return _with_calls(found)
+    for n_target, runs in by_size.items():
+        own = [differences.get((run.source, run.method, n_target)) for run in runs]
+        has_baseline = any(run.method == frames.baseline for run in runs)
+        for run, difference, p_best in zip(runs, own, chances_of_best(frames, runs, own), strict=True):
+            call = _call(difference) if has_baseline else "no baseline"
+            call = "baseline" if run.method == frames.baseline else call
+            found.append(_comparison(frames, run, difference, call, p_best, level=level))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -181,20 +225,11 @@ def _runs(frames: StudyFrames, final: pd.DataFrame) -> list[_Runs]:
     return found
 
 
-def _compare_at(frames: StudyFrames, runs: Sequence[_Runs], *, level: float) -> list[Comparison]:
-    baseline = next((run for run in runs if run.method == frames.baseline), None)
-    p_best = _chances_of_best(frames, runs)
-    return [_comparison(frames, run, baseline, p, level=level) for run, p in zip(runs, p_best, strict=True)]
-
-
-def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best: float, *, level: float) -> Comparison:
+def _comparison(
+    frames: StudyFrames, run: _Runs, difference: Difference | None, call: Call, p_best: float, *, level: float
+) -> Comparison:
     metric = frames.metric
     cells = frames.cells[frames.cells["key"].isin(run.keys)]
-    if baseline is None:
-        call: Call = "no baseline"
-    else:
-        call = "baseline" if run is baseline else "undecided"
-    against = None if baseline is run else baseline
     return Comparison(
         source=run.source or None,
         method=run.method,
@@ -202,9 +237,7 @@ def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best:
         seeds=tuple(int(seed) for seed in run.values.index),
         score=_bounded(metric, t_interval(run.values.to_numpy(dtype=np.float64), level=level)),
         test_interval=_test_interval(frames, run, level=level),
-        difference=_difference(frames, run, against, level=level),
-        difference_test_interval=_difference_test_interval(frames, run, against, level=level),
-        p_holm=math.nan,
+        difference=difference,
         call=call,
         p_best=p_best,
         r2=_summary(_values(frames, "r2", "target_test", cells["key"].tolist()), level),
@@ -221,16 +254,79 @@ def _comparison(frames: StudyFrames, run: _Runs, baseline: _Runs | None, p_best:
     )
 
 
-def _difference(frames: StudyFrames, run: _Runs, baseline: _Runs | None, *, level: float) -> PairedDifference | None:
-    if baseline is None:
+def _differences(
+    frames: StudyFrames, by_size: Mapping[int, Sequence[_Runs]], *, level: float, of_controls: bool
+) -> dict[tuple[str, str, int], Difference]:
+    """Differences to training from scratch, tested together; by source, method and number of labels."""
+    scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
+    arms = list(dict.fromkeys((run.source, run.method) for n in scratch for run in by_size[n]))
+    arms = [arm for arm in arms if arm[1] != frames.baseline and (arm[1] in frames.controls) == of_controls]
+    if not arms:
+        return {}
+    sizes, seeds = list(scratch), frames.seeds
+    runs_of = {(run.source, run.method, n): run for n in sizes for run in by_size[n]}
+    scores = np.full((len(sizes), len(arms), len(seeds)), np.nan)
+    for (j, n), (k, arm) in itertools.product(enumerate(sizes), enumerate(arms)):
+        if (*arm, n) in runs_of:
+            scores[j, k] = _by_seed(frames, runs_of[*arm, n])
+    control = np.stack([_by_seed(frames, scratch[n]) for n in sizes])
+    of_arms = [[runs_of.get((*arm, n)) for arm in arms] for n in sizes]
+    gains = [_gains(frames, of_size, scratch[n]) for of_size, n in zip(of_arms, sizes, strict=True)]
+    found = many_to_one(
+        scores,
+        control,
+        gains=gains if any(of_size is not None for of_size in gains) else None,
+        margin=_margin(frames.metric, control),
+        level=level,
+        seed=_DRAWS_SEED,
+    )
+    return {
+        (*arm, n): _difference(found, (j, k), level)
+        for (j, n), (k, arm) in itertools.product(enumerate(sizes), enumerate(arms))
+        if found.n_seeds[j, k]
+    }
+
+
+def _difference(found: ManyToOne, at: tuple[int, int], level: float) -> Difference:
+    known = found.covers[at] != "nothing"
+    return Difference(
+        mean=float(found.difference[at]),
+        n=int(found.n_seeds[at]),
+        interval=Interval(float(found.low[at]), float(found.high[at]), level) if known else None,
+        covers=found.covers[at],
+        p_alone=float(found.p_alone[at]),
+        p=float(found.p[at]),
+        within_margin=bool(found.within_margin[at]),
+        wants=str(found.wants[at]),
+        seeds_to_decide=int(found.seeds_to_decide[at]),
+    )
+
+
+def _margin(metric: Metric, control: np.ndarray) -> float:
+    """Differences that do not matter: one point of accuracy, or 1 % of the smallest mean risk from scratch."""
+    if metric.higher_is_better:
+        return _MARGIN
+    return _MARGIN * float(min(-np.nanmean(of_size) for of_size in control))
+
+
+def _by_seed(frames: StudyFrames, run: _Runs) -> np.ndarray:
+    """Scores, higher is better, at every seed of the study; NaN where a run is missing."""
+    return frames.metric.improvement(run.values.reindex(frames.seeds).to_numpy(dtype=np.float64))
+
+
+def _gains(frames: StudyFrames, runs: Sequence[_Runs | None], control: _Runs) -> np.ndarray | None:
+    """Scores of the test examples less those from scratch, shape (seeds, arms, examples); None without any."""
+    base = _example_scores(frames, control)
+    n_examples = len(next(iter(base.values()), ()))
+    if n_examples < 2:
         return None
-    pairs = pd.concat({"run": run.values, "baseline": baseline.values}, axis=1).dropna()
-    if pairs.empty:
-        return None
-    values, base = (frames.metric.improvement(pairs[name].to_numpy(dtype=np.float64)) for name in ("run", "baseline"))
-    gains = _example_gains(frames, run, baseline)
-    test_sd = None if gains is None else sd_of_test_set(gains)
-    return paired_difference(values, base, level=level, test_sd=test_sd)
+    gains = np.full((len(frames.seeds), len(runs), n_examples), np.nan)
+    for k, run in enumerate(runs):
+        own = {} if run is None else _example_scores(frames, run)
+        for s, seed in enumerate(frames.seeds):
+            if seed in own and seed in base:
+                gains[s, k] = own[seed] - base[seed]
+    return None if np.isnan(gains).all() else gains
 
 
 def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) -> float:
@@ -243,22 +339,17 @@ def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) 
     return math.nan if given else 0.0
 
 
-def _with_calls(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    p_values = [c.difference.p_value if c.difference and not c.is_control else math.nan for c in comparisons]
-    adjusted = holm(np.array(p_values, dtype=np.float64))
-    return tuple(
-        replace(c, p_holm=float(p), call=_call(c, float(p))) for c, p in zip(comparisons, adjusted, strict=True)
-    )
-
-
-def _call(comparison: Comparison, p_holm: float) -> Call:
-    difference = comparison.difference
-    if difference is None or difference.interval is None:
-        return comparison.call
-    if p_holm < ALPHA and difference.interval.excludes(0.0):
-        return "positive" if difference.mean > 0 else "negative"
-    if difference.p_value < ALPHA and difference.interval.excludes(0.0):
-        return "leans positive" if difference.mean > 0 else "leans negative"
+def _call(difference: Difference | None) -> Call:
+    if difference is None or not difference.tested:
+        return "undecided"
+    better = difference.mean > 0
+    level = FEW_ALPHA if difference.n <= FEW_SEEDS else ALPHA
+    if difference.p <= level and max(difference.p, difference.p_alone) < ALPHA:
+        return "positive" if better else "negative"
+    if difference.within_margin:
+        return "equivalent"
+    if difference.p < LEANING:
+        return "leans positive" if better else "leans negative"
     return "undecided"
 
 
@@ -280,30 +371,38 @@ def _test_interval(frames: StudyFrames, run: _Runs, *, level: float) -> Interval
     return frames.metric.interval_over_examples(np.mean(list(scores.values()), axis=0), level=level)
 
 
-def _example_gains(frames: StudyFrames, run: _Runs, baseline: _Runs) -> np.ndarray | None:
-    """Score of the method minus that from scratch by seed and test example; None without predictions of both."""
-    scores, base = _example_scores(frames, run), _example_scores(frames, baseline)
-    common = sorted(scores.keys() & base.keys())
-    gains = np.stack([scores[seed] - base[seed] for seed in common]) if common else np.empty((0, 0))
-    return gains if gains.shape[1] > 1 else None
+def chances_of_best(
+    frames: StudyFrames, runs: Sequence[_Runs], differences: Sequence[Difference | None]
+) -> list[float]:
+    """Probability of every method at one size to have the best mean, no surer than the tests are.
 
-
-def _difference_test_interval(
-    frames: StudyFrames, run: _Runs, baseline: _Runs | None, *, level: float
-) -> Interval | None:
-    gains = None if baseline is None else _example_gains(frames, run, baseline)
-    return None if gains is None else t_interval(gains.mean(axis=0), level=level).interval
-
-
-def _chances_of_best(frames: StudyFrames, runs: Sequence[_Runs]) -> list[float]:
-    """Over the seeds that all methods at this size have; NaN for all when there are fewer than two."""
-    scores = [_example_scores(frames, run) for run in runs]
-    common = sorted(set.intersection(*(set(s) for s in scores))) if scores else []
-    if len(common) < 2 or len(runs) < 2 or len(next(iter(scores[0].values()))) < 2:
-        return [math.nan] * len(runs)
-    stacked = np.stack([[by_seed[seed] for seed in common] for by_seed in scores])  # (methods, seeds, examples)
-    found: list[float] = chance_of_best(stacked, seed=_BEST_SEED).tolist()
-    return found
+    That of `best_arm`, bounded: with q = 1 - p / 2 for a method ahead of training from scratch and q = p / 2 for one
+    behind it, p the adjusted p-value, a method has at most q, and training from scratch at most 1 - q for every method:
+    just that where some method is ahead. What is cut off goes to the others in proportion to what their bounds leave.
+    """
+    if not runs:
+        return []
+    at = next((i for i, run in enumerate(runs) if run.method == frames.baseline), 0)  # without one, any method will do
+    others = [i for i in range(len(runs)) if i != at]
+    chance = np.full(len(runs), np.nan)
+    if others:
+        beside = np.stack([_by_seed(frames, runs[i]) - _by_seed(frames, runs[at]) for i in others])
+        gains = _gains(frames, [runs[i] for i in others], runs[at])
+        known = gains is not None and not (np.isnan(gains).all(axis=(0, 2)) & ~np.isnan(beside).all(axis=1)).any()
+        chance[[at, *others]] = best_arm(beside, gains=gains if known else None, seed=_DRAWS_SEED).chance
+    most = np.ones(len(runs))
+    for i, difference in enumerate(differences):
+        if difference is not None and difference.tested:
+            most[i] = 1 - difference.p / 2 if difference.mean > 0 else difference.p / 2
+            most[at] = min(most[at], 1 - most[i])
+    if most[at] <= 0.5 and not np.isnan(chance[at]) and any(d is not None and d.mean > 0 for d in differences):
+        chance *= (1 - most[at]) / max(1 - chance[at], 1e-12)
+        chance[at] = most[at]
+    within = np.where(np.isnan(chance), 0.0, np.minimum(chance, most))
+    left = np.where(np.isnan(chance), 0.0, most - within)
+    cut = 1 - within.sum()
+    share = cut / left.sum() if min(cut, left.sum()) > 1e-9 else 0.0
+    return [math.nan if np.isnan(c) else float(p) for c, p in zip(chance, within + min(share, 1.0) * left, strict=True)]
 
 
 def _values(frames: StudyFrames, name: str, part: str, keys: Sequence[str]) -> np.ndarray:
@@ -330,10 +429,13 @@ def _bounded(metric: Metric, summary: Estimate) -> Estimate:
 
 
 def outcome_of(group: Sequence[Comparison]) -> Outcome:
-    """The outcome at one number of labels.
+    """The outcome at one number of labels, or of one source there.
+
+    A source helps where one of its methods does, and with the p-value of that method: the step-down maximum takes no
+    further correction for it (`ManyToOne.p_any`).
 
     Args:
-        group: The comparisons with this number of labels, at least one.
+        group: The comparisons, at least one.
 
     Returns:
         The outcome.
@@ -350,15 +452,18 @@ def outcome_of(group: Sequence[Comparison]) -> Outcome:
         return "helps"
     if calls == {"negative"}:
         return "hurts"
+    if calls <= {"negative", "equivalent"}:
+        return "does not help"
     if calls <= {"negative", "leans negative"}:
         return "seems to hurt"
-    if "leans positive" in calls:
-        return "seems to help"
-    return "does not help" if "negative" in calls else "undecided"
+    return "seems to help" if "leans positive" in calls else "undecided"
 
 
 def champion(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> Comparison:
-    """The method to speak of: the best of those (most surely) shown to help, otherwise of those that transfer.
+    """The method to speak of.
+
+    Of those that are better, or lean that way, the likeliest to be the best; otherwise the best mean of those that
+    transfer.
 
     Args:
         group: The comparisons with one number of labels.
@@ -372,6 +477,7 @@ def champion(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> C
     if outcome in ("helps", "seems to help"):
         wanted = "positive" if outcome == "helps" else "leans positive"
         candidates = [c for c in candidates if c.call == wanted]
+        return max(candidates, key=lambda c: (-1.0 if math.isnan(c.p_best) else c.p_best, gain(c)))
     if outcome == "no baseline":
         return max(candidates, key=lambda c: c.score.value if metric.higher_is_better else -c.score.value)
     return max(candidates, key=gain)

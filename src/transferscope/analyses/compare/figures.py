@@ -160,8 +160,8 @@ def draw_differences(summary: Summary) -> Figure | None:
         data=pairs,
         caption=(
             "Difference to training from scratch on the same seed and the same labels; right of the line is better. "
-            "Small dots are seeds, bars 95 % intervals of the mean. Filled marks differ from scratch after Holm's "
-            "correction over the whole study, hollow ones do not."
+            "Small dots are seeds, bars 95 % intervals of the mean. Filled marks are better or worse than scratch by "
+            "the p-value that is adjusted over the whole study, hollow ones are not known to be."
             f"{shown_of('number of labels', sizes, sorted({c.n_target for c in compared}))}"
         ),
     )
@@ -193,8 +193,8 @@ def _difference_row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, lo
     chosen = (pairs["method"] == c.method) & (pairs["source"] == (c.source or "")) & (pairs["n_target"] == c.n_target)
     own = pairs.loc[chosen, "transferability"] * metric.scale
     axes.plot(own, [row + _RAISED] * len(own), "o", color=look.colour, markersize=2.5, alpha=0.55)
-    if c.difference_interval:
-        ends = [c.difference_interval.low * metric.scale, c.difference_interval.high * metric.scale]
+    if c.difference.interval:
+        ends = [c.difference.interval.low * metric.scale, c.difference.interval.high * metric.scale]
         axes.plot(ends, [row, row], color=look.colour, linewidth=1.6, solid_capstyle="round")
     fill = look.colour if c.call in ("positive", "negative") else PAPER
     axes.plot(c.difference.mean * metric.scale, row, look.mark, color=look.colour, markerfacecolor=fill, markersize=6.5)

@@ -110,8 +110,9 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
     Returns:
         One row per comparison with the columns source ("" for none), method, n_target, n_seeds, mean, sd, low, high,
         interval_over ("seeds", or "test examples" with one seed, or "" for none, as with two seeds), transferability
-        and its low, high, covers ("seeds and test examples", or "seeds", or "test examples" with one seed: what
-        interval and p-values speak of), n_pairs, p_value, p_holm, call, p_best, r2, source_kept, forgetting, seconds,
+        and its low, high, covers ("seeds and test examples", "seeds", "test examples" or "": what interval and p-values
+        speak of), n_pairs, p_value (of this comparison alone), p_adjusted (over all comparisons of the study), call,
+        p_best, r2, source_kept, forgetting, seconds,
         pretraining_seconds (shared by other runs; NaN for weights that were given), peak_memory (bytes),
         trained_parameters, examples_seen. Accuracies and differences are fractions, not percent.
     """
@@ -132,12 +133,12 @@ def _row(c: Comparison) -> dict[str, object]:
         "high": _high(c.interval),
         "interval_over": over if c.interval else "",
         "transferability": d.mean if d else np.nan,
-        "transferability_low": _low(c.difference_interval),
-        "transferability_high": _high(c.difference_interval),
-        "covers": _covered(c),
+        "transferability_low": _low(d.interval if d else None),
+        "transferability_high": _high(d.interval if d else None),
+        "covers": d.covers if d and d.interval else "",
         "n_pairs": d.n if d else 0,
-        "p_value": d.p_value if d else np.nan,
-        "p_holm": c.p_holm,
+        "p_value": d.p_alone if d else np.nan,
+        "p_adjusted": d.p if d else np.nan,
         "call": c.call,
         "p_best": c.p_best,
         "r2": c.r2.value if c.r2 else np.nan,
@@ -149,14 +150,6 @@ def _row(c: Comparison) -> dict[str, object]:
         "trained_parameters": c.cost.trained_parameters,
         "examples_seen": c.cost.examples_seen,
     }
-
-
-def _covered(c: Comparison) -> str:
-    if c.difference is None or c.difference_interval is None:
-        return ""
-    if c.difference.n == 1:
-        return "test examples"
-    return "seeds" if c.difference.test_sd is None else "seeds and test examples"
 
 
 def _low(interval: Interval | None) -> float:

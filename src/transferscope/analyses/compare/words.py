@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from transferscope.analyses.compare.comparison import ALPHA, Call, Comparison, Outcome, champion, gain
+from transferscope.analyses.compare.comparison import Call, Comparison, Outcome, champion, gain, outcome_of
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.metric import Metric
-from transferscope.numerics.paired import PairedDifference, pairs_to_decide
 from transferscope.records import FinishedRuns
 from transferscope.wording import (
     candidate_words,
     capitalised,
     counted,
+    duration,
     listed,
     method_words,
     p_words,
@@ -21,14 +21,24 @@ from transferscope.wording import (
 
 _AS_GOOD_AS_SURE = 0.95
 _WORTH_NAMING = 0.05
+_CHEAP = 1 / 3  # of the time of the best method, from which a cheaper one is worth a word
 _VERBS: dict[Call, tuple[str, str]] = {  # for one method, for several
-    "positive": ("helps", "help"),
-    "negative": ("hurts", "hurt"),
-    "leans positive": ("helps when taken alone", "help when each is taken alone"),
-    "leans negative": ("hurts when taken alone", "hurt when each is taken alone"),
-    "undecided": ("cannot be told apart from training from scratch",) * 2,
+    "positive": ("is better than training from scratch", "are better than training from scratch"),
+    "negative": ("is worse", "are worse"),
+    "equivalent": ("is equivalent within the margin", "are equivalent within the margin"),
+    "leans positive": ("leans towards better, no more", "lean towards better, no more"),
+    "leans negative": ("leans towards worse, no more", "lean towards worse, no more"),
+    "undecided": ("is undecided", "are undecided"),
 }
-_MANY_SEEDS = 200  # more are not worth running for one comparison
+_OPEN: tuple[Call, ...] = ("undecided", "leans positive", "leans negative")
+_OF_SOURCE: dict[Outcome, str] = {
+    "helps": "helps",
+    "hurts": "hurts",
+    "does not help": "does not help",
+    "seems to help": "leans towards help",
+    "seems to hurt": "leans towards harm",
+    "undecided": "undecided",
+}
 
 WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
@@ -71,25 +81,95 @@ def evidence(lead: Comparison, metric: Metric) -> str:
     Returns:
         A phrase for brackets; empty when nothing can be said.
     """
-    difference, interval = lead.difference, lead.difference_interval
+    difference = lead.difference
     if difference is None:
         return ""
-    if difference.status == "undefined":
+    if not difference.tested and difference.n > 1:
         return f"exactly the same in all {difference.n} seeds, so there is no spread to test it against"
-    if interval is None:
+    if difference.interval is None:
         return ""
-    ends = metric.gain_interval_in_words(interval)
+    ends = metric.gain_interval_in_words(difference.interval)
     if difference.n == 1:
         return f"{ends} over test examples"
-    alone = "" if lead.call in ("positive", "negative") else f"{_p(difference.p_value)} taken alone, "
-    return f"{ends} over {difference.n} seeds; {alone}{_p(lead.p_holm)} after Holm's correction"
+    return f"{ends} over {difference.n} seeds; adjusted {_p(difference.p)}"
+
+
+def recommendation(lead: Comparison, group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
+    """What to do at one number of labels, in a clause without its capital: "use MeRLin from glyphs with 50 labels ...".
+
+    Args:
+        lead: The method to speak of.
+        group: All comparisons with this number of labels.
+        outcome: Their outcome; one of those that a test has.
+        metric: What they are judged by.
+    """
+    labels, who = f"with {counted(lead.n_target, 'label')}", _words(lead)
+    if outcome == "helps":
+        return f"use {who} {labels}: {_gain_over_scratch(lead, metric)}{_time(lead)}{_cheaper(lead, group, metric)}"
+    best = f"{who}: {_gain_over_scratch(lead, metric)}"
+    if outcome == "hurts":
+        return f"train from scratch {labels}: every way of transfer is worse, the best of them {best}"
+    if outcome == "does not help":
+        return f"train from scratch {labels}: every way of transfer is worse or equivalent, the best of them {best}"
+    leaning = {"seems to help": ", and leans towards help", "seems to hurt": ", and leans towards harm"}.get(
+        outcome, ""
+    )
+    return f"it is undecided whether transfer helps {labels}{leaning}; the best of it is {best}{_decided_by(lead)}"
+
+
+def _gain_over_scratch(c: Comparison, metric: Metric) -> str:
+    """The difference with its interval: "+12.4 points over training from scratch (7.0 to 17.8)"."""
+    if c.difference is None:
+        return "no seed in common with training from scratch"
+    unit = f" points {'over' if c.difference.mean >= 0 else 'against'}"
+    unit = unit if metric.higher_is_better else " of squared error saved against"
+    interval = c.difference.interval
+    ends = f" ({metric.shown_difference_interval(interval).replace('+', '')})" if interval else ""
+    return f"{metric.shown_difference(c.difference.mean)}{unit} training from scratch{ends}"
+
+
+def _decided_by(c: Comparison) -> str:
+    """What would decide this one comparison, if it is open."""
+    if c.call not in _OPEN or c.difference is None or not c.difference.tested:
+        return ""
+    if c.difference.seeds_to_decide:
+        return f", which about {max(c.difference.seeds_to_decide, c.difference.n + 1)} seeds would decide"
+    return ", which takes a larger test set to decide" if c.difference.wants == "a larger test set" else ""
+
+
+def _time(c: Comparison) -> str:
+    """Time of a run with its pre-training; of the run alone where nobody measured that."""
+    own, before = c.cost.seconds, c.cost.pretraining_seconds
+    if math.isnan(own):
+        return ""
+    return f", {duration(own)} a run" if math.isnan(before) else f", {duration(own + before)} a run"
+
+
+def _cheaper(lead: Comparison, group: Sequence[Comparison], metric: Metric) -> str:
+    """The best of the methods that are better too and take far less time; "" when there is none."""
+    seconds = {id(c): c.cost.seconds + c.cost.pretraining_seconds for c in group}
+    own = seconds[id(lead)]
+    cheap = [c for c in group if c.transfers and c.call == "positive" and 0 < seconds[id(c)] <= _CHEAP * own]
+    if not cheap:
+        return ""
+    other = max(cheap, key=gain)
+    assert other.difference is not None
+    share = f"1/{round(own / seconds[id(other)]):,}"
+    return f"; {_words(other)} gives {metric.shown_difference(other.difference.mean)} for {share} of the time"
+
+
+def of_sources(group: Sequence[Comparison]) -> str:
+    """One verdict for each source at one number of labels: "Glyphs: helps; noise: hurts."; "" for a single source."""
+    sources = dict.fromkeys(c.source for c in group if c.transfers)
+    if len(sources) < 2:
+        return ""
+    outcomes = {source: outcome_of([c for c in group if c.source == source]) for source in sources}
+    said = [f"{source}: {_OF_SOURCE[outcome]}" for source, outcome in outcomes.items() if outcome in _OF_SOURCE]
+    return f"By source: {'; '.join(said)}." if said else ""
 
 
 def chance_of_best(lead: Comparison, group: Sequence[Comparison], outcome: Outcome) -> str:
     """How sure it is that the leader, or training from scratch, is the best, and which others may be.
-
-    Nothing is said where the tests say less than the chances would, or where the most probable best is not the method
-    that the verdict speaks of: the two would seem to contradict each other.
 
     Args:
         lead: The method.
@@ -101,16 +181,23 @@ def chance_of_best(lead: Comparison, group: Sequence[Comparison], outcome: Outco
     """
     if math.isnan(lead.p_best) or len(group) < 2:
         return ""
-    first, *others = sorted(group, key=lambda c: -c.p_best)
+    known = [c for c in group if not math.isnan(c.p_best)]
+    first = max(known, key=lambda c: c.p_best)
     if outcome == "hurts" and first.call == "baseline":
         return f"Training from scratch is the best of the {len(group)} with probability {_chance(first)}."
-    if outcome not in ("helps", "no baseline") or first.p_best > lead.p_best:
+    if outcome not in ("helps", "no baseline"):
         return ""
+    if first.p_best > lead.p_best:
+        better = "" if first.call in ("positive", "no baseline") else ", but is not known to beat training from scratch"
+        return (
+            f"It is the best of the {len(group)} with probability {_chance(lead)}; {_words(first)} has {_chance(first)}"
+            f"{better}."
+        )
     sure = f"It is the best of the {len(group)} with probability {_chance(lead)}"
-    rivals = [c for c in others if c is not lead and c.p_best >= _WORTH_NAMING][:3]
-    if lead.p_best >= _AS_GOOD_AS_SURE or not rivals:
+    others = sorted((c for c in known if c is not lead and c.p_best >= _WORTH_NAMING), key=lambda c: -c.p_best)[:3]
+    if lead.p_best >= _AS_GOOD_AS_SURE or not others:
         return f"{sure}."
-    return f"{sure}; it could also be {listed([f'{_words(c)} ({_chance(c)})' for c in rivals], last='or')}."
+    return f"{sure}; it could also be {listed([f'{_words(c)} ({_chance(c)})' for c in others], last='or')}."
 
 
 def other_methods(group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
@@ -130,10 +217,18 @@ def other_methods(group: Sequence[Comparison], outcome: Outcome, metric: Metric)
         rest = [c for c in group if c is not lead and c.call == call and c.difference and c.difference.n > 1]
         if rest:
             names = _grouped(rest, group)
-            verb = several if len(rest) > 1 else one
-            also = "also " if call == lead.call != "undecided" else ""
-            parts.append(f"{listed(names)} {also}{verb}{_gains(rest, metric) if call != 'undecided' else ''}")
+            parts.append(f"{listed(names)} {several if len(rest) > 1 else one}{_gains(rest, metric)}")
     return f"{capitalised('; '.join(parts))}." if parts else ""
+
+
+def covered_in_words(comparisons: Sequence[Comparison]) -> str:
+    """What intervals and p-values speak of."""
+    covers = {c.difference.covers for c in comparisons if c.difference and c.difference.tested}
+    if covers == {"seeds and test examples"}:
+        return "other seeds and other test examples"
+    if "seeds and test examples" in covers:
+        return "other seeds, and of other test examples where predictions were kept"
+    return "other seeds on this test set; what other test examples would show is not known"
 
 
 def best_mean(group: Sequence[Comparison], metric: Metric) -> str:
@@ -207,7 +302,7 @@ def _gains(rest: Sequence[Comparison], metric: Metric) -> str:
     """Their differences to training from scratch; of a single one its interval too."""
     gains = sorted(gain(c) for c in rest)
     low, high = metric.shown_difference(gains[0]), metric.shown_difference(gains[-1])
-    interval = rest[0].difference_interval
+    interval = rest[0].difference.interval if rest[0].difference else None
     if len(rest) == 1 and interval is not None:
         return f" ({low}; {metric.shown_difference_interval(interval)})"
     return f" ({low})" if low == high else f" ({low} to {high})"
@@ -256,55 +351,32 @@ def completeness(progress: Progress) -> str:
 
 
 def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
-    """How many seeds would probably decide what is open; empty when nothing is.
-
-    Each open comparison is taken at Holm's next step, the level ALPHA / (number of open comparisons). Where more seeds
-    cannot decide because of what the draw of the test examples adds, a larger test set is asked for.
-    """
-    not_called = {"undecided", "leans positive", "leans negative"}
-    still_open = [c for c in comparisons if c.call in not_called and c.difference and c.difference.status == "ok"]
+    """What would probably decide what is open, more seeds or a larger test set; empty when nothing is open."""
+    still_open = [c.difference for c in comparisons if c.call in _OPEN and c.difference and c.difference.tested]
     if not still_open:
         return ""
-    needed = [_seeds_needed(c, len(still_open)) for c in still_open]
-    within = sorted(n for n in needed if n is not None)
+    within = sorted(max(d.seeds_to_decide, d.n + 1) for d in still_open if d.seeds_to_decide)
+    which = "undecided comparison" if len(still_open) == 1 else f"{len(still_open)} undecided comparisons"
     if not within:
-        which = "comparison" if len(still_open) == 1 else f"{len(still_open)} comparisons"
-        if any(_seeds_needed(replace(c, difference=_without_test_part(c)), len(still_open)) for c in still_open):
+        if any(d.wants == "a larger test set" for d in still_open):
             return (
-                f"More seeds alone would not decide the undecided {which} about other test examples: "
+                f"More seeds alone would not decide the {which} about other test examples: "
                 "that takes a larger test set."
             )
         return (
-            f"The undecided {which} would take more than {_MANY_SEEDS} seeds to decide: "
+            f"The {which} would take more than 200 seeds to decide: "
             "for most purposes the difference is too small to matter."
         )
-    have = max(c.difference.n for c in still_open if c.difference)
+    have = max(d.n for d in still_open)
     span = f"{within[0]}" if within[0] == within[-1] else f"{within[0]} to {within[-1]}"
-    return (
-        f"About {span} seeds instead of {have} would probably decide {_which(len(within), len(still_open))} "
-        f"(with 80 % power, if differences and spread stay as they are)."
+    most = (
+        f"{len(within)} of the {len(still_open)} undecided comparisons; the rest would take more than 200 or a larger "
     )
-
-
-def _which(n: int, total: int) -> str:
-    if total == 1:
-        return "the undecided comparison"
-    if n == total:
-        return f"the {n} undecided comparisons"
-    return f"{n} of the {total} undecided comparisons; the rest would take more than {_MANY_SEEDS} or a larger test set"
-
-
-def _seeds_needed(c: Comparison, n_open: int) -> int | None:
-    assert c.difference is not None
-    d = c.difference
-    alpha = ALPHA / n_open
-    needed = pairs_to_decide(d.mean, d.sd, alpha=alpha, at_most=_MANY_SEEDS, test_sd=d.test_sd or 0.0)
-    return None if needed is None else max(needed, d.n + 1)
-
-
-def _without_test_part(c: Comparison) -> PairedDifference:
-    assert c.difference is not None
-    return replace(c.difference, test_sd=None)
+    said = f"the {which}" if len(within) == len(still_open) else f"{most}test set"
+    return (
+        f"About {span} seeds instead of {have} would probably decide {said} "
+        "(with 80 % power, if differences and spread stay as they are)."
+    )
 
 
 def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 
 from transferscope.analyses.place.estimates import N_DRAWS, Unexplained, ranged
 from transferscope.estimate import Estimate
-from transferscope.numerics.paired import paired_difference
+from transferscope.numerics.intervals import t_interval
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 
@@ -105,10 +105,7 @@ class Measured:
 
 def over_seeds(values: Float64[np.ndarray, " S"]) -> Estimate:
     """The mean over seeds with its t-interval; "too_few" for one seed, which leaves it without interval."""
-    s = len(values)
-    if s == 0:
-        return Estimate(math.nan, None, 0, "undefined")
-    return paired_difference(values, np.zeros(s)).estimate
+    return t_interval(values) if len(values) else Estimate(math.nan, None, 0, "undefined")
 
 
 def minus_model(values: Float64[np.ndarray, " S"], modelled: float, draws: Float64[np.ndarray, " draws"]) -> Estimate:

@@ -13,7 +13,6 @@ from transferscope.analyses.rank.ranking import Choice, Hindsight, Transferred
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.intervals import t_interval
-from transferscope.numerics.paired import paired_difference
 from transferscope.store import RecordColumns, StoredCell
 from transferscope.study.cell import MethodRecipe
 
@@ -224,7 +223,7 @@ def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred
             candidate=name,
             n_target=size.n_target,
             performance=t_interval(measured[:, i]),
-            behind=None if i == best else paired_difference(measured[:, best], measured[:, i]).estimate,
+            behind=None if i == best else t_interval(measured[:, best] - measured[:, i]),
         )
         for i, name in enumerate(candidates)
     ]

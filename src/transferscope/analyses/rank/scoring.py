@@ -12,7 +12,7 @@ from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking, RatedC
 from transferscope.analyses.rank.words import left_out_in_words
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval, Status
-from transferscope.numerics.chance_of_best import probability_of_best
+from transferscope.numerics.best_arm import probability_of_best
 from transferscope.scores import SCORES, leave_groups_out
 from transferscope.scores.score import Score
 
