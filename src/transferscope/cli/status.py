@@ -64,7 +64,7 @@ def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
     """What the runs of MeRLin noted of their inner heads."""
     methods = store.study(study).spec.get("methods")
     tables = methods if isinstance(methods, Mapping) else {}
-    named = {str(table.get("method", name)) for name, table in tables.items() if isinstance(table, Mapping)}
+    named = {str(table.get("name", name)) for name, table in tables.items() if isinstance(table, Mapping)}
     if not any(method.startswith("merlin") for method in named):
         return ()
     from transferscope.analyses.compare.words import weak_inner_heads

@@ -88,7 +88,7 @@ class StudyFrames:
         tables = self.study.spec.get("methods", {})
         for name in dict.fromkeys(self.method_cells["method"]):
             table = tables.get(name, {}) if isinstance(tables, Mapping) else {}
-            if table.get("method", name) == "scratch":
+            if table.get("name", table.get("method", name)) == "scratch":  # as a store says it, or a study file
                 return str(name)
         return None
 
