@@ -118,7 +118,7 @@ def test_sizes_with_one_recommendation_share_it() -> None:
     )
     assert verdict.headline == (
         "Use MeRLin from mnist with 50 labels: +12.3 points over training from scratch (11.3 to 13.3), 20 s a run; "
-        "the same with 200 and 600 labels."
+        "with 200 and 600 labels the call is the same."
     )
     assert [sentence[:14] for sentence in verdict.sentences[:2]] == ["With 50 labels", "With 200 label"]
 

@@ -87,7 +87,7 @@ def _clauses(
 
 
 def _also(sizes: Sequence[int]) -> str:
-    return f"; the same with {_sizes(sizes)}" if sizes else ""
+    return f"; with {_sizes(sizes)} the call is the same" if sizes else ""
 
 
 def _paragraph(group: Sequence[Comparison], outcome: Outcome, metric: Metric, *, with_reach: bool) -> str:
