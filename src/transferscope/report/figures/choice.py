@@ -32,5 +32,8 @@ def short(name: str, *, width: int = 18) -> str:
 
 
 def tick_name(method: str) -> str:
-    """The method as an axis or a legend names it."""
-    return "From scratch" if method == "scratch" else capitalised(method_words(method))
+    """The method as an axis or a legend names it, shorter than in prose."""
+    return _TICK_NAMES.get(method) or capitalised(method_words(method))
+
+
+_TICK_NAMES = {"scratch": "From scratch", "knn": "Nearest neighbours", "raw": "Ridge on inputs"}
