@@ -120,7 +120,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         (
             {"methods": {"finetune": {}}},
             "[methods.finetune] unknown method 'finetune': did you mean 'fine-tune'? "
-            "known are fine-tune, joint, l2-sp, linear-probe, merlin, merlin-ft, scratch",
+            "known are fine-tune, joint, knn, l2-sp, linear-probe, merlin, merlin-ft, raw, scratch",
         ),
         ({"methods": {"scratch": {"lr": 1}}}, "[methods.scratch] has the key 'lr'; it takes none"),
         ({"methods": {"merlin": {"rho": -1}}}, "[methods.merlin] rho = -1.0 is out of range; expected above 0"),
@@ -161,7 +161,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         (
             {"methods": {"soft": {"method": ["fine-tune"]}}},
             "[methods.soft] unknown method \"['fine-tune']\": did you mean 'fine-tune'? known are fine-tune, joint, "
-            "l2-sp, linear-probe, merlin, merlin-ft, scratch",
+            "knn, l2-sp, linear-probe, merlin, merlin-ft, raw, scratch",
         ),
         (
             {"tuning": {"trials": 2, "grid": {"merlin": {"rho": []}}}},
