@@ -156,6 +156,7 @@ def test_the_page_shows_the_race_and_no_call_of_a_comparison(
         ({"pretraining": {"steps": 5, "sizes": [20, 40]}}, "several pre-training sizes"),
         ({"methods": {"fine-tune": {}}}, r"add \[methods.scratch\]"),
         ({"methods": {"scratch": {}}}, "nothing to race"),
+        ({"methods": {"scratch": {}, "fine-tune": {}, "raw": {}}}, r"\[methods.raw\] is a control"),
         ({"race": {"risk": 0.7}}, "risk = 0.7"),
         ({"race": {"margin": 0.0}}, "margin = 0.0"),
         ({"race": {"cells": 1}}, "cells = 1"),
