@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transferscope.analyses.compare.page import study_parts
+from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.decide.page import decision_verdict, race_parts
@@ -48,7 +49,7 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
         out,
         kicker="report",
         title=summary.frames.study.name,
-        verdict=summary.verdict if race is None else decision_verdict(race),
+        verdict=summary.verdict if race is None else decision_verdict(race, settings_in_words(summary.frames)),
         facts=summary.in_short,
         with_files=True,
     )

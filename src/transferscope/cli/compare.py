@@ -26,6 +26,10 @@ def compare(
     ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
     network: Annotated[str | None, typer.Option(help="Backbone. [lenet for images, mlp for vectors]")] = None,
+    tuning: Annotated[
+        bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
+    ] = True,
+    lr: Annotated[float | None, typer.Option(help="One learning rate for all methods. [searched around 0.01]")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
@@ -33,7 +37,13 @@ def compare(
 
     Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
     """
-    from transferscope.analyses.compare.question import Budget, study_tables, with_steps, write_study
+    from transferscope.analyses.compare.question import (
+        Budget,
+        study_tables,
+        tuning_in_words,
+        with_steps,
+        write_study,
+    )
     from transferscope.cli.execute import run_and_report
     from transferscope.methods import METHODS
     from transferscope.study.spec import parse_spec
@@ -47,6 +57,8 @@ def compare(
         diagnostics=diagnostics or [],
         seeds=seeds,
         budget=budget,
+        tuning=tuning,
+        lr=lr,
         folder=out,
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
@@ -54,6 +66,8 @@ def compare(
     typer.echo(f"study:   {study.path}")
     if study.aside:
         typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
+    if said := tuning_in_words(tables):
+        typer.echo(f"tuning:  {said}")
     if steps is None:
         found = _enough_steps(study.path)
         typer.echo(str(found))

@@ -55,7 +55,16 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     method, tuned = recipe.method, None
     if recipe.tuning is not None:
         tuning = recipe.tuning
-        tuned = tune(method, task, network, options, grid=tuning.grid, trials=tuning.trials, n_folds=tuning.folds)
+        tuned = tune(
+            method,
+            task,
+            network,
+            options,
+            grid=tuning.grid,
+            trials=tuning.trials,
+            n_folds=tuning.folds,
+            search=tuning.search,
+        )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
         options = replace(options, snapshots=snapshots(context, key, task.target, every=recipe.snapshots))
