@@ -110,6 +110,25 @@ def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method
         assert all(value == getattr(method, name, getattr(BUDGET, name, None)) for name, value in first.items())
 
 
+def test_halving_does_not_depend_on_the_order_in_which_settings_stand() -> None:
+    task = classification_task(n_target=30)  # a stored table comes back in another order than it was written in
+    grid: dict[str, list[Value]] = {"weight_decay": [5e-4, 0.0], "lr": [0.01, 0.02]}
+    one, other = (
+        tune(
+            Scratch(),
+            task,
+            network_for(task, Scratch()),
+            OPTIONS,
+            grid=dict(items),
+            trials=2,
+            n_folds=3,
+            search="halving",
+        )
+        for items in (grid.items(), reversed(grid.items()))
+    )
+    assert (one.trials, one.chosen) == (other.trials, other.chosen)
+
+
 def test_too_few_labels_leave_the_settings_as_they_are() -> None:
     task = classification_task(n_target=11)  # three classes: four of each fold
     grid: dict[str, list[Value]] = {"lr": [0.5, 0.1]}
