@@ -73,7 +73,7 @@ def test_halving_is_what_a_loop_over_folds_with_fewer_and_fewer_settings_gives()
     training = replace(BUDGET, steps=30)
     options = replace(OPTIONS, training=training)
     rates, decays = [0.05, 0.001, 0.4], [5e-4, 0.3]
-    grid: dict[str, list[Value]] = {"lr": rates, "weight_decay": decays}
+    grid: dict[str, list[Value]] = {"lr": [*rates], "weight_decay": [*decays]}
     tuned = tune(Scratch(), task, network, options, grid=grid, trials=6, n_folds=3, search="halving")
 
     train = task.target.train

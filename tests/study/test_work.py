@@ -116,7 +116,7 @@ def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -
 
 def test_too_few_labels_for_a_search_are_noted(tmp_path: Path) -> None:
     tuning = {"trials": 6, "folds": 4, "search": "halving", "grid": {"scratch": {"lr": [0.01, 0.1]}}}
-    methods = {"scratch": {}}
+    methods: dict[str, Any] = {"scratch": {}}
     searched = run(tables(tmp_path, tuning=tuning, methods=methods), tmp_path)["scratch"][1]
     usual = run(tables(tmp_path, methods=methods), tmp_path)["scratch"][1]
     assert (searched.notes["labels_needed"], searched.notes["chosen"], searched.notes["trials"]) == (16, {}, [])

@@ -83,7 +83,8 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
     """
     cells = _searched(frames)
     found = []
-    for (n_target, method, source), runs in cells.groupby(["n_target", "method", "source"], sort=False):
+    for _, runs in cells.groupby(["n_target", "method", "source"], sort=False):
+        first = runs.iloc[0]
         notes = runs["tuning"].tolist()
         every = [trial["settings"] for note in notes for trial in note["trials"]]
         names = list(every[0])
@@ -91,9 +92,9 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
         searching = np.array([note["tuning_cost"]["seconds"] for note in notes])
         found.append(
             ArmSettings(
-                method=str(method),
-                source=str(source) or None,
-                n_target=int(n_target),
+                method=str(first["method"]),
+                source=str(first["source"]) or None,
+                n_target=int(first["n_target"]),
                 chosen=tuple(note["chosen"] for note in notes),
                 tried=tried,
                 ends=tuple(_ends(note, tried) for note in notes),
