@@ -29,7 +29,9 @@ def compare(
     tuning: Annotated[
         bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
     ] = True,
-    lr: Annotated[float | None, typer.Option(help="One learning rate for all methods. [searched around 0.01]")] = None,
+    lr: Annotated[
+        float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
