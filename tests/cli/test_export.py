@@ -129,7 +129,10 @@ def test_the_command_writes_the_best_way_and_predicts_in_a_table(folder: Path, c
         records = pd.DataFrame(store.records("classes").columns())
         labels = {one.cell.key: one.cell.labels for one in store.cells("classes")}
     final = records[records["step"].isna() & (records["part"] == "target_test") & (records["name"] == "accuracy")]
-    final = final.assign(**{name: [labels[key][name] for key in final["key"]] for name in ("method", "n_target")})
+    final = final.assign(
+        method=[str(labels[key]["method"]) for key in final["key"]],
+        n_target=[int(str(labels[key]["n_target"])) for key in final["key"]],
+    )
     means = final[(final["n_target"] == 40) & (final["method"] != "raw")].groupby("method")["value"].mean()
     assert (card["method"], card["n_labels"], card["seed"]) == (means.idxmax(), 40, 0)
     assert card["mean_score"] == pytest.approx(means.max())
