@@ -10,7 +10,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.diagnostics import Examples
 from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import FitOptions, Fitted, Snapshots
-from transferscope.methods.tuning import Tuned, tune
+from transferscope.methods.tuning import Tuned, trials_file, tune
 from transferscope.models import Network, build_network
 from transferscope.models.weights import open_network, save_weights
 from transferscope.store import PlannedCell
@@ -69,6 +69,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     if recipe.snapshots is not None:
         options = replace(options, snapshots=snapshots(context, key, task.target, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
+    trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
         save_weights(fitted.network, context.network(key), notes=pixel_scale(task.target.train).as_notes)
     return CellFit(fitted, task, options, tuned)

@@ -7,7 +7,7 @@ from typing import Any
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods import FitOptions, Fitted, pretrain
-from transferscope.methods.tuning import Tuned, trials_file
+from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
 from transferscope.records import Record
@@ -35,7 +35,6 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
         raise SettingsError(f"a cell has the role {cell.role!r}; expected one of {', '.join(doers)}")
     outcome = doers[cell.role](cell, context)
     context.checkpoint(cell.key).unlink(missing_ok=True)
-    trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     return outcome
 
 
