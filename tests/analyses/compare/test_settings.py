@@ -70,7 +70,7 @@ def test_what_was_chosen_is_counted_over_seeds(tmp_path: Path) -> None:
     assert settings_in_words(frames) == (
         "Each run chose its settings by cross-validation on its own target labels, out of 3 for each method that "
         "trains; test data took no part, and the search took 0.7 times as long as the runs themselves.",
-        "Most runs chose: training from scratch lr 0.01 (2 of 3).",
+        "Chosen most often: training from scratch lr 0.01 (2 of 3).",
     )
 
 

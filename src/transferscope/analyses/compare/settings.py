@@ -136,10 +136,9 @@ def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
             f"took {times:.1f} times as long as the runs themselves."
         )
         largest = [arm for arm in arms if arm.n_target == max(arm.n_target for arm in arms)]
-        where = f"With {counted(largest[0].n_target, 'label')}" if len(frames.sizes) > 1 else "Most"
-        verb = "most runs chose" if len(frames.sizes) > 1 else "runs chose"
+        where = f" with {counted(largest[0].n_target, 'label')}" if len(frames.sizes) > 1 else ""
         named = [f"{candidate_words(arm.method, arm.source)} {_most_chosen(arm)}" for arm in largest]
-        said.append(f"{where} {verb}: {'; '.join(_shortened(named))}.")
+        said.append(f"Chosen most often{where}: {'; '.join(_shortened(named))}.")
         edges = [
             f"{candidate_words(arm.method, arm.source)} with {counted(arm.n_target, 'label')} (the {word} {name}, "
             f"{_value(arm.tried[name][-1 if word == 'largest' else 0])})"
