@@ -2,9 +2,9 @@
 
 From Python:
 
-    from transferscope import compare, decide, diagnose, place, rank, scaling
+    from transferscope import compare, decide, diagnose, place, plan, rank, scaling
 
-and `transferscope --help` from the command line. Each of the six answers one question, and what it returns answers
+and `transferscope --help` from the command line. Each of the seven answers one question, and what it returns answers
 `.verdict`, `.table()`, `.report(path)` and `.to_json()`, and shows itself in a notebook. Importing this package imports
 nothing else: each name is loaded when it is first used.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from transferscope.analyses.decide import decide as decide
     from transferscope.analyses.diagnose import diagnose as diagnose
     from transferscope.analyses.place import place as place
+    from transferscope.analyses.plan import plan as plan
     from transferscope.analyses.rank import rank as rank
     from transferscope.analyses.scaling import scaling as scaling
 
@@ -31,11 +32,12 @@ _PUBLIC = {
     "decide": "transferscope.analyses.decide",
     "diagnose": "transferscope.analyses.diagnose",
     "place": "transferscope.analyses.place",
+    "plan": "transferscope.analyses.plan",
     "rank": "transferscope.analyses.rank",
     "scaling": "transferscope.analyses.scaling",
 }
 
-__all__ = ["Budget", "__version__", "compare", "decide", "diagnose", "place", "rank", "scaling"]
+__all__ = ["Budget", "__version__", "compare", "decide", "diagnose", "place", "plan", "rank", "scaling"]
 
 
 class _CallableModule(ModuleType):
