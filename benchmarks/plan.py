@@ -30,7 +30,6 @@ from transferscope.scaling.advice.label_plan import (
     paired,
     seed_correlation,
 )
-from transferscope.scaling.fit import fit_law
 from transferscope.scaling.observations import observe
 
 MORE = 100.0
@@ -179,8 +178,9 @@ def gain_row(draws: CurveDraws, curve: Curve, name: str) -> dict[str, float | bo
 
 
 def rival(data: list, grid: np.ndarray) -> float:
-    """The crossing of two plain power laws fitted to the mean errors."""
-    fitted = [fit_law(one.sizes[:, 0], one.errors, law="power").predict(grid) for one in data]
+    """The crossing of two plain power laws, straight lines in log error over log labels."""
+    lines = [np.polyfit(np.log(one.sizes[:, 0]), np.log(one.errors), 1) for one in data]
+    fitted = [np.polyval(line, np.log(grid)) for line in lines]
     better = np.flatnonzero(fitted[0] > fitted[1])
     if len(better) == 0:
         return 0.0

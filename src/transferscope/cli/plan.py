@@ -53,8 +53,7 @@ def plan(
         if out is not None:
             result.report(out)
         return
-    said = [Text(str(result.verdict)), *result.shown_tables()]
-    typer.echo(as_text(said))
+    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in notes(result.plan):
         typer.echo(f"note: {note}")
     typer.echo(f"\nReport: {result.report(out or Path(f'{file_name(result.name)}-plan.html')).html}")

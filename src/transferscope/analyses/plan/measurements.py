@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -225,12 +225,14 @@ def _found(frame: pd.DataFrame, columns: LabelColumns) -> tuple[LabelColumns, li
     """The columns that were not named, by their common names."""
     by_name = {re.sub(r"[^a-z0-9²]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
     notes: list[str] = []
+    found: dict[str, str | None] = {}
     taken = {value for value in (columns.labels, columns.arm, columns.score, columns.seed, columns.stderr) if value}
     for role, aliases in ALIASES.items():
         given = getattr(columns, role)
         if given is not None:
             if given not in frame.columns:
                 raise unknown_name("column", given, map(str, frame.columns))
+            found[role] = given
             continue
         known = [by_name[alias] for alias in aliases.split() if alias in by_name and by_name[alias] not in taken]
         if role in ("seed", "stderr") and not known:
@@ -244,11 +246,12 @@ def _found(frame: pd.DataFrame, columns: LabelColumns) -> tuple[LabelColumns, li
                 f"the table has no column of {_WHAT[role]} among {listed([str(name) for name in frame.columns])}; name "
                 f"it with --{role}-column"
             )
-        columns = replace(columns, **{role: known[0]})
+        found[role] = known[0]
         taken.add(known[0])
         if known[0] != role:
             notes.append(f"{known[0]} was read as the {_WHAT[role]}")
-    return columns, notes
+    labels, arm, score, seed, stderr = (found.get(role) for role in ALIASES)
+    return LabelColumns(labels, arm, score, seed, stderr, columns.scratch, columns.better), notes
 
 
 _WHAT = {

@@ -29,11 +29,6 @@ def labels_in_words(n: float) -> str:
     return f"{float(f'{n:.2g}'):,.0f}"
 
 
-def count_in_words(count: LabelCount) -> str:
-    """A number with its interval: "850 (90 %: 420 to more than 3,200)", or that it is out of what can be said."""
-    return f"{end_in_words(count.value, count)} ({interval_in_words(count)})"
-
-
 def end_in_words(value: float, count: LabelCount) -> str:
     """One number, or "at most 20", or "more than 3,200"."""
     if value == 0:
@@ -173,7 +168,7 @@ def _worth(plan: LabelPlan) -> str:
         return ""
     return (
         f"With {labels_in_words(lead.curve.largest)} labels, {lead.name} does as well as {_from_scratch(plan)} with "
-        f"{count_in_words(lead.worth)}."
+        f"{end_in_words(lead.worth.value, lead.worth)} ({interval_in_words(lead.worth)})."
     )
 
 
@@ -186,7 +181,8 @@ def _wanted(plan: LabelPlan) -> list[str]:
     for arm, count in ((best, best.labels), (scratch, scratch.labels)):
         spent = cost_in_words(plan, count)
         name = _from_scratch(plan) if arm is scratch else arm.name
-        ways.append(f"{count_in_words(count)} labels with {name}{f', for {spent}' if spent else ''}")
+        labels = f"{end_in_words(count.value, count)} labels ({interval_in_words(count)})"
+        ways.append(f"{labels} with {name}{f', for {spent}' if spent else ''}")
     said = [f"A score of {plan.measure.shown(plan.target_error)} takes {'; '.join(ways)}."]
     known = [arm for arm, count in ((best, best.labels), (scratch, scratch.labels)) if count.far]
     if known:

@@ -136,7 +136,8 @@ def _with_uncertain_fall(
     last = np.log(errors[:, [len(x) - 1]])  # x ends with the measured sizes, the largest last
     beyond = x > data.sizes[-1, 0]
     log_errors = np.log(errors)
-    return np.exp(np.where(beyond, last + factor * (log_errors - last), log_errors))
+    result: Float[np.ndarray, "N X"] = np.exp(np.where(beyond, last + factor * (log_errors - last), log_errors))
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,8 @@ def _residuals(curve: CurveDraws) -> Float[np.ndarray, "N m"]:
     data = curve.observations
     pattern = np.ones(len(data)) if data.stderr is None else data.stderr / data.errors
     sigma = curve.noise * data.errors * pattern / np.median(pattern)
-    return np.clip((data.errors - curve.fitted) / sigma, -4, 4)
+    result: Float[np.ndarray, "N m"] = np.clip((data.errors - curve.fitted) / sigma, -4, 4)
+    return result
 
 
 def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin: float = 0.0) -> LabelCount:
