@@ -4,9 +4,9 @@
 
 FILE is `scaling/learning_curves.csv`; its suite "lcdb" holds error rates of classical learners over the number of
 training examples with standard errors (CC BY 4.0). Of two learners on one data set, the one that is worse at the first
-size plays training from scratch. Seen are five sizes, each about twice the last; asked is where the first catches up with
-the second within eight times the largest, and the errors at 2, 4 and 8 times. The truth is the measured curve itself,
-smoothed over three neighbouring sizes, so that a few crossings are noise of the truth.
+size plays training from scratch. Seen are five sizes, each about twice the last; asked is where the first catches up
+with the second within eight times the largest, and the errors at 2, 4 and 8 times. The truth is the measured curve
+itself, smoothed over three neighbouring sizes, so that a few crossings are noise of the truth.
 """
 
 import argparse

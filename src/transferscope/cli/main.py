@@ -16,7 +16,21 @@ from typing import Annotated, Any, NoReturn
 import typer
 from platformdirs import user_log_path
 
-from transferscope.cli import compare, data, decide, demo, diagnose, plan, rank, report, run, scaling, status, theory
+from transferscope.cli import (
+    compare,
+    data,
+    decide,
+    demo,
+    diagnose,
+    history,
+    plan,
+    rank,
+    report,
+    run,
+    scaling,
+    status,
+    theory,
+)
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
@@ -57,6 +71,7 @@ app.command()(demo.demo)
 app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)
 app.command()(plan.plan)
+app.add_typer(history.app, name="history")
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)
 

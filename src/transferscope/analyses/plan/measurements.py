@@ -1,7 +1,7 @@
 """Scores of arms at numbers of labels, from a table as people keep it or from a study."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -150,11 +150,11 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
             is wanted is out of range.
         DataError: Rows mix measures or units, repeat each other, or hold no numbers.
     """
-    columns, notes = _found(frame, columns)
+    columns, notes = find_columns(frame, columns)
     labels, arm, score = str(columns.labels), str(columns.arm), str(columns.score)
     frame = frame[frame[arm].notna()].assign(**{arm: frame[arm].astype(str)})
     scratch = _scratch_among(list(dict.fromkeys(frame[arm])), columns.scratch)
-    _check_one_measure(frame, score, arm)
+    check_one_measure(frame, score, arm)
     stderr = None if columns.seed is not None else columns.stderr
     if columns.seed is not None and columns.stderr is not None:
         notes.append(f"{columns.stderr} was not used, since the spread over {columns.seed} says more")
@@ -221,8 +221,23 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     return _checked(found, scratch, by_seed, measure, target, ())
 
 
-def _found(frame: pd.DataFrame, columns: LabelColumns) -> tuple[LabelColumns, list[str]]:
-    """The columns that were not named, by their common names."""
+def find_columns(
+    frame: pd.DataFrame, columns: LabelColumns, *, optional: Collection[str] = ("seed", "stderr")
+) -> tuple[LabelColumns, list[str]]:
+    """The columns that were not named, by their common names.
+
+    Args:
+        frame: The table.
+        columns: Those that were named.
+        optional: Those that there need not be.
+
+    Returns:
+        All of them, and what was read as what.
+
+    Raises:
+        UnknownNameError: A named column does not exist.
+        SettingsError: One cannot be found, or there are several measures.
+    """
     by_name = {re.sub(r"[^a-z0-9²]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
     notes: list[str] = []
     found: dict[str, str | None] = {}
@@ -235,7 +250,7 @@ def _found(frame: pd.DataFrame, columns: LabelColumns) -> tuple[LabelColumns, li
             found[role] = given
             continue
         known = [by_name[alias] for alias in aliases.split() if alias in by_name and by_name[alias] not in taken]
-        if role in ("seed", "stderr") and not known:
+        if role in optional and not known:
             continue
         if role == "score" and len(known) > 1:
             raise SettingsError(
@@ -283,7 +298,12 @@ def _scratch_among(arms: list[str], named: str | None) -> str:
     return found[0]
 
 
-def _check_one_measure(frame: pd.DataFrame, score: str, arm: str) -> None:
+def check_one_measure(frame: pd.DataFrame, score: str, arm: str) -> None:
+    """Refuse rows of several measures, and qualities that are shares in some arms and percent in others.
+
+    Raises:
+        DataError: The rows mix them.
+    """
     for name in frame.columns:
         if str(name).lower() in MEASURE_COLUMNS and frame[name].nunique() > 1:
             raise DataError(
@@ -321,10 +341,10 @@ def _measure(score: str, converted: tuple[str, ...]) -> Measure:
     if R_SQUARED.search(score.lower()) and top == 1.0:
         return Measure(score, "r2", 1.0)
     words = set(re.findall(r"[a-z]+[0-9]?", score.lower()))
-    return Measure(score, "accuracy" if words & _ACCURACIES else "quality", top)
+    return Measure(score, "accuracy" if words & ACCURACIES else "quality", top)
 
 
-_ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
+ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
 
 
 def _checked(
