@@ -25,6 +25,7 @@ from transferscope.scaling.observations import observe
 
 RATIOS = (8, 32, 128, 512)
 LAST = 1638400.0
+RESAMPLES = 400
 UNTRAINED = ("imagestats", "rcf")
 
 
@@ -43,7 +44,7 @@ def language(folder: Path) -> None:
     }
     losses = {task: table[[c for c in table if c.isdigit()]] for task, table in tables.items()}
     models = losses["flan"].index
-    rows = []
+    rows, kept = [], {}
     for task, table in losses.items():
         table = table.loc[models]
         sizes = np.array([float(c) for c in table])
@@ -71,6 +72,7 @@ def language(folder: Path) -> None:
             }
             for method, value in predicted.items():
                 rows.append({"task": task, "ratio": ratio, "method": method, **quality(value, final)})
+                kept[task, ratio, method] = (value, final)
     mine = pd.DataFrame(rows)
     published = pd.read_csv(folder / "llm_finetuning_published_selection.csv")
     published = published[published["ratio"].isin(RATIOS)].pivot_table(
@@ -83,7 +85,20 @@ def language(folder: Path) -> None:
     for measure in ("relative accuracy", "Pearson"):
         print(f"\n{measure}")
         table = both.pivot_table(index="method", columns=["task", "ratio"], values=measure)
-        print(table.assign(mean=table.mean(axis=1)).round(3).to_string())
+        print(table.round(3).to_string())
+        print(table.mean(axis=1).rename("mean").round(3).to_string())
+    rng = np.random.default_rng(0)
+    drawn = []
+    for _ in range(RESAMPLES):
+        chosen = rng.integers(0, len(models), len(models))
+        for (_, _, method), (value, final) in kept.items():
+            drawn.append({"method": method, **quality(value[chosen], final[chosen])})
+    n_cells = len(losses) * len(RATIOS)
+    resampled = pd.DataFrame(drawn)
+    resampled["draw"] = np.repeat(np.arange(RESAMPLES), len(kept))
+    means = resampled.groupby(["method", "draw"]).mean().groupby("method").quantile([0.025, 0.975])
+    print(f"\n95 % intervals of the mean over {n_cells} cells, models drawn again {RESAMPLES} times")
+    print(means.round(3).unstack().to_string())
 
 
 def power(x: np.ndarray, y: np.ndarray) -> float:
@@ -91,15 +106,11 @@ def power(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def quality(predicted: np.ndarray, final: np.ndarray) -> dict[str, float]:
-    """With the standard error of the correlation over models by the jackknife."""
     chosen = final[np.argmin(predicted)]
     accuracy = (final.max() - chosen) / (final.max() - final.min())
-    n = len(final)
-    left_out = [np.corrcoef(np.delete(predicted, i), np.delete(final, i))[0, 1] for i in range(n)]
     return {
         "relative accuracy": float(accuracy),
         "Pearson": float(np.corrcoef(predicted, final)[0, 1]),
-        "Pearson stderr": float(np.sqrt((n - 1) / n * ((left_out - np.mean(left_out)) ** 2).sum())),
     }
 
 

@@ -56,9 +56,9 @@ def list_tasks() -> None:
         return
     rows = [("task", "arms", "scores", "measure", "best")]
     for task, part in frame.groupby("task", sort=False):
-        best = part.loc[part["score"].idxmax() if part["better"].iloc[0] == "higher" else part["score"].idxmin()]
-        said = f"{best['arm']} ({best['score']:.4g})"
-        rows.append((str(task), str(part["arm"].nunique()), str(len(part)), str(best["measure"]), said))
+        ordered = part.sort_values("score", ascending=part["better"].iloc[0] == "lower")
+        said = f"{ordered['arm'].iloc[0]} ({ordered['score'].iloc[0]:.4g})"
+        rows.append((str(task), str(part["arm"].nunique()), str(len(part)), str(part["measure"].iloc[0]), said))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row in rows:
         typer.echo("  ".join(text.ljust(width) for text, width in zip(row[:4], widths, strict=True)) + f"  {row[4]}")

@@ -111,7 +111,8 @@ def test_a_study_is_kept_by_its_target(history: History, tmp_path: Path, small: 
     assert read == new == 3
     kept = history.read().set_index("arm")
     assert set(kept.index) == {"training from scratch", "fine-tuning from fashion", "joint training from fashion"}
-    assert kept.loc["fine-tuning from fashion", "score"] > kept.loc["training from scratch", "score"]
+    scores = kept["score"].to_dict()
+    assert scores["fine-tuning from fashion"] > scores["training from scratch"]
     assert kept["labels"].unique().tolist() == [600]
 
 
@@ -158,7 +159,7 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         "several rows hold the arm arm0 on scores and no column says which run they are; name it with --seed-column, "
         "or the column of tasks with --task-column",
         "both --task and --task-column were given; a table is about one task, or has a column of them",
-        "unknown arm 'arm9': did you mean 'arm3', 'arm2' or 'arm1'?",
+        "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
         "unknown rule 'magic': known are combined, gaussian-process, low-rank, static",
         "the task task0 is measured by accuracy and f1; keep one measure, or give it another name with --task",
         f"{history.path} is no history of finished runs: its columns are a and b; move it away",

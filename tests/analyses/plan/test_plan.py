@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, s
 def test_percent_r_squared_and_errors_give_the_same_numbers(table: pd.DataFrame) -> None:
     def numbers(frame: pd.DataFrame, target: float) -> list[float]:
         found = plan(frame, PlanQuestion(target_score=target)).table()
-        return found.loc[1, ["catch_up", "catch_up_low", "catch_up_high", "labels"]].tolist()
+        return [float(found[name].iloc[1]) for name in ("catch_up", "catch_up_low", "catch_up_high", "labels")]
 
     share = numbers(table, 0.9)
     accuracy = table["accuracy"]
@@ -117,7 +118,7 @@ def test_files_are_read_alike(table: pd.DataFrame, tmp_path: Path, suffix: str) 
 
 
 def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
-    changes = {
+    changes: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
         "one arm": lambda t: t[t["arm"] == "scratch"],
         "no scratch": lambda t: t.replace({"arm": {"scratch": "probe"}}),
         "one size": lambda t: t[t["labels"] == 50],
