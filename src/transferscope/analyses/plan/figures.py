@@ -9,7 +9,7 @@ from transferscope.analyses.plan.words import heading
 from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import short
-from transferscope.report.figures.palette import looks
+from transferscope.report.figures.palette import mark_styles
 from transferscope.report.figures.style import QUIET, drawing, new_figure
 
 _MOST_DRAWN = 5
@@ -19,13 +19,13 @@ _BAND = (0.05, 0.5, 0.95)
 def draw_plan(plan: LabelPlan) -> Figure:
     """Scores of training from scratch and of ways of transfer with their curves, and the gain of the leading way."""
     shown = plan.arms[:_MOST_DRAWN]
-    look = looks([arm.name for arm in shown], plan.scratch.name)
+    styles = mark_styles([arm.name for arm in shown], plan.scratch.name)
     rows = []
     with drawing():
         canvas = new_figure(9.2, 3.7)
         left, right = canvas.subplots(1, 2)
         for arm in shown:
-            colour, mark = look[arm.name].colour, look[arm.name].mark
+            colour, mark = styles[arm.name].colour, styles[arm.name].mark
             x = arm.curve.sizes
             low, median, high = (
                 np.array([plan.measure.value(error) for error in line])
@@ -49,7 +49,7 @@ def draw_plan(plan: LabelPlan) -> Figure:
             left.axhline(plan.measure.value(plan.target_error), color=QUIET, linestyle=":", linewidth=1.2)
         left.set_ylabel(plan.measure.title)
         left.legend(loc="best", fontsize=8)
-        _draw_gain(right, plan, look[plan.lead.name].colour)
+        _draw_gain(right, plan, styles[plan.lead.name].colour)
         for axes in (left, right):
             axes.set(xscale="log", xlabel="Labels")
             axes.xaxis.set_major_formatter(short_size)
