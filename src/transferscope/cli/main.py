@@ -22,6 +22,7 @@ from transferscope.cli import (
     decide,
     demo,
     diagnose,
+    export,
     history,
     plan,
     rank,
@@ -74,6 +75,8 @@ app.command()(plan.plan)
 app.add_typer(history.app, name="history")
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)
+app.command()(export.export)
+app.command()(export.predict)
 
 
 def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
