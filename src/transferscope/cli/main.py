@@ -16,7 +16,22 @@ from typing import Annotated, Any, NoReturn
 import typer
 from platformdirs import user_log_path
 
-from transferscope.cli import compare, data, decide, demo, diagnose, export, rank, report, run, scaling, status, theory
+from transferscope.cli import (
+    compare,
+    data,
+    decide,
+    demo,
+    diagnose,
+    export,
+    history,
+    plan,
+    rank,
+    report,
+    run,
+    scaling,
+    status,
+    theory,
+)
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
@@ -56,6 +71,8 @@ app.command()(data.data)
 app.command()(demo.demo)
 app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)
+app.command()(plan.plan)
+app.add_typer(history.app, name="history")
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)
 app.command()(export.export)
