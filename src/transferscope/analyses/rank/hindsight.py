@@ -174,33 +174,43 @@ def _at_random(measured: Float64[np.ndarray, "cases C"]) -> _Judged:
 
 def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, " cases"]) -> Choice:
     known = np.isfinite(judged.regret)
-    saved = None if at_random is None else _mean(at_random.regret - judged.regret, seeds)
+    saved = None if at_random is None else resampled_mean(at_random.regret - judged.regret, seeds)
     return Choice(
         score=name,
         n_cases=int(known.sum()),
         n_right=float(judged.right[known].sum()),
-        regret=_mean(judged.regret, seeds, low=0.0),
-        rank_correlation=_mean(judged.tau, seeds, low=-1.0, high=1.0),
+        regret=resampled_mean(judged.regret, seeds, low=0.0),
+        rank_correlation=resampled_mean(judged.tau, seeds, low=-1.0, high=1.0),
         saved=saved,
     )
 
 
-def _mean(
+def resampled_mean(
     values: Float64[np.ndarray, " cases"],
-    seeds: Int64[np.ndarray, " cases"],
+    units: Int64[np.ndarray, " cases"],
     *,
     low: float = -math.inf,
     high: float = math.inf,
 ) -> Estimate:
-    """Mean over cases with a bootstrap over seeds, within a range."""
+    """Mean over cases with the expanded percentile interval of `hindsight_of`, resampling units with all their cases.
+
+    Args:
+        values: NaN for a case that does not count.
+        units: What the cases belong to: seeds, targets.
+        low: The smallest value that the mean can have.
+        high: The largest.
+
+    Returns:
+        The mean; without an interval and with status "too_few" for one unit, "undefined" without a case.
+    """
     known = np.isfinite(values)
-    values, seeds = values[known], seeds[known]
+    values, units = values[known], units[known]
     if not len(values):
         return Estimate(math.nan, None, 0, "undefined")
-    mean, distinct = float(values.mean()), np.unique(seeds)
+    mean, distinct = float(values.mean()), np.unique(units)
     if len(distinct) < 2:
         return Estimate(mean, None, len(values), "too_few")
-    belongs = seeds[None] == distinct[:, None]  # (S, cases)
+    belongs = units[None] == distinct[:, None]  # (units, cases)
     sums, counts = belongs @ values, belongs.sum(axis=1)
     drawn = np.random.default_rng(0).integers(0, len(distinct), size=(N_DRAWS, len(distinct)))
     means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)

@@ -14,7 +14,7 @@ from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval, Status
 from transferscope.numerics.best_arm import probability_of_best
 from transferscope.scores import SCORES, leave_groups_out
-from transferscope.scores.score import Score
+from transferscope.scores.score import Score, TargetView
 
 N_GROUPS = 20
 """Groups of examples that are left out in turn."""
@@ -167,14 +167,20 @@ def _values(subset: Subset, scores: Mapping[str, Score], on_score: Callable[[], 
     for candidate in subset.candidates:
         view = subset.target.view_of(candidate)
         for name, score in scores.items():
-            headless = score.needs == "source_probabilities" and view.source_probabilities is None
-            estimate = Estimate(math.nan, None, len(view), "undefined") if headless else score.value(view)
+            estimate = value_of(score, view)
             found[name].estimates.append(estimate)
             found[name].without.append(
                 leave_groups_out(score, view, n_groups=N_GROUPS, seed=0) if estimate.usable else np.empty(0)
             )
             on_score()
     return found
+
+
+def value_of(score: Score, view: TargetView) -> Estimate:
+    """A score of one candidate; "undefined" for one that reads source classes where the network has no head of them."""
+    if score.needs == "source_probabilities" and view.source_probabilities is None:
+        return Estimate(math.nan, None, len(view), "undefined")
+    return score.value(view)
 
 
 def _gathered(rows: Sequence[_Values], n_examples: int) -> ScoreValues:

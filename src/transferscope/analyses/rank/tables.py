@@ -25,10 +25,10 @@ def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
                 "n_target": ranking.n_target,
                 "score": score.score,
                 "candidate": one.candidate,
-                **_numbers("", one.score),
+                **estimate_columns("", one.score),
                 "place": math.nan if one.place is None else one.place,
-                **_numbers("behind", one.behind),
-                **_numbers("above_random", one.above_random),
+                **estimate_columns("behind", one.behind),
+                **estimate_columns("above_random", one.above_random),
                 "probability_best": math.nan if one.probability_best is None else one.probability_best,
                 "status": one.score.status,
             }
@@ -46,8 +46,8 @@ def transferred_rows(transferred: Sequence[Transferred]) -> pd.DataFrame:
             {
                 "n_target": one.n_target,
                 "candidate": one.candidate,
-                **_numbers("", one.performance),
-                **_numbers("behind", one.behind),
+                **estimate_columns("", one.performance),
+                **estimate_columns("behind", one.behind),
             }
             for one in transferred
         ]
@@ -62,16 +62,17 @@ def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
                 "score": one.score,
                 "n_cases": one.n_cases,
                 "n_right": one.n_right,
-                **_numbers("regret", one.regret),
-                **_numbers("rank_correlation", one.rank_correlation),
-                **_numbers("saved", one.saved),
+                **estimate_columns("regret", one.regret),
+                **estimate_columns("rank_correlation", one.rank_correlation),
+                **estimate_columns("saved", one.saved),
             }
             for one in choices
         ]
     )
 
 
-def _numbers(name: str, found: Estimate | None) -> dict[str, float]:
+def estimate_columns(name: str, found: Estimate | None) -> dict[str, float]:
+    """Its value, stderr, low and high as columns of this name ("value" for ""); NaN for what there is not."""
     before = f"{name}_" if name else ""
     if found is None:
         found_value, stderr, interval = math.nan, None, None
@@ -154,21 +155,23 @@ def _choice(choice: Choice) -> tuple[Cell, ...]:
     tone = "" if saved is None or not saved.sign else "positive" if saved.sign > 0 else "negative"
     return (
         Cell(choice.score or "picking at random", tone="" if choice.score else "baseline"),
-        _points(choice.regret),
-        Cell("–") if saved is None else _points(saved, tone=tone),
+        points_cell(choice.regret),
+        Cell("–") if saved is None else points_cell(saved, tone=tone),
         Cell(f"{choice.n_right:.3g} of {choice.n_cases}"),
-        _number(choice.rank_correlation),
+        number_cell(choice.rank_correlation),
     )
 
 
-def _points(found: Estimate, *, tone: str = "") -> Cell:
+def points_cell(found: Estimate, *, tone: str = "") -> Cell:
+    """A share in points, with its interval."""
     if math.isnan(found.value):
         return Cell("–")
     shown = Cell(_signless(f"{100 * found.value:.2f}"), _between(found, scale=100.0, digits=2))
     return shown if not tone else Cell(shown.text, shown.detail, tone="positive" if tone == "positive" else "negative")
 
 
-def _number(found: Estimate) -> Cell:
+def number_cell(found: Estimate) -> Cell:
+    """A number with its interval."""
     if math.isnan(found.value):
         return Cell("–")
     return Cell(_signless(f"{found.value:.2f}"), _between(found, scale=1.0, digits=2))

@@ -1,0 +1,161 @@
+"""How far an audit of scores can be trusted, and how a forecast by `rank` does on recorded studies.
+
+    python benchmarks/audit.py errors                       false leaders and coverage, simulated
+    python benchmarks/audit.py forecast STORE FOLDER        transfer or scratch, told from scores, on recorded studies
+
+STORE is that of `benchmarks/race_recorded.py`; FOLDER holds what `transferscope rank STORE --study NAME --json`
+printed, as NAME.json. `transferscope rank STORE --audit` is the audit itself.
+"""
+
+import argparse
+import json
+import math
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from transferscope.analyses.rank.agreement import AuditCase, audit_cases, with_static_list
+from transferscope.analyses.rank.hindsight import resampled_mean
+from transferscope.store import Store
+
+SPLIT = Path(__file__).with_name("audit_split.toml")
+N_AUDITS = 60
+N_COVERAGE = 1000
+N_SCORES = 8
+
+
+def false_leaders(rng: np.random.Generator, n_targets: int, n_sources: int) -> float:
+    """How often some score leads that has nothing to do with what transfer gave; two numbers of labels a target."""
+    leads = 0
+    for _ in range(N_AUDITS):
+        cases = []
+        for target in range(n_targets):
+            gave = rng.normal(size=n_sources)
+            rows = {f"s{k}": rng.normal(size=n_sources) for k in range(N_SCORES)}
+            for n in (50, 300):
+                noisy = {name: row + 0.3 * rng.normal(size=(3, n_sources)) for name, row in rows.items()}
+                measured = gave + 0.3 * rng.normal(size=n_sources)
+                names = tuple(map(str, range(n_sources)))
+                cases.append(AuditCase(str(target), n, ("made up",), names, measured, 5, noisy))
+        leads += audit_cases("made up", "accuracy", with_static_list(cases)).leader is not None
+    return leads / N_AUDITS
+
+
+def coverage(rng: np.random.Generator, n_targets: int) -> dict[str, float]:
+    """How often an interval over targets holds the mean that they are drawn from."""
+    shapes = {
+        "normal": (lambda: rng.normal(size=n_targets), 0.0),
+        "exponential (points lost)": (lambda: rng.exponential(size=n_targets), 1.0),
+        "2 beta(4, 1) - 1 (correlations)": (lambda: 2 * rng.beta(4, 1, size=n_targets) - 1, 0.6),
+    }
+    units, found = np.arange(n_targets), {}
+    for name, (draw, truth) in shapes.items():
+        intervals = [resampled_mean(draw(), units) for _ in range(N_COVERAGE)]
+        found[name] = float(np.mean([one.low <= truth <= one.high for one in intervals]))
+    return found
+
+
+def told(store: Store, folder: Path) -> pd.DataFrame:
+    """One row for each study, source and score: what the score says against random features, and what was gained."""
+    rows = []
+    for file in sorted(folder.glob("*.json")):
+        study = file.stem
+        gains = _gains(store, study)
+        for row in json.loads(file.read_text(encoding="utf-8"))["rows"]:
+            if row["candidate"] in gains and row["above_random"] is not None and row["above_random_low"] is not None:
+                says = 1 if row["above_random_low"] > 0 else -1 if row["above_random_high"] < 0 else 0
+                rows.append((study.split("-")[0], row["n_target"], row["candidate"], row["score"], says))
+                rows[-1] += gains[row["candidate"]]
+    columns = ["target", "n_target", "source", "score", "says", "gain", "stderr"]
+    return pd.DataFrame(rows, columns=columns).drop_duplicates(["target", "n_target", "source", "score"])
+
+
+def _gains(store: Store, study: str) -> dict[str, tuple[float, float]]:
+    """Fine-tuning minus training from scratch by source, mean over seeds with its standard error."""
+    labels = {one.cell.key: one.cell.labels for one in store.cells(study) if one.cell.role == "method"}
+    records = pd.DataFrame(store.records(study).columns())
+    final = records[records["name"].eq("accuracy") & records["part"].eq("target_test") & records["step"].isna()]
+    value = {
+        (labels[key]["method"], labels[key]["source"], labels[key]["seed"]): float(found)
+        for key, found in zip(final["key"], final["value"], strict=True)
+        if key in labels
+    }
+    found = {}
+    for source in {source for method, source, _ in value if method == "fine-tune"}:
+        seeds = [seed for method, name, seed in value if (method, name) == ("fine-tune", source)]
+        gains = np.array([value["fine-tune", source, seed] - value["scratch", None, seed] for seed in seeds])
+        found[str(source)] = (float(gains.mean()), float(stats.sem(gains)))
+    return found
+
+
+def show_forecast(rows: pd.DataFrame, targets: list[str]) -> None:
+    """Print how often each score speaks on these targets, and how often it is right."""
+    own = rows[rows["target"].isin(targets)].assign(right=lambda x: (np.sign(x["gain"]) == x["says"]).astype(float))
+    cells = own.drop_duplicates(["target", "n_target", "source"])
+    clear = cells["gain"].abs() > 2 * cells["stderr"]
+    print(
+        f"\n{', '.join(targets)}: {len(cells)} cells, {clear.sum()} clear; "
+        f"transfer gains in {(cells['gain'] > 0).mean():.2f}"
+    )
+    print(f"{'':12} speaks  right  clear: right of   says transfer: right   says scratch: right   by target")
+    for score, group in own.groupby("score", sort=False):
+        spoken = group[group["says"] != 0]
+        sure = spoken[spoken["gain"].abs() > 2 * spoken["stderr"]]
+        by_target = " ".join(f"{t} {int(x.right.sum())}/{len(x)}" for t, x in spoken.groupby("target"))
+        parts = [f"{int(x.right.sum())}/{len(x)}" for x in (sure, spoken[spoken.says > 0], spoken[spoken.says < 0])]
+        right = spoken["right"].mean() if len(spoken) else math.nan
+        share = len(spoken) / len(group)
+        print(f"{score:12} {share:6.2f} {right:6.2f}  {parts[0]:>15} {parts[1]:>22} {parts[2]:>21}   {by_target}")
+
+
+def show_chances(store: Store, folder: Path) -> None:
+    """Print what the chance of the first source by each score is, and how often that source really gave most."""
+    found: dict[str, list[tuple[float, bool]]] = {}
+    for file in sorted(folder.glob("*.json")):
+        gains = _gains(store, file.stem)
+        best = max(gains, key=lambda source: gains[source][0])
+        table = pd.DataFrame(json.loads(file.read_text(encoding="utf-8"))["rows"]).dropna(subset=["probability_best"])
+        for score, group in table.groupby("score"):
+            first = group.loc[group["value"].idxmax()]
+            if first["candidate"] in gains:
+                found.setdefault(str(score), []).append((first["probability_best"], first["candidate"] == best))
+    print(
+        "\nthe first source's chance of being best, as said and as it was (rankings that random features do not lead)"
+    )
+    for score, rows in [*found.items(), ("all", [row for rows in found.values() for row in rows])]:
+        said, right = np.mean(rows, axis=0)
+        sure = [hit for chance, hit in rows if chance > 0.95]
+        print(f"{score:12} {said:.2f} said, {right:.2f} right of {len(rows)}; said > 0.95: {sum(sure)} of {len(sure)}")
+
+
+def main() -> int:
+    """Simulate, or read what was recorded."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("do", choices=("errors", "forecast"))
+    parser.add_argument("store", nargs="?")
+    parser.add_argument("folder", nargs="?", type=Path)
+    asked = parser.parse_args()
+    if asked.do == "errors":
+        rng = np.random.default_rng(0)
+        for n_targets, n_sources in ((3, 3), (4, 3), (4, 6), (8, 3), (8, 6)):
+            found = false_leaders(rng, n_targets, n_sources)
+            print(f"{n_targets} targets, {n_sources} sources: a false leader in {found:.3f} of {N_AUDITS}", flush=True)
+        for n_targets in (3, 4, 8, 20):
+            print(n_targets, "targets, coverage:", coverage(rng, n_targets), flush=True)
+        return 0
+    if asked.store is None or asked.folder is None:
+        parser.error("forecast needs STORE and FOLDER")
+    with Store.open(asked.store, create=False) as store:
+        rows = told(store, asked.folder)
+        show_chances(store, asked.folder)
+    for targets in tomllib.loads(SPLIT.read_text(encoding="utf-8")).values():
+        show_forecast(rows, targets)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
