@@ -126,7 +126,8 @@ def show_chances(store: Store, folder: Path) -> None:
     print(
         "\nthe first source's chance of being best, as said and as it was (rankings that random features do not lead)"
     )
-    for score, rows in [*found.items(), ("all", [row for rows in found.values() for row in rows])]:
+    every = [row for rows in found.values() for row in rows]
+    for score, rows in [*found.items(), ("all", every)]:
         said, right = np.mean(rows, axis=0)
         sure = [hit for chance, hit in rows if chance > 0.95]
         print(f"{score:12} {said:.2f} said, {right:.2f} right of {len(rows)}; said > 0.95: {sum(sure)} of {len(sure)}")

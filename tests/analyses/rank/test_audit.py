@@ -134,7 +134,7 @@ def test_studies_that_do_not_count_are_named(store: Store, tmp_path: Path) -> No
     assert why["alone"] == "it has no pretrained network"
     assert why["inner"] == "no method has results of all its sources"
     assert why["probe"] == "judged by linear-probe, and others by fine-tune"
-    assert "Passed over: alone (it has no pretrained network)" in str(list(result.answer()))
+    assert "Passed over: alone: it has no pretrained network; " in str(list(result.answer()))
     assert result.audit.targets == ("x", "y")
 
 

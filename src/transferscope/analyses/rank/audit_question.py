@@ -18,7 +18,7 @@ from transferscope.analyses.rank.agreement import (
     audit_cases,
     with_static_list,
 )
-from transferscope.analyses.rank.audit_result import AuditResult
+from transferscope.analyses.rank.audit_result import AuditResult, passed_over_in_words
 from transferscope.analyses.rank.candidates import labelled_target, least_labels, open_candidate, random_candidate
 from transferscope.analyses.rank.hindsight import Results, results_of
 from transferscope.analyses.rank.scoring import Chosen, choose_scores, value_of
@@ -113,11 +113,10 @@ def _refuse(place: str, names: Sequence[str], targets: set[str], passed_over: Se
     """
     has = f"{len(names)} studies" if len(names) != 1 else f"one study, {names[0]}"
     counted = f"of one target, {next(iter(targets))}, count" if targets else "counts none of them"
-    why = "; ".join(f"{name}: {reason}" for name, reason in passed_over[:5])
-    more = f"; and {len(passed_over) - 5} more" if len(passed_over) > 5 else ""
+    why = passed_over_in_words(passed_over)
     counts = f"only those {counted}" if targets else f"an audit {counted}"
     raise DataError(
-        f"{place} has {has}, and {counts}{f' ({why}{more})' if why else ''}; an audit takes finished studies of two "
+        f"{place} has {has}, and {counts}{f' ({why})' if why else ''}; an audit takes finished studies of two "
         "targets or more, each with two sources or more, in one store, and `transferscope rank` without --audit ranks "
         "the sources of one study"
     )

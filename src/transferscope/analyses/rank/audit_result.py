@@ -65,13 +65,19 @@ class AuditResult(AnalysisResult):
 
     def sections(self) -> list[Section]:
         """Figure, table, studies that do not count, and limits."""
-        passed = [Text(passed_over_in_words(self.audit), "note")] if self.audit.passed_over else []
+        passed = (
+            [Text(f"Passed over: {passed_over_in_words(self.audit.passed_over)}.", "note")]
+            if self.audit.passed_over
+            else []
+        )
         blocks: tuple[Block, ...] = (draw_audit(self.audit), *self.shown_tables(), *passed, Text(LIMITS, "note"))
         return [Section("What it rests on", "audit", blocks)]
 
     def answer(self) -> tuple[Block, ...]:
         """What the command prints."""
-        passed = [Text(passed_over_in_words(self.audit))] if self.audit.passed_over else []
+        passed = (
+            [Text(f"Passed over: {passed_over_in_words(self.audit.passed_over)}.")] if self.audit.passed_over else []
+        )
         return (*self.shown_tables(), Text("\n".join([str(self.verdict.headline), *self.verdict.sentences])), *passed)
 
     def figures(self) -> dict[str, Figure]:
@@ -141,10 +147,12 @@ def _named(score: str) -> str:
     return f"the {score}" if score == STATIC_LIST else score
 
 
-def passed_over_in_words(audit: Audit) -> str:
-    """The studies that do not count, each with the reason."""
-    said = "; ".join(f"{name} ({why})" for name, why in audit.passed_over)
-    return f"Passed over: {said}."
+def passed_over_in_words(passed_over: Sequence[tuple[str, str]]) -> str:
+    """The studies that do not count, as in "a and b: one source; c: no method has results of all its sources"."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in passed_over:
+        by_reason.setdefault(reason, []).append(name)
+    return "; ".join(f"{listed(names)}: {reason}" for reason, names in by_reason.items())
 
 
 def agreement_rows(audit: Audit) -> pd.DataFrame:

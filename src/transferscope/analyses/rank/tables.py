@@ -100,8 +100,8 @@ def scores_table(ranking: Ranking, hindsight: Hindsight | None) -> Table:
     return Table(
         columns,
         (*_measured_row(ranking, hindsight), *rows),
-        f"Scores with {ranking.n_target:,} labels, mean over {seeds} ± standard error; in brackets the chance of being "
-        "best",
+        f"Scores with {ranking.n_target:,} labels, mean over {seeds} ± standard error; in brackets the chance of "
+        "scoring highest on other examples, which is not that of transferring best",
     )
 
 
