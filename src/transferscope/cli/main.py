@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from platformdirs import user_log_path
 
-from transferscope.cli import compare, data, decide, demo, diagnose, rank, report, run, scaling, status, theory
+from transferscope.cli import compare, data, decide, demo, diagnose, rank, report, run, scaling, show, status, theory
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
@@ -53,6 +53,7 @@ app.command()(run.run)
 app.command()(status.status)
 app.command()(report.report)
 app.command()(data.data)
+app.add_typer(show.app, name="show")
 app.command()(demo.demo)
 app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)

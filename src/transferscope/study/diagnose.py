@@ -14,8 +14,15 @@ from transferscope.records import Cost
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.fitting import fit_method, fresh_network, number, spread_examples, task_of
-from transferscope.training import choose_device, pixel_scale
+from transferscope.study.fitting import (
+    fit_method,
+    fresh_network,
+    number,
+    spread_examples,
+    starting_network,
+    task_of,
+)
+from transferscope.training import choose_device, scale_of
 
 
 def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -62,7 +69,7 @@ class _Scene:
         self.device = choose_device(context.device)
         self.files = _networks(cell, recipe, context)
         self.task = task_of(cell, recipe.fit)
-        self.frame = fresh_network(recipe.fit, self.task.target, number(cell, "seed")).to(self.device)
+        self.frame = self._frame(cell, context).to(self.device)
         self.start = self._network(0)
         self.examples = self._examples(self.task.target)
         self.source = None if self.task.source is None else self._source(self.task.source)
@@ -89,6 +96,12 @@ class _Scene:
             step=step,
         )
 
+    def _frame(self, cell: PlannedCell, context: WorkContext) -> Network:
+        """The architecture of the networks, some of which may not be initialised again."""
+        if self.recipe.source is not None and self.recipe.source.is_network:
+            return starting_network(cell, self.recipe, self.task, context)
+        return fresh_network(self.recipe, self.task.target, number(cell, "seed"))
+
     def _network(self, step: int | None) -> Network:
         return open_network(self.frame, self.files[step]).network
 
@@ -100,7 +113,9 @@ class _Scene:
         return self._shown(source.train, source)
 
     def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
-        return spread_examples(chosen, scale=pixel_scale(data.train), at_most=self.scope.examples, device=self.device)
+        return spread_examples(
+            chosen, scale=scale_of(self.frame, data.train), at_most=self.scope.examples, device=self.device
+        )
 
 
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:

@@ -27,7 +27,8 @@ from transferscope.report.save import file_name, write_table
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.fitting import number
+from transferscope.study.facts import shape_as_read
+from transferscope.study.fitting import number, open_source
 from transferscope.study.places import one_study, open_existing
 
 MOST_NETWORKS = 200
@@ -259,7 +260,10 @@ def _entry(cell: PlannedCell, step: int | None, file: Path) -> MappedNetwork:
 def _frame(cell: PlannedCell) -> Network:
     recipe = MethodRecipe.from_payload(cell.payload)
     data = load(recipe.target.data, transforms=recipe.target.transforms, limit=recipe.target.limit)
-    return build_network(recipe.network, data.train.input_shape, data.train.n_outputs, seed=0)
+    shape, n_outputs = shape_as_read(data, recipe.network), data.train.n_outputs
+    if recipe.source is not None and recipe.source.is_network:  # which may not be one to initialise again
+        return open_source(recipe, shape, n_outputs=n_outputs).network
+    return build_network(recipe.network, shape, n_outputs, seed=0)
 
 
 def _read(frame: Network, entry: MappedNetwork) -> Network:
