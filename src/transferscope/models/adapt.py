@@ -1,6 +1,7 @@
 """Any module as a network: its head, its blocks, and one tensor out of whatever it returns."""
 
 import copy
+from collections import OrderedDict
 from difflib import get_close_matches
 
 import torch
@@ -65,7 +66,7 @@ def adapt(
             features, own_head = whole, whole.get_submodule(head)
             original = copy.deepcopy(whole)
             if isinstance(whole, nn.Sequential) and whole[-1] is own_head:
-                features = whole[:-1]
+                features = nn.Sequential(OrderedDict(list(whole._modules.items())[:-1]))  # type: ignore[arg-type]
             else:
                 _replace(features, head)
             n_features = _try_out(original, features, own_head, inputs)

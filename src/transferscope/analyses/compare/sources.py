@@ -13,7 +13,7 @@ from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 from transferscope.files import written_whole
 from transferscope.methods import METHODS
-from transferscope.models import NetworkSettings, Pretrained
+from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import makes_network
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.models.weights import digest_of
@@ -77,7 +77,8 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
     and its class must be one that another process can import and call without arguments.
 
     Args:
-        module: The module, with its trained weights.
+        module: The module, with its trained weights; its attribute `input`, a `NetworkInput`, says how inputs are
+            scaled for it, where nobody else does.
         folder: Where to, under names that are digests of the content.
 
     Raises:
@@ -85,14 +86,15 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
     """
     state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in module.state_dict().items()}
     digest, kind = digest_of(state), type(module)
-    folder = folder.absolute()
+    found, folder = getattr(module, "input", None), folder.absolute()
+    known = found if isinstance(found, NetworkInput) else None
     if hasattr(module, "save_pretrained") and hasattr(module, "config"):
         saved = folder / f"{slug(kind.__name__)}-{digest[:16]}"
         if not (saved / "config.json").is_file():
             folder.mkdir(parents=True, exist_ok=True)
             save: Any = module.save_pretrained
             save(saved)
-        return Pretrained(NetworkSettings(f"hf:{saved}"))
+        return Pretrained(NetworkSettings(f"hf:{saved}", input=known))
     reason = ""
     if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
         reason = "its class is not in a module that another process can import"
@@ -116,7 +118,7 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
     if not path.is_file():
         with written_whole(path) as unfinished:
             save_file(state, unfinished)
-    return Pretrained(NetworkSettings(f"{kind.__module__}:{kind.__qualname__}"), path)
+    return Pretrained(NetworkSettings(f"{kind.__module__}:{kind.__qualname__}", input=known), path)
 
 
 def slug(name: str) -> str:
