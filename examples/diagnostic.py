@@ -52,6 +52,8 @@ class StableRank:
 
 
 def _rank(weight: torch.Tensor) -> float:
+    if not weight.isfinite().all():
+        return float("nan")
     singular = torch.linalg.svdvals(weight.flatten(1).double())
     return float(singular.square().sum() / singular[0].square())
 

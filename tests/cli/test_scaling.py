@@ -8,10 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from scaling.examples import OBJDET, SIZES, language_models
+from transferscope.analyses.compare.summary import summarise
+from transferscope.analyses.scaling.study import study_part
 from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
+from transferscope.report.blocks import Table, Text
+from transferscope.report.page import Part
 from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
 
 
@@ -201,6 +205,58 @@ def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
     assert "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes)" in printed
     assert "synthetic, fine-tune" in printed
+
+
+def test_the_report_of_the_study_shows_the_law_from_then_on(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000, 2000, 4000, 8000])
+    assert part_of(store) is None
+    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    assert f"The report shows this now: transferscope report {store}" in printed
+    part = part_of(store)
+    assert part is not None
+    assert part.question == "how much"
+    assert part.sentence in printed
+    (section,) = part.sections
+    assert [block.kind for block in section.blocks] == ["figure", "table"]
+    table = section.blocks[1]
+    assert isinstance(table, Table)
+    assert [row[0].text for row in table.rows] == ["synthetic, fine-tune"]
+
+
+def test_a_study_that_has_changed_since_the_law_was_fitted_says_so(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000, 2000, 4000])
+    run(str(store), "--out", str(tmp_path / "page.html"))
+    stored_study(store, [1000, 2000, 4000, 8000])
+    part = part_of(store)
+    assert part is not None
+    warning = part.sections[0].blocks[0]
+    assert isinstance(warning, Text)
+    assert "The study has changed since a scaling law was fitted: it had 12 finished runs then and has 16 now" in (
+        warning.text
+    )
+    assert "run `transferscope scaling STUDY.toml` again" in warning.text
+
+
+@pytest.mark.parametrize("damage", [{"format": 9}, {"rows": "no"}, {"rows": [["a", "b", 1, 2, "x"]]}])
+def test_a_law_that_cannot_be_read_leaves_the_report_whole(tmp_path: Path, damage: dict[str, object]) -> None:
+    place = tmp_path / "results.sqlite"
+    stored_study(place, [1000, 2000, 4000])
+    run(str(place), "--out", str(tmp_path / "page.html"))
+    with Store.open(place) as store:
+        kept = store.study_documents("study")["scaling"]
+        store.put_study_document("study", "scaling", kept | damage)
+    part = part_of(place)
+    assert part is not None
+    (warning,) = part.sections[0].blocks
+    assert isinstance(warning, Text)
+    assert "run `transferscope scaling` again" in warning.text
+
+
+def part_of(place: Path) -> Part | None:
+    with Store.open(place, create=False) as store:
+        return study_part(summarise(store, "study"))
 
 
 def test_training_from_scratch_is_no_pretraining(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.analyses.place.result import study_part as place_part
 from transferscope.analyses.rank.result import study_part as rank_part
+from transferscope.analyses.scaling.study import DOCUMENT as SCALING
+from transferscope.analyses.scaling.study import study_part as scaling_part
 from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
 from transferscope.store import Store
@@ -62,7 +64,7 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
         race: Where the race of the study stands; None when it is none.
     """
     compared = study_parts(summary) if race is None else race_parts(race, study_parts(summary))
-    found = [*compared, rank_part(summary), diagnostics_part(summary), place_part(summary)]
+    found = [*compared, rank_part(summary), scaling_part(summary), diagnostics_part(summary), place_part(summary)]
     parts = [part for part in found if part is not None]
     questions = []
     for question in QUESTIONS:
@@ -104,7 +106,8 @@ def _sizes_to_try(summary: Summary) -> list[str]:
     if len(summary.frames.sizes) == 1:
         found.append("For how many labels it takes, give several `labels` under `[target]` and run it again.")
     if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
-        found.append("How the error falls with the examples of pre-training: `transferscope scaling STUDY.toml`.")
+        if SCALING not in summary.frames.documents:
+            found.append("How the error falls with the examples of pre-training: `transferscope scaling STUDY.toml`.")
     elif (cells["source"] != "").any():
         found.append(
             "For how much pre-training it takes, give several `sizes` under `[pretraining]`, run it again, and then: "

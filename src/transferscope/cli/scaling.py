@@ -71,6 +71,8 @@ def scaling(
             result.report(out)
         return
     typer.echo(_said(result))
+    if result.kept:
+        typer.echo(f"\n{result.kept}")
     typer.echo(f"\nReport: {result.report(out or Path(f'{file_name(result.name)}-scaling.html')).html}")
 
 

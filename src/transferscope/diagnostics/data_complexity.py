@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.covariance import ledoit_wolf
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import features_cost, features_of
@@ -31,6 +30,8 @@ def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
     """
     if len(features) < 2 or not np.isfinite(features).all():
         return float("nan")
+    from sklearn.covariance import ledoit_wolf  # here, as wherever scikit-learn is used: it takes long to import
+
     covariance, _ = ledoit_wolf(features)
     sign, log_det = np.linalg.slogdet(covariance)
     if sign <= 0 or not np.isfinite(log_det):

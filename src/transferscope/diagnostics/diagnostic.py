@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate, Interval
@@ -110,5 +110,5 @@ def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:
     n = -(-estimate.n // int(getattr(diagnostic, "batch_size", 1))) if over == "batches" else estimate.n
     if estimate.stderr is None or n < 2:
         return Spread(n, over, None)
-    half = float(stats.t.ppf(0.975, n - 1)) * estimate.stderr
+    half = float(special.stdtrit(n - 1, 0.975)) * estimate.stderr
     return Spread(n, over, Interval(estimate.value - half, estimate.value + half))

@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.linear_model import RidgeCV
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import feature_array, features_cost, label_codes
@@ -57,6 +56,8 @@ def unexplained_share(
 
 
 def _ridge_predictions(features: np.ndarray, codes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    from sklearn.linear_model import RidgeCV
+
     centre = features.mean(axis=0)
     scale = np.sqrt(((features - centre) ** 2).sum()) or 1.0
     model = RidgeCV(alphas=RIDGES).fit((features - centre) / scale, codes)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.manifold import TSNE
 from torch import nn
 
 from transferscope.errors import NetworkError, SettingsError
@@ -62,6 +61,8 @@ def tsne_of_distances(
         SettingsError: The perplexity is out of range.
     """
     _check_perplexity(perplexity, len(distances))
+    from sklearn.manifold import TSNE
+
     tsne = TSNE(perplexity=perplexity, metric="precomputed", init="random", random_state=seed, method="exact")
     positions: np.ndarray = tsne.fit_transform(distances.copy())  # it squares them in place
     return positions
@@ -84,6 +85,8 @@ def tsne_of_features(
         SettingsError: The perplexity is out of range.
     """
     _check_perplexity(perplexity, len(features))
+    from sklearn.manifold import TSNE
+
     positions: np.ndarray = TSNE(perplexity=perplexity, init="random", random_state=seed).fit_transform(features)
     return positions
 

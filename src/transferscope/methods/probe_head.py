@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float
-from sklearn.linear_model import LogisticRegression, RidgeCV
 from torch import Tensor, nn
 
 from transferscope.errors import DataError
@@ -39,6 +38,8 @@ def ridge_probe(features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int) 
     Returns:
         The head.
     """
+    from sklearn.linear_model import RidgeCV  # here: scikit-learn is a third of what a worker imports
+
     design = features.detach().to("cpu", torch.float64).numpy()
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
     scale = float(np.square(design - design.mean(axis=0)).sum(axis=1).mean()) or 1.0
@@ -71,6 +72,8 @@ def logistic_probe(
     design = features.detach().to("cpu", torch.float64).numpy()
     mean, std = design.mean(axis=0), design.std(axis=0)
     std[std == 0] = 1.0
+    from sklearn.linear_model import LogisticRegression
+
     model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations)
     model.fit((design - mean) / std, labels.cpu().numpy())
     weights = np.zeros((n_outputs, design.shape[1]))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import special
 
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate, Interval
@@ -35,7 +35,7 @@ def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estim
     if n == 1:
         return Estimate(mean, None, 1, "too_few")
     stderr = float(values.std(ddof=1)) / math.sqrt(n)
-    half_width = float(stats.t.ppf((1 + level) / 2, n - 1)) * stderr
+    half_width = float(special.stdtrit(n - 1, (1 + level) / 2)) * stderr
     return Estimate(mean, stderr, n, "ok", Interval(mean - half_width, mean + half_width, level))
 
 
@@ -57,7 +57,7 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
     check_level(level)
     if n < 1 or not 0 <= successes <= n:
         raise DataError(f"{successes} successes in {n} trials were given; expected 0 <= successes <= n and n >= 1")
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(special.ndtri((1 + level) / 2))
     p = successes / n
     centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
     half_width = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))

@@ -305,6 +305,23 @@ class Store:
             return None
         return table_from_json(content.decode(errors="replace"))
 
+    def study_documents(self, study: str) -> dict[str, dict[str, Any]]:
+        """Every JSON document kept with a study, by name.
+
+        Raises:
+            UnknownNameError: There is no such study.
+        """
+        table = schema.study_arrays
+        with self._database.read() as connection:
+            study_id = reads.study_id(connection, study)
+            kept = table.c.name.startswith(_DOCUMENT)
+            names = connection.scalars(select(table.c.name).where(table.c.study_id == study_id, kept)).all()
+        found = {
+            str(name).removeprefix(_DOCUMENT): self.study_document(study, str(name).removeprefix(_DOCUMENT))
+            for name in sorted(map(str, names))
+        }
+        return {name: document for name, document in found.items() if document is not None}
+
     def _upgrade(self) -> None:
         """Bring the tables of an earlier version to this one before anything is written that needs them."""
         if self._current:

@@ -16,11 +16,11 @@ from transferscope.analyses.scaling.axes import (
     log_axes,
     mark_extrapolated,
     new_panels,
-    series_looks,
+    series_styles,
 )
 from transferscope.analyses.scaling.figures import draw_landscapes, draw_surface, parameter_figure
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.palette import Look
+from transferscope.report.figures.palette import MarkStyle
 from transferscope.report.figures.style import drawing
 from transferscope.report.save import save_figure, write_table
 from transferscope.scaling.fit import LawFit, fit_law
@@ -188,19 +188,19 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised
             have no logarithm and are left out, and so are curves whose rate is at its bound.
     """
     rows = []
-    look = series_looks(list(dict.fromkeys(curve for panel in panels for curve in panel.curves)))
+    styles = series_styles(list(dict.fromkeys(curve for panel in panels for curve in panel.curves)))
     with drawing():
         canvas, axes = new_panels(len(panels))
         for drawn, panel in zip(axes, panels, strict=True):
             for curve, data in panel.curves.items():
                 fit = paper_fit(data)
                 if not (linearised and fit.theta[0] >= PUBLISHED_RATES[1]):
-                    _draw_law(drawn, data, fit, look[curve], dashes(look, curve), gap=fit.theta[2] * linearised)
+                    _draw_law(drawn, data, fit, styles[curve], dashes(styles, curve), gap=fit.theta[2] * linearised)
                 points = {"panel": panel.title, "series": curve, "n": data.sizes[:, 0], "error": data.errors}
                 rows.append(pd.DataFrame({**points, "fitted": fit.predict(data.sizes)}))
             drawn.set_title(panel.title if " to " in panel.title else f"fine-tuned on {panel.title}")
             log_axes(drawn, x_title=X_TITLE, y_title="Target error - C" if linearised else Y_TITLE, strictly=linearised)
-        add_legend(canvas, look, title=series)
+        add_legend(canvas, styles, title=series)
     what = "Error above the fitted transfer gap" if linearised else "Target error"
     caption = f"{what} over pre-training images. Dots: published rows. Lines: D n^-alpha + C with D = {PUBLISHED_D}."
     if linearised:
@@ -208,7 +208,7 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
 
 
-def _draw_law(axes: Axes, data: Observations, fit: LawFit, style: Look, dashed: str, *, gap: float) -> None:
+def _draw_law(axes: Axes, data: Observations, fit: LawFit, style: MarkStyle, dashed: str, *, gap: float) -> None:
     line = line_sizes(float(data.sizes.min()), float(data.sizes.max()))
     above = data.errors > gap
     axes.plot(data.sizes[above, 0], data.errors[above] - gap, style.mark, color=style.colour, markersize=4)
@@ -251,17 +251,17 @@ def draw_gap_over_models(panels: tuple[Panel, ...], n_parameters: dict[str, floa
 def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
     """The power law and the law (1) beyond the sizes they were fitted to (Figure 5)."""
     pairs = extrapolation_series(errors)
-    look = series_looks(list(pairs))
+    styles = series_styles(list(pairs))
     rows = []
     with drawing():
         canvas, (axes,) = new_panels(1, width=6.0, height=3.2)
         for model, (seen, unseen) in pairs.items():
-            _draw_extrapolated(axes, model, seen, unseen, look[model])
+            _draw_extrapolated(axes, model, seen, unseen, styles[model])
             for data, kind in ((seen, "fitted"), (unseen, "predicted")):
                 rows.append(pd.DataFrame({"model": model, "kind": kind, "n": data.sizes[:, 0], "error": data.errors}))
         mark_extrapolated(axes, FIGURE_5_LARGEST, 1_280_000)
         log_axes(axes, x_title=X_TITLE, y_title=Y_TITLE)
-        add_legend(canvas, look, lines={"power law": "-", "D n^-alpha + C": "--"})
+        add_legend(canvas, styles, lines={"power law": "-", "D n^-alpha + C": "--"})
     caption = (
         f"Fitted to sizes up to {FIGURE_5_LARGEST:,} (filled) and continued to larger ones (open, on grey). Solid: "
         f"power law. Dashed: D n^-alpha + C with D = {PUBLISHED_D}."
@@ -269,7 +269,7 @@ def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
     return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
 
 
-def _draw_extrapolated(axes: Axes, model: str, seen: Observations, unseen: Observations, style: Look) -> None:
+def _draw_extrapolated(axes: Axes, model: str, seen: Observations, unseen: Observations, style: MarkStyle) -> None:
     line = line_sizes(float(seen.sizes.min()), float(unseen.sizes.max()))
     axes.plot(seen.sizes[:, 0], seen.errors, style.mark, color=style.colour, markersize=4)
     axes.plot(unseen.sizes[:, 0], unseen.errors, style.mark, color=style.colour, markersize=4, markerfacecolor="none")

@@ -180,7 +180,7 @@ def test_a_study_that_has_changed_is_warned_of(tmp_path: Path) -> None:
 
 def test_placements_of_another_version_leave_the_report_whole(tmp_path: Path) -> None:
     summary = summary_of(tmp_path)
-    section = the_section(replace(summary, frames=replace(summary.frames, placements={"format": 2})))
+    section = the_section(replace(summary, frames=replace(summary.frames, documents={"placements": {"format": 2}})))
     assert section.blocks == (
         Text(
             "The placements of the study are kept in format 2, and this version of transferscope reads formats 3 "

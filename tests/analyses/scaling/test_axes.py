@@ -1,6 +1,6 @@
 import pytest
 
-from transferscope.analyses.scaling.axes import dashes, log_axes, new_panels, series_looks, short_size
+from transferscope.analyses.scaling.axes import dashes, log_axes, new_panels, series_styles, short_size
 from transferscope.report.figures.style import drawing
 
 
@@ -26,5 +26,5 @@ def test_every_axis_has_a_few_labels(low: float, high: float) -> None:
 
 
 def test_a_colour_that_comes_again_is_dashed() -> None:
-    look = series_looks([f"variant {i}" for i in range(9)])
-    assert [dashes(look, name) for name in look] == ["-"] * 6 + ["--"] * 3
+    styles = series_styles([f"variant {i}" for i in range(9)])
+    assert [dashes(styles, name) for name in styles] == ["-"] * 6 + ["--"] * 3

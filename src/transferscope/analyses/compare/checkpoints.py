@@ -11,7 +11,7 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Figure, Section, Text
-from transferscope.report.figures.palette import looks
+from transferscope.report.figures.palette import mark_styles
 from transferscope.report.figures.panels import add_legend, new_grid
 from transferscope.report.figures.style import QUIET, drawing
 from transferscope.wording import candidate_words, capitalised, counted, signed
@@ -124,7 +124,7 @@ def _in_words(summary: Summary, series: CheckpointSeries) -> str:
 def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Figure:
     """The figure: a panel for each source and number of labels, a line for each method, the best step marked."""
     frames, scale = summary.frames, summary.frames.metric.scale
-    look = looks(frames.methods, frames.baseline)
+    styles = mark_styles(frames.methods, frames.baseline)
     with drawing():
         grid = new_grid(
             frames.sizes, frames.sources, height=2.1, x_title="Steps of pre-training", y_title=frames.metric.title
@@ -133,7 +133,7 @@ def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Fig
             for series in found:
                 if (series.source, series.n_target) != (panel.source, panel.n_target):
                     continue
-                style, table = look[series.method], series.table
+                style, table = styles[series.method], series.table
                 panel.axes.plot(table["step"], table["mean"] * scale, "-", color=style.colour, linewidth=1.4)
                 low, high = table["low"] * scale, table["high"] * scale
                 panel.axes.fill_between(table["step"], low, high, color=style.colour, alpha=0.12, linewidth=0)
@@ -144,7 +144,7 @@ def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Fig
                     panel.axes.axhline(c.score.value * scale, color=QUIET, linestyle="--", linewidth=1)
             panel.axes.set_xlim(left=0)
         drawn = {series.method for series in found} | {str(frames.baseline)}
-        add_legend(grid.canvas, look, [m for m in frames.methods if m in drawn], baseline=frames.baseline)
+        add_legend(grid.canvas, styles, [m for m in frames.methods if m in drawn], baseline=frames.baseline)
     return Figure(
         name="checkpoints",
         canvas=grid.canvas,

@@ -19,7 +19,7 @@ from transferscope.report.figures.choice import (
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.palette import Look, looks
+from transferscope.report.figures.palette import MarkStyle, mark_styles
 from transferscope.report.figures.panels import Panel, add_legend, new_grid
 from transferscope.report.figures.style import INK, PAPER, QUIET, direct_labels, drawing, new_figure
 
@@ -32,12 +32,12 @@ def draw_dots(summary: Summary) -> Figure:
     """The figure; for a study with one number of labels."""
     frames, metric = summary.frames, summary.frames.metric
     ordered = sorted(summary.comparisons, key=lambda c: c.score.value, reverse=not metric.higher_is_better)
-    look = looks(frames.methods, frames.baseline)
+    styles = mark_styles(frames.methods, frames.baseline)
     with drawing():
         canvas = new_figure(7.4, 0.9 + 0.36 * len(ordered))
         axes = canvas.subplots()
         for row, comparison in enumerate(ordered):
-            _dots_row(axes, row, comparison, summary.runs, look[comparison.method], metric)
+            _dots_row(axes, row, comparison, summary.runs, styles[comparison.method], metric)
         _baseline(axes, ordered, metric)
         axes.set_yticks(range(len(ordered)), [candidate_tick(c) for c in ordered])
         axes.set_ylim(-0.6, len(ordered) - 0.4)
@@ -60,14 +60,14 @@ def candidate_tick(comparison: Comparison) -> str:
     return f"{name} from {comparison.source}" if comparison.source else name
 
 
-def _dots_row(axes: Axes, row: int, c: Comparison, runs: pd.DataFrame, look: Look, metric: Metric) -> None:
+def _dots_row(axes: Axes, row: int, c: Comparison, runs: pd.DataFrame, style: MarkStyle, metric: Metric) -> None:
     own = runs[(runs["method"] == c.method) & (runs["source"] == (c.source or ""))]
     seeds = own["value"] * metric.scale
-    axes.plot(seeds, [row + 0.24] * len(own), "o", color=look.colour, markersize=3, alpha=0.55)
+    axes.plot(seeds, [row + 0.24] * len(own), "o", color=style.colour, markersize=3, alpha=0.55)
     if c.interval:
         ends = [c.interval.low * metric.scale, c.interval.high * metric.scale]
-        axes.plot(ends, [row, row], color=look.colour, linewidth=2, solid_capstyle="round")
-    axes.plot(c.score.value * metric.scale, row, look.mark, color=look.colour, markersize=7)
+        axes.plot(ends, [row, row], color=style.colour, linewidth=2, solid_capstyle="round")
+    axes.plot(c.score.value * metric.scale, row, style.mark, color=style.colour, markersize=7)
 
 
 def _baseline(axes: Axes, comparisons: list[Comparison], metric: Metric) -> None:
@@ -88,12 +88,12 @@ def draw_labels(summary: Summary) -> Figure:
     sources = evenly_chosen(frames.sources, MOST_SOURCES) or [""]
     n_columns = min(len(sources), _PANELS_IN_A_ROW)
     n_rows = -(-len(sources) // n_columns)
-    look = looks(frames.methods, frames.baseline)
+    styles = mark_styles(frames.methods, frames.baseline)
     with drawing():
         canvas = new_figure(4.6 * n_columns if n_columns > 1 else 6.4, 3.5 * n_rows)
         axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
         for panel, source in zip(axes.flat, sources, strict=False):
-            _labels_panel(panel, table[table["source"].isin(["", source])], look, frames.baseline)
+            _labels_panel(panel, table[table["source"].isin(["", source])], styles, frames.baseline)
             panel.set_title(f"from {source}" if source else "")
         for panel in axes.flat[len(sources) :]:
             panel.set_visible(False)
@@ -113,10 +113,10 @@ def draw_labels(summary: Summary) -> Figure:
     )
 
 
-def _labels_panel(axes: Axes, table: pd.DataFrame, look: dict[str, Look], baseline: str | None) -> None:
+def _labels_panel(axes: Axes, table: pd.DataFrame, styles: dict[str, MarkStyle], baseline: str | None) -> None:
     ends, colours = {}, {}
     for method, rows in table.groupby("method", sort=False):
-        name, style = tick_name(str(method)), look[str(method)]
+        name, style = tick_name(str(method)), styles[str(method)]
         x = rows["n_target"].to_numpy()
         dashes = "--" if method == baseline else "-"
         axes.plot(x, rows["mean"], dashes, color=style.colour, marker=style.mark, markersize=4, linewidth=1.6)
@@ -138,13 +138,13 @@ def draw_differences(summary: Summary) -> Figure | None:
     frames, metric = summary.frames, summary.frames.metric
     sizes = evenly_chosen(sorted({c.n_target for c in compared}), MOST_SIZES)
     names = _worst_to_best(compared, sizes[-1])
-    look, pairs = looks(frames.methods, frames.baseline), paired_runs(summary)
+    styles, pairs = mark_styles(frames.methods, frames.baseline), paired_runs(summary)
     with drawing():
         canvas = new_figure(5.2 if len(sizes) == 1 else min(9.2, 2.2 + 2.4 * len(sizes)), 0.95 + 0.33 * len(names))
         axes = canvas.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
         for panel, size in zip(axes, sizes, strict=True):
             for c in (c for c in compared if c.n_target == size):
-                _difference_row(panel, names.index(candidate_tick(c)), c, pairs, look[c.method], metric)
+                _difference_row(panel, names.index(candidate_tick(c)), c, pairs, styles[c.method], metric)
             panel.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
             panel.grid(axis="y", visible=False)
             panel.set_title(f"{size:,} labels")
@@ -188,16 +188,18 @@ def _worst_to_best(compared: list[Comparison], size: int) -> list[str]:
     return sorted(best, key=lambda name: best[name])
 
 
-def _difference_row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, look: Look, metric: Metric) -> None:
+def _difference_row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, style: MarkStyle, metric: Metric) -> None:
     assert c.difference is not None
     chosen = (pairs["method"] == c.method) & (pairs["source"] == (c.source or "")) & (pairs["n_target"] == c.n_target)
     own = pairs.loc[chosen, "transferability"] * metric.scale
-    axes.plot(own, [row + _RAISED] * len(own), "o", color=look.colour, markersize=2.5, alpha=0.55)
+    axes.plot(own, [row + _RAISED] * len(own), "o", color=style.colour, markersize=2.5, alpha=0.55)
     if c.difference.interval:
         ends = [c.difference.interval.low * metric.scale, c.difference.interval.high * metric.scale]
-        axes.plot(ends, [row, row], color=look.colour, linewidth=1.6, solid_capstyle="round")
-    fill = look.colour if c.call in ("positive", "negative") else PAPER
-    axes.plot(c.difference.mean * metric.scale, row, look.mark, color=look.colour, markerfacecolor=fill, markersize=6.5)
+        axes.plot(ends, [row, row], color=style.colour, linewidth=1.6, solid_capstyle="round")
+    fill = style.colour if c.call in ("positive", "negative") else PAPER
+    axes.plot(
+        c.difference.mean * metric.scale, row, style.mark, color=style.colour, markerfacecolor=fill, markersize=6.5
+    )
 
 
 def _axis_title(metric: Metric) -> str:
@@ -207,11 +209,11 @@ def _axis_title(metric: Metric) -> str:
 def draw_seeds(summary: Summary) -> Figure:
     """The figure."""
     frames = summary.frames
-    look = looks(frames.methods, frames.baseline)
+    styles = mark_styles(frames.methods, frames.baseline)
     with drawing():
         grid = new_grid(frames.sizes, frames.sources, height=2.5, x_title="", y_title=frames.metric.title)
         for panel in grid.panels:
-            _draw_runs(panel, summary, look)
+            _draw_runs(panel, summary, styles)
     return Figure(
         name="seeds",
         canvas=grid.canvas,
@@ -223,7 +225,7 @@ def draw_seeds(summary: Summary) -> Figure:
     )
 
 
-def _draw_runs(panel: Panel, summary: Summary, look: dict[str, Look]) -> None:
+def _draw_runs(panel: Panel, summary: Summary, styles: dict[str, MarkStyle]) -> None:
     rows, scale = panel.rows(summary.runs), summary.frames.metric.scale
     methods = [method for method in summary.frames.methods if (rows["method"] == method).any()]
     places = {method: i for i, method in enumerate(methods)}
@@ -231,7 +233,7 @@ def _draw_runs(panel: Panel, summary: Summary, look: dict[str, Look]) -> None:
         joined = sorted(zip(runs["method"].map(places), runs["value"] * scale, strict=True))
         panel.axes.plot(*zip(*joined, strict=True), color=QUIET, linewidth=0.7, alpha=0.8, zorder=1)
     for method, runs in rows.groupby("method"):
-        style = look[str(method)]
+        style = styles[str(method)]
         x = [places[str(method)]] * len(runs)
         panel.axes.plot(x, runs["value"] * scale, style.mark, color=style.colour, markersize=4.5, alpha=0.85)
     names = [tick_name(method) for method in methods]
@@ -246,13 +248,13 @@ def draw_curves(summary: Summary) -> Figure | None:
     curves = _over_seeds(frames.curves(frames.metric.record))
     if curves.empty:
         return None
-    look = looks(frames.methods, frames.baseline)
+    styles = mark_styles(frames.methods, frames.baseline)
     drawn = [method for method in frames.methods if (curves["method"] == method).any()]
     with drawing():
         grid = new_grid(frames.sizes, frames.sources, height=2.1, x_title="Training step", y_title=frames.metric.title)
         for panel in grid.panels:
-            _draw_curves(panel, curves, look, summary)
-        add_legend(grid.canvas, look, drawn, baseline=frames.baseline)
+            _draw_curves(panel, curves, styles, summary)
+        add_legend(grid.canvas, styles, drawn, baseline=frames.baseline)
     return Figure(
         name="curves",
         canvas=grid.canvas,
@@ -269,10 +271,10 @@ def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(["mean", "min", "max", "count"]).reset_index()
 
 
-def _draw_curves(panel: Panel, curves: pd.DataFrame, look: dict[str, Look], summary: Summary) -> None:
+def _draw_curves(panel: Panel, curves: pd.DataFrame, styles: dict[str, MarkStyle], summary: Summary) -> None:
     scale = summary.frames.metric.scale
     for method, rows in panel.rows(curves).groupby("method", sort=False):
-        style = look[str(method)]
+        style = styles[str(method)]
         dashes = "--" if method == summary.frames.baseline else "-"
         panel.axes.plot(rows["step"], rows["mean"] * scale, dashes, color=style.colour, linewidth=1.4)
         low, high = rows["min"] * scale, rows["max"] * scale

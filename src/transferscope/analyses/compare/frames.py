@@ -35,7 +35,7 @@ class StudyFrames:
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
         test_labels: Labels of the target test set, shape (N,) or (N, n_outputs); None when the study keeps none.
-        placements: The document that `analyses.place` keeps; None for a study that was not placed.
+        documents: What other analyses keep with the study, by name, each with a reader of its own.
     """
 
     study: StudyRow
@@ -43,7 +43,7 @@ class StudyFrames:
     records: pd.DataFrame
     predictions: Mapping[str, np.ndarray]
     test_labels: np.ndarray | None
-    placements: Mapping[str, Any] | None
+    documents: Mapping[str, Mapping[str, Any]]
 
     @property
     def metric(self) -> Metric:
@@ -132,7 +132,7 @@ def read_study(store: Store, name: str) -> StudyFrames:
         records=records_frame(pd.DataFrame(store.records(name).columns()), cells),
         predictions=store.arrays(name, "predictions"),
         test_labels=store.study_array(name, "target_test_labels"),
-        placements=store.study_document(name, "placements"),
+        documents=store.study_documents(name),
     )
 
 

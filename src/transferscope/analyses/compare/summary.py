@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,14 +28,12 @@ class Summary:
         comparisons: Every method from every source at every size that has a result.
         table: One row per comparison, see `comparison_table`.
         verdict: The answer in plain words.
-        ranking: The document that `analyses.rank` keeps; None for a study whose sources were not ranked.
     """
 
     frames: StudyFrames
     comparisons: tuple[Comparison, ...]
     table: pd.DataFrame
     verdict: Verdict
-    ranking: Mapping[str, Any] | None = None
 
     @property
     def in_short(self) -> str:
@@ -70,8 +67,7 @@ def summarise(store: Store, study: str) -> Summary:
         UnknownNameError: There is no such study.
         StoreError: The study has no result yet, or the store cannot be read.
     """
-    summary = summarise_frames(read_study(store, study))
-    return replace(summary, ranking=store.study_document(study, "ranking"))
+    return summarise_frames(read_study(store, study))
 
 
 def summarise_frames(frames: StudyFrames) -> Summary:

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from transferscope.report.figures.palette import BASELINE_COLOUR, looks
+from transferscope.report.figures.palette import BASELINE_COLOUR, mark_styles
 
-_LINE = looks(["line"], None)["line"].colour
+_LINE = mark_styles(["line"], None)["line"].colour
 _DECADES = 7  # of a density below its peak: what the smoothing leaves far from any eigenvalue says nothing
 _FINE_SPAN = 1000.0  # largest over smallest value from which tenfold steps alone are labelled
 _QUANTILES = "gradient_quantiles/"
@@ -187,8 +187,8 @@ def draw_weight_map(canvas: Figure, ways: Sequence[Way], title: str) -> None:
     axes = canvas.subplots()
     sources = list(dict.fromkeys(way.source for way in ways))
     methods = list(dict.fromkeys(way.method for way in ways))
-    colours = {source: look.colour for source, look in looks(sources, "" if "" in sources else None).items()}
-    marks = {method: look.mark for method, look in looks(methods, None).items()}
+    colours = {source: style.colour for source, style in mark_styles(sources, "" if "" in sources else None).items()}
+    marks = {method: style.mark for method, style in mark_styles(methods, None).items()}
     counts = sorted({way.n_target for way in ways})
     sizes = dict(
         zip(counts, np.linspace(_SMALLEST if len(counts) > 1 else _LARGEST, _LARGEST, len(counts)), strict=True)

@@ -12,7 +12,7 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
-from transferscope.report.figures.palette import Look, looks
+from transferscope.report.figures.palette import MarkStyle, mark_styles
 from transferscope.report.figures.panels import add_legend
 from transferscope.report.figures.style import drawing, new_figure
 from transferscope.wording import capitalised
@@ -28,13 +28,13 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
     order = [c for c in summary.comparisons if c.n_target == n_target]
     order = sorted(order, key=lambda c: c.score.value, reverse=not frames.metric.higher_is_better)
     places = {(c.source or "", c.method): row for row, c in enumerate(order)}
-    look = looks(frames.methods, frames.baseline)
+    styles = mark_styles(frames.methods, frames.baseline)
     n_rows = -(-len(found) // _COLUMNS)
     with drawing():
         canvas = new_figure(9.2, n_rows * (0.9 + 0.2 * len(order)))
         axes = canvas.subplots(n_rows, min(_COLUMNS, len(found)), sharey=True, squeeze=False)
         for panel, diagnosis in zip(axes.flat, found, strict=False):
-            _draw(panel, diagnosis, places, look)
+            _draw(panel, diagnosis, places, styles)
             panel.set_title(_two_lines(capitalised(diagnosis.title)), fontsize=8)
         for spare in axes.flat[len(found) :]:
             spare.set_visible(False)
@@ -61,7 +61,7 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
         return None
     frames = summary.frames
     sources = evenly_chosen(frames.sources, MOST_SOURCES) or [""]
-    look = looks(frames.methods, frames.baseline)
+    styles = mark_styles(frames.methods, frames.baseline)
     data = _over_seeds(rows[rows["diagnostic"].isin([diagnosis.name for diagnosis in followed])])
     with drawing():
         canvas = new_figure(max(6.4, min(9.2, 2.0 + 2.5 * len(sources))), 0.8 + 1.9 * len(followed))
@@ -69,7 +69,7 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
         for line, diagnosis in zip(axes, followed, strict=True):
             own = data[data["diagnostic"] == diagnosis.name]
             for panel, source in zip(line, sources, strict=True):
-                _draw_lines(panel, own[own["source"].isin(["", source])], look, frames.baseline)
+                _draw_lines(panel, own[own["source"].isin(["", source])], styles, frames.baseline)
             _scale(line[0], "y", own["mean"])
             line[0].set_ylabel(_two_lines(capitalised(diagnosis.title), width=24), fontsize=8)
         for panel, source in zip(axes[0], sources, strict=True):
@@ -77,7 +77,7 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
         for panel in axes[-1]:
             panel.set_xlabel("Training step")
         drawn = [method for method in frames.methods if (data["method"] == method).any()]
-        add_legend(canvas, looks(frames.methods, frames.baseline), drawn, baseline=frames.baseline)
+        add_legend(canvas, mark_styles(frames.methods, frames.baseline), drawn, baseline=frames.baseline)
     return Figure(
         name="diagnostics-training",
         canvas=canvas,
@@ -90,9 +90,9 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
     )
 
 
-def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int], look: dict[str, Look]) -> None:
+def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int], styles: dict[str, MarkStyle]) -> None:
     for reading in diagnosis.readings:
-        c, style = reading.comparison, look[reading.comparison.method]
+        c, style = reading.comparison, styles[reading.comparison.method]
         row = places[c.source or "", c.method]
         panel.plot(
             reading.by_seed, [row + 0.26] * len(reading.by_seed), "o", color=style.colour, markersize=2.2, alpha=0.55
@@ -108,9 +108,9 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
     panel.tick_params(axis="x", labelsize=7)
 
 
-def _draw_lines(panel: Axes, rows: pd.DataFrame, look: dict[str, Look], baseline: str | None) -> None:
+def _draw_lines(panel: Axes, rows: pd.DataFrame, styles: dict[str, MarkStyle], baseline: str | None) -> None:
     for method, line in rows.groupby("method", sort=False):
-        style = look[str(method)]
+        style = styles[str(method)]
         dashes = "--" if method == baseline else "-"
         panel.plot(line["step"], line["mean"], dashes, color=style.colour, linewidth=1.4)
         panel.fill_between(line["step"], line["min"], line["max"], color=style.colour, alpha=0.12, linewidth=0)

@@ -17,7 +17,7 @@ from transferscope.analyses.place.tables import placement_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, short, shown_of, tick_name
-from transferscope.report.figures.palette import Look, looks
+from transferscope.report.figures.palette import MarkStyle, mark_styles
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.theory.placement import Pair, modelled_transferability
 
@@ -26,7 +26,7 @@ _APART = 0.22  # between the marks of one number of labels, where there is room 
 _ROOM = 0.8
 _MOST = 1.0  # variance of the labels; what is larger does not stretch the axis unless it was measured
 _TITLE_WIDTH = 28
-_MODEL = Look(INK, "D")
+_MODEL = MarkStyle(INK, "D")
 
 _PANEL_INCHES, _BAR_INCHES = (3.8, 3.4), 0.8
 _MAP = "RdBu"
@@ -43,7 +43,7 @@ def draw_placements(summary: Summary, points: Sequence[Placement]) -> Figure:
     names = list(dict.fromkeys(point.name for point in points))
     sources = evenly_chosen(names, MOST_SOURCES)
     shown = [point for point in points if point.name in sources]
-    look = _looks(summary, shown)
+    styles = _mark_styles(summary, shown)
     n_columns = min(len(sources), _PANELS_IN_A_ROW)
     n_rows = -(-len(sources) // n_columns)
     scale = _scale(shown)
@@ -51,7 +51,7 @@ def draw_placements(summary: Summary, points: Sequence[Placement]) -> Figure:
         canvas = new_figure(6.4 if n_columns == 1 else min(9.2, 1.0 + 2.9 * n_columns), 0.6 + 2.6 * n_rows)
         grid = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False)
         for axes, source in zip(grid.flat, sources, strict=False):
-            _draw_panel(axes, [point for point in shown if point.name == source], look, scale)
+            _draw_panel(axes, [point for point in shown if point.name == source], styles, scale)
             axes.set_title(f"from {short(source, width=_TITLE_WIDTH)}")
         for spare in grid.flat[len(sources) :]:
             spare.set_visible(False)
@@ -59,7 +59,7 @@ def draw_placements(summary: Summary, points: Sequence[Placement]) -> Figure:
             line[0].set_ylabel("Transferability\n(variance of the labels)")
         for lowest in grid.flat[max(0, len(sources) - n_columns) : len(sources)]:
             lowest.set_xlabel("Labelled target examples")
-        canvas.legend(handles=_handles(look), loc="outside upper left", ncols=4)
+        canvas.legend(handles=_handles(styles), loc="outside upper left", ncols=4)
     beyond = (
         " What ends at the edge goes on beyond it; a triangle there is a value of the model beyond."
         if scale.cuts
@@ -140,23 +140,23 @@ def _scale(points: Sequence[Placement]) -> _Scale:
     return _Scale(low - room, high + room, any(not low <= value <= high for value in values))
 
 
-def _looks(summary: Summary, points: Sequence[Placement]) -> dict[str, Look]:
-    """The look of every measured method, as in the other figures."""
+def _mark_styles(summary: Summary, points: Sequence[Placement]) -> dict[str, MarkStyle]:
+    """The style of every measured method, as in the other figures."""
     frames = summary.frames
     measured = list(dict.fromkeys(point.method for point in points if point.method))
-    known = looks(list(dict.fromkeys([*frames.methods, *measured])), frames.baseline)
+    known = mark_styles(list(dict.fromkeys([*frames.methods, *measured])), frames.baseline)
     return {method: known[method] for method in measured}
 
 
-def _draw_panel(axes: Axes, points: Sequence[Placement], look: dict[str, Look], scale: _Scale) -> None:
+def _draw_panel(axes: Axes, points: Sequence[Placement], styles: dict[str, MarkStyle], scale: _Scale) -> None:
     sizes = sorted({point.n_target for point in points})
-    apart = min(_APART, _ROOM / (1 + len(look)))
-    marks = {"": 0, **{method: 1 + i for i, method in enumerate(look)}}
+    apart = min(_APART, _ROOM / (1 + len(styles)))
+    marks = {"": 0, **{method: 1 + i for i, method in enumerate(styles)}}
     for point in points:
-        places = {name: sizes.index(point.n_target) + apart * (i - len(look) / 2) for name, i in marks.items()}
+        places = {name: sizes.index(point.n_target) + apart * (i - len(styles) / 2) for name, i in marks.items()}
         _draw_mark(axes, places[""], point.modelled, _MODEL, scale, filled=False)
         if point.method:
-            _draw_mark(axes, places[point.method], point.measured, look[point.method], scale, filled=True)
+            _draw_mark(axes, places[point.method], point.measured, styles[point.method], scale, filled=True)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=0.5)
     axes.set_xticks(range(len(sizes)), [f"{size:,}" for size in sizes])
     axes.set_xlim(-0.5, len(sizes) - 0.5)
@@ -164,23 +164,23 @@ def _draw_panel(axes: Axes, points: Sequence[Placement], look: dict[str, Look], 
     axes.grid(axis="x", visible=False)
 
 
-def _draw_mark(axes: Axes, x: float, found: Estimate, look: Look, scale: _Scale, *, filled: bool) -> None:
+def _draw_mark(axes: Axes, x: float, found: Estimate, style: MarkStyle, scale: _Scale, *, filled: bool) -> None:
     if math.isnan(found.value):
         return
     if found.interval:
         ends = [min(max(end, scale.low), scale.high) for end in (found.interval.low, found.interval.high)]
-        axes.plot([x, x], ends, color=look.colour, linewidth=1.8, solid_capstyle="butt")
+        axes.plot([x, x], ends, color=style.colour, linewidth=1.8, solid_capstyle="butt")
     value = min(max(found.value, scale.low), scale.high)
-    mark = look.mark if value == found.value else "^" if value == scale.high else "v"
-    fill = look.colour if filled else "white"
-    axes.plot(x, value, mark, color=look.colour, markerfacecolor=fill, markersize=7, clip_on=False)
+    mark = style.mark if value == found.value else "^" if value == scale.high else "v"
+    fill = style.colour if filled else "white"
+    axes.plot(x, value, mark, color=style.colour, markerfacecolor=fill, markersize=7, clip_on=False)
 
 
-def _handles(look: dict[str, Look]) -> list[Line2D]:
+def _handles(styles: dict[str, MarkStyle]) -> list[Line2D]:
     model = Line2D([], [], color=INK, marker=_MODEL.mark, markerfacecolor="white", label="Linear model")
     measured = [
         Line2D([], [], color=one.colour, marker=one.mark, label=f"Measured: {tick_name(method)}")
-        for method, one in look.items()
+        for method, one in styles.items()
     ]
     return [model, *measured]
 

@@ -9,7 +9,7 @@ import pandas as pd
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.analyses.place.figures import draw_diagram, draw_placements
-from transferscope.analyses.place.placement import Placements, from_document
+from transferscope.analyses.place.placement import DOCUMENT, Placements, from_document
 from transferscope.analyses.place.tables import placement_rows, placements_table
 from transferscope.analyses.place.words import (
     comparison_in_words,
@@ -81,7 +81,7 @@ class PlacementResult(AnalysisResult):
 
 def study_part(summary: Summary) -> Part | None:
     """The part of a study's page; None for a study that was not placed by `transferscope theory place`."""
-    document = summary.frames.placements
+    document = summary.frames.documents.get(DOCUMENT)
     if document is None:
         return None
     title, slug = "What the linear model says", "placements"

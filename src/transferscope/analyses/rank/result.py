@@ -8,7 +8,7 @@ import pandas as pd
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.analyses.rank.figures import draw_ranking
-from transferscope.analyses.rank.ranking import StudyRanking, from_document
+from transferscope.analyses.rank.ranking import DOCUMENT, StudyRanking, from_document
 from transferscope.analyses.rank.tables import choice_rows, choices_table, ranking_rows, scores_table, transferred_rows
 from transferscope.analyses.rank.words import LIMITS, NOTHING_MEASURED, hindsight_in_words, in_words
 from transferscope.analyses.result import AnalysisResult
@@ -87,11 +87,12 @@ class RankingResult(AnalysisResult):
 
 def study_part(summary: Summary) -> Part | None:
     """The part of a study's page; None for a study whose sources were not ranked by `transferscope rank`."""
-    if summary.ranking is None:
+    document = summary.frames.documents.get(DOCUMENT)
+    if document is None:
         return None
     title, slug = "What to transfer from", "ranking"
     try:
-        ranking = from_document(summary.ranking)
+        ranking = from_document(document)
     except StoreError as error:  # of another version of the package; the rest of the page stands
         warning = Text(f"{capitalised(str(error))}.", "warning")
         return Part("which", "The ranking that was kept cannot be shown.", (Section(title, slug, (warning,)),))

@@ -12,11 +12,11 @@ from transferscope.analyses.scaling.measurements import (
     curves,
     found_columns,
     read_table,
-    study_columns,
-    study_errors,
 )
 from transferscope.analyses.scaling.question import Question
 from transferscope.analyses.scaling.result import ScalingResult
+from transferscope.analyses.scaling.study import DOCUMENT, study_errors, to_document
+from transferscope.study.places import keep_for_report, one_study, open_existing
 
 __all__ = ["Columns", "Question", "ScalingResult", "scaling"]
 
@@ -51,20 +51,22 @@ def scaling(
         ['all rows']
     """
     asked, columns = question or Question(), columns or Columns()
-    notes: tuple[str, ...] = ()
-    if isinstance(table, pd.DataFrame) or _is_table(str(table)):
-        name, frame = (
-            ("table", table) if isinstance(table, pd.DataFrame) else (Path(table).stem, read_table(Path(table)))
-        )
-        columns, found = found_columns(frame, columns)
-        frame, target, converted = as_errors(frame, columns, asked.target_error)
-        groups, asked = curves(frame, columns), replace(asked, target_error=target)
-        notes = (*found, *converted)
-    else:
-        frame, name = study_errors(str(table), study)
-        groups = curves(frame, study_columns(frame, columns))
-    analysis = analyse(groups, asked)
-    return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes)), name)
+    if not isinstance(table, pd.DataFrame) and not _is_table(str(table)):
+        return _of_study(str(table), study, asked, columns.by)
+    name, frame = ("table", table) if isinstance(table, pd.DataFrame) else (Path(table).stem, read_table(Path(table)))
+    columns, found = found_columns(frame, columns)
+    frame, target, converted = as_errors(frame, columns, asked.target_error)
+    analysis = analyse(curves(frame, columns), replace(asked, target_error=target))
+    return ScalingResult(replace(analysis, notes=(*found, *converted, *analysis.notes)), name)
+
+
+def _of_study(place: str, study: str | None, question: Question, by: tuple[str, ...]) -> ScalingResult:
+    with open_existing(place) as store:
+        name = one_study(store, place, study)
+        errors = study_errors(store, name, question, by)
+        analysis = errors.analyse()
+        kept = keep_for_report(store, place, lambda: store.put_study_document(name, DOCUMENT, to_document(errors)))
+    return ScalingResult(analysis, name, kept)
 
 
 def _is_table(place: str) -> bool:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from transferscope.report.figures.palette import Look, looks
+from transferscope.report.figures.palette import MarkStyle, mark_styles
 from transferscope.report.figures.style import QUIET, new_figure
 
 MOST_IN_A_ROW = 3
@@ -73,33 +73,37 @@ def line_sizes(low: float, high: float) -> Float[np.ndarray, " t"]:
     return np.geomspace(low, high, LINE_POINTS)
 
 
-def series_looks(names: Sequence[str]) -> dict[str, Look]:
+def series_styles(names: Sequence[str]) -> dict[str, MarkStyle]:
     """A colour and a mark for each series."""
-    return looks(list(names), None)
+    return mark_styles(list(names), None)
 
 
-def dashes(look: Mapping[str, Look], name: str) -> Literal["-", "--"]:
+def dashes(styles: Mapping[str, MarkStyle], name: str) -> Literal["-", "--"]:
     """The line style of a series: dashed where its colour was used before."""
-    before = list(look)[: list(look).index(name)]
-    return "--" if any(look[other].colour == look[name].colour for other in before) else "-"
+    before = list(styles)[: list(styles).index(name)]
+    return "--" if any(styles[other].colour == styles[name].colour for other in before) else "-"
 
 
 def add_legend(
-    canvas: Canvas, look: Mapping[str, Look], *, title: str = "", lines: Mapping[str, Literal["-", "--"]] | None = None
+    canvas: Canvas,
+    styles: Mapping[str, MarkStyle],
+    *,
+    title: str = "",
+    lines: Mapping[str, Literal["-", "--"]] | None = None,
 ) -> None:
     """One legend above all panels, where it covers no point.
 
     Args:
         canvas: The drawing.
-        look: Colour and mark of each series.
+        styles: Colour and mark of each series.
         title: What the series are.
         lines: Line styles by what they stand for, in grey, after the series.
     """
     handles = [
         Line2D(
-            [], [], color=one.colour, marker=one.mark, markersize=4, linewidth=1.1, ls=dashes(look, name), label=name
+            [], [], color=one.colour, marker=one.mark, markersize=4, linewidth=1.1, ls=dashes(styles, name), label=name
         )
-        for name, one in look.items()
+        for name, one in styles.items()
     ]
     for name, style in (lines or {}).items():
         handles.append(Line2D([], [], color=QUIET, linewidth=1.4, linestyle=style, label=name))

@@ -15,7 +15,7 @@ from transferscope.analyses.scaling.axes import (
     log_axes,
     mark_extrapolated,
     new_panels,
-    series_looks,
+    series_styles,
     short_size,
 )
 from transferscope.report.blocks import Figure
@@ -146,16 +146,16 @@ def draw_backtests(analysis: Analysis) -> Figure | None:
         return None
     frame = pd.DataFrame(rows)
     names = list(dict.fromkeys(frame["curve"]))[:MOST_CURVES]
-    look = series_looks(names)
+    styles = series_styles(names)
     with drawing():
         canvas, (axes,) = new_panels(1, width=6.0, height=2.8)
         axes.axhline(1.0, color=QUIET, linewidth=0.9)
         for name in names:
             part = frame[frame["curve"] == name]
             ratio = part["predicted"] / part["observed"]
-            axes.plot(part["ahead"], ratio, look[name].mark, color=look[name].colour, markersize=4, label=name)
+            axes.plot(part["ahead"], ratio, styles[name].mark, color=styles[name].colour, markersize=4, label=name)
         log_axes(axes, x_title="Predicted size over largest seen size", y_title="Predicted over measured error")
-        add_legend(canvas, look)
+        add_legend(canvas, styles)
     return Figure(
         name="scaling-backtest",
         canvas=canvas,

@@ -12,7 +12,6 @@ from scipy import stats
 
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations, observe
-from transferscope.study.places import one_study, open_existing
 
 EVERYTHING = "all rows"
 """Name of the only group of a table that is not divided."""
@@ -392,52 +391,3 @@ def _averaged(rows: pd.DataFrame, names: list[str], error: str) -> Observations:
     if pooled == 0:
         return observe(sizes, mean)
     return observe(sizes, mean, stderr=np.maximum(pooled * mean / np.sqrt(summary["count"]), 1e-12))
-
-
-def study_errors(place: str, study: str | None) -> tuple[pd.DataFrame, str]:
-    """Final target errors of a study by source, method, n (0: no source), s and seed, and the name of the study.
-
-    Networks taken at earlier steps of the pre-training are left out: they are no repeats of the last one.
-    """
-    with open_existing(place) as store:
-        name = one_study(store, place, study)
-        labels = {
-            stored.cell.key: stored.cell.labels
-            for stored in store.cells(name)
-            if stored.cell.role == "method" and stored.cell.labels.get("pretrain_step") is None
-        }
-        records = pd.DataFrame(store.records(name).columns())
-    final = records[records["step"].isna() & (records["part"] == "target_test") & records["key"].isin(labels)]
-    errors = [
-        {
-            "source": labels[key]["source"],
-            "method": labels[key]["method"],
-            "n": labels[key]["n_source"],
-            "s": labels[key]["n_target"],
-            "error": 1 - value if record == "accuracy" else value,
-        }
-        for key, record, value in zip(final["key"], final["name"], final["value"], strict=True)
-        if record in ("accuracy", "mse") and labels[key].get("n_source") is not None
-    ]
-    frame = pd.DataFrame(errors, columns=["source", "method", "n", "s", "error"])
-    n_sizes = frame.loc[frame["n"] > 0, "n"].nunique()
-    if n_sizes < 2:
-        raise DataError(
-            f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
-            "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
-        )
-    return _from_nothing_for_all(frame), name
-
-
-def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
-    """Errors of training from scratch as n = 0 of every source and method."""
-    pretrained, scratch = frame[frame["n"] > 0], frame[frame["n"] == 0]
-    pairs = pretrained[["source", "method"]].drop_duplicates()
-    return pd.concat([pretrained, scratch.drop(columns=["source", "method"]).merge(pairs, how="cross")])
-
-
-def study_columns(frame: pd.DataFrame, columns: Columns) -> Columns:
-    """The columns of `study_errors`; of `columns` only `by` is read."""
-    finetune = "s" if frame["s"].nunique() > 1 else None
-    by = columns.by or ("source", "method")
-    return replace(Columns(), finetune_size=finetune, by=by, repeats=True)

@@ -28,12 +28,14 @@ class ScalingResult(AnalysisResult):
     Attributes:
         analysis: Fits, forecasts, advice, comparisons.
         name: The table or the study.
+        kept: Whether the report of the study shows this, in a sentence; empty for a table.
     """
 
     kind: ClassVar[str] = "scaling"
 
     analysis: Analysis
     name: str
+    kept: str = ""
 
     @property
     def title(self) -> str:

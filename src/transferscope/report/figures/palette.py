@@ -12,7 +12,7 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class MarkStyle:
     """How a method is drawn.
 
     Attributes:
@@ -24,8 +24,8 @@ class Look:
     mark: str
 
 
-def looks(methods: Sequence[str], baseline: str | None) -> dict[str, Look]:
-    """The look of every method of a study.
+def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
+    """The style of every method of a study.
 
     Args:
         methods: Methods in the order of the study file.
@@ -36,7 +36,7 @@ def looks(methods: Sequence[str], baseline: str | None) -> dict[str, Look]:
     """
     others = [method for method in methods if method != baseline]
     n = len(_COLOURS)
-    found = {method: Look(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}
+    found = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}
     if baseline is not None:
-        found[baseline] = Look(BASELINE_COLOUR, "o")
+        found[baseline] = MarkStyle(BASELINE_COLOUR, "o")
     return found

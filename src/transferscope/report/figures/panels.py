@@ -15,7 +15,7 @@ from transferscope.report.figures.choice import (
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.palette import Look
+from transferscope.report.figures.palette import MarkStyle
 from transferscope.report.figures.style import new_figure
 
 _MOST_IN_A_ROW = 3
@@ -88,13 +88,15 @@ def new_grid(
     return Grid(canvas, tuple(panels), left_out)
 
 
-def add_legend(canvas: Figure, look: Mapping[str, Look], methods: Sequence[str], *, baseline: str | None) -> None:
+def add_legend(
+    canvas: Figure, styles: Mapping[str, MarkStyle], methods: Sequence[str], *, baseline: str | None
+) -> None:
     """Name the colours of methods above the panels; the line of the baseline is dashed."""
     handles = [
         Line2D(
             [],
             [],
-            color=look[method].colour,
+            color=styles[method].colour,
             linestyle="--" if method == baseline else "-",
             linewidth=1.6,
             label=tick_name(method),

@@ -1,4 +1,4 @@
-"""How figures look, and how they become SVG and PDF. No pyplot: nothing global changes."""
+"""The style of figures, and how they become SVG and PDF. No pyplot: nothing global changes."""
 
 import io
 import re

@@ -1,0 +1,145 @@
+"""Errors of a finished study, what was asked of them as the store keeps it, and its part of a study's page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+from pydantic import TypeAdapter, ValidationError
+
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import change_in_words
+from transferscope.analyses.scaling.analysis import Analysis, analyse
+from transferscope.analyses.scaling.figures import draw_curves
+from transferscope.analyses.scaling.measurements import Columns, curves
+from transferscope.analyses.scaling.question import Question
+from transferscope.analyses.scaling.tables import curves_table, surface_table
+from transferscope.analyses.scaling.words import gain_in_words, headline, surface_in_words
+from transferscope.errors import DataError, StoreError
+from transferscope.estimate import as_json
+from transferscope.records import FinishedRuns
+from transferscope.report.blocks import Block, Section, Text
+from transferscope.report.page import Part
+from transferscope.store import Store
+from transferscope.wording import capitalised
+
+DOCUMENT = "scaling"
+"""Name of the JSON document that is kept with a study."""
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class StudyErrors:
+    """What was asked of a study, and the errors that it was asked of.
+
+    Attributes:
+        question: What was asked.
+        by: What tells curves apart: "source", "method" or both.
+        rows: Final target errors as (source, method, n, s, error); n is 0 without a source.
+        runs: What was finished of the study then.
+    """
+
+    question: Question
+    by: tuple[str, ...]
+    rows: tuple[tuple[str | None, str, int, int, float], ...]
+    runs: FinishedRuns
+
+    def analyse(self) -> Analysis:
+        """Fits, forecasts and advice.
+
+        Raises:
+            TransferscopeError: The question does not fit the errors.
+        """
+        frame = _from_nothing_for_all(pd.DataFrame(self.rows, columns=["source", "method", "n", "s", "error"]))
+        finetune = "s" if frame["s"].nunique() > 1 else None
+        columns = replace(Columns(), finetune_size=finetune, by=self.by or ("source", "method"), repeats=True)
+        return analyse(curves(frame, columns), self.question)
+
+
+_ADAPTER = TypeAdapter(StudyErrors)
+
+
+def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...] = ()) -> StudyErrors:
+    """Final target errors of a study.
+
+    Networks taken at earlier steps of the pre-training are left out: they are no repeats of the last one.
+
+    Raises:
+        DataError: The study has fewer than two pre-training sizes.
+    """
+    cells = [stored for stored in store.cells(name) if stored.cell.role == "method"]
+    labels = {
+        stored.cell.key: stored.cell.labels for stored in cells if stored.cell.labels.get("pretrain_step") is None
+    }
+    records = pd.DataFrame(store.records(name).columns())
+    final = records[records["step"].isna() & (records["part"] == "target_test") & records["key"].isin(labels)]
+    rows: list[tuple[str | None, str, int, int, float]] = []
+    for key, record, value in zip(final["key"], final["name"], final["value"], strict=True):
+        source, method, n, s = (labels[key].get(label) for label in ("source", "method", "n_source", "n_target"))
+        if record in ("accuracy", "mse") and isinstance(n, int) and isinstance(s, int):
+            named = None if source is None else str(source)
+            rows.append((named, str(method), n, s, 1 - value if record == "accuracy" else value))
+    n_sizes = len({n for _, _, n, _, _ in rows if n > 0})
+    if n_sizes < 2:
+        raise DataError(
+            f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
+            "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
+        )
+    runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.state == "done")
+    return StudyErrors(question, by, tuple(rows), runs)
+
+
+def to_document(found: StudyErrors) -> dict[str, Any]:
+    """What was asked, and of which errors, as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
+    plain: dict[str, Any] = as_json({"format": _FORMAT, **_ADAPTER.dump_python(found, mode="json")})
+    return plain
+
+
+def from_document(document: Mapping[str, Any]) -> StudyErrors:
+    """What `to_document` wrote.
+
+    Raises:
+        StoreError: Another version of transferscope wrote it, or it is damaged.
+    """
+    if document.get("format") != _FORMAT:
+        raise StoreError(
+            f"the errors that a scaling law was asked of are kept in format {document.get('format')}, and this version "
+            f"of transferscope reads format {_FORMAT}; run `transferscope scaling` again"
+        )
+    try:
+        return _ADAPTER.validate_python({key: value for key, value in document.items() if key != "format"})
+    except (ValidationError, TypeError) as error:
+        raise StoreError(
+            "the errors that a scaling law was asked of are damaged in the store; run `transferscope scaling` again"
+        ) from error
+
+
+def study_part(summary: Summary) -> Part | None:
+    """The part of a study's page, fitted again; None for a study that `transferscope scaling` was not asked about."""
+    document = summary.frames.documents.get(DOCUMENT)
+    if document is None:
+        return None
+    title, slug = "How the error falls with pre-training", "scaling"
+    try:
+        found = from_document(document)
+        analysis = found.analyse()
+    except (StoreError, DataError) as error:  # of another version of the package; the rest of the page stands
+        warning = Text(f"{capitalised(str(error))}.", "warning")
+        return Part("how much", "The scaling law that was kept cannot be shown.", (Section(title, slug, (warning,)),))
+    changed = change_in_words(summary.frames, found.runs, since="a scaling law was fitted", again="scaling")
+    blocks: list[Block] = [Text(changed, "warning")] if changed else []
+    if analysis.curves:
+        figure = draw_curves(analysis)
+        blocks += [*([figure] if figure else []), curves_table(analysis)]
+    for one in analysis.surfaces:
+        blocks += [*map(Text, surface_in_words(one)), surface_table(one)]
+    blocks += [Text(gain_in_words(gain)) for gain in analysis.gains]
+    return Part("how much", headline(analysis), (Section(title, slug, tuple(blocks)),))
+
+
+def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
+    """Errors of training from scratch as n = 0 of every source and method."""
+    pretrained, scratch = frame[frame["n"] > 0], frame[frame["n"] == 0]
+    pairs = pretrained[["source", "method"]].drop_duplicates()
+    return pd.concat([pretrained, scratch.drop(columns=["source", "method"]).merge(pairs, how="cross")])
