@@ -44,6 +44,12 @@ def trained():
         return Small()
 
 
+def in_part():
+    module = trained()
+    module.stages[1] = nn.Conv2d(4, 4, 3)
+    return module
+
+
 def token():
     module = Small()
     module.stem = Shifted()
@@ -100,7 +106,7 @@ def same(first: nn.Module, second: nn.Module) -> bool:
 
 def test_a_class_of_a_file_is_a_network_whose_head_and_blocks_are_found(code: Path) -> None:
     network = build_network(named(code, "Small", options={"width": 6}), SHAPE, 5, seed=0)
-    assert (network.n_features, network(torch.zeros(2, *SHAPE)).shape) == (6, (2, 5))
+    assert (network.n_features, network.eval()(torch.zeros(2, *SHAPE)).shape) == (6, (2, 5))
     assert list(network.named_blocks()) == ["stem", "stages.0", "stages.1", "norm"]
     assert sum(p.numel() for b in network.blocks() for p in b.parameters()) == sum(
         p.numel() for p in network.features.parameters()
@@ -179,6 +185,11 @@ def test_a_fraction_of_the_weights_is_taken_only_when_that_is_said(code: Path, t
         open_pretrained(Pretrained(settings, tmp_path / "part.pt", 0.9), SHAPE)
     report = open_pretrained(Pretrained(settings, tmp_path / "part.pt", 0.5), SHAPE).report
     assert (report.matched, report.backbone, report.missing) == (208, 352, ("stages.1.weight",))
+
+
+def test_a_function_that_loads_a_part_of_the_weights_is_found_out(code: Path) -> None:
+    with pytest.raises(NetworkError, match=r"gives 204 of the 352 numbers .* and lacks stages.1.weight, stages.1.bias"):
+        open_pretrained(Pretrained(named(code, "in_part", input=SCALED)), SHAPE)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,8 @@ class NetworkSettings:
     @property
     def module(self) -> NamedModule | None:
         """What the name stands for; None for a backbone, which is built for the shape of the inputs."""
-        return _named_module(self.name, json.dumps(self.options, sort_keys=True))
+        hub, _, rest = self.name.partition(":")
+        return HUBS[hub](rest) if hub in HUBS else _factory(self.name, json.dumps(self.options, sort_keys=True))
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -201,11 +202,8 @@ class NetworkSettings:
         )
 
 
-@lru_cache(maxsize=64)
-def _named_module(name: str, options: str) -> NamedModule | None:
-    hub, _, rest = name.partition(":")
-    if hub in HUBS:
-        return HUBS[hub](rest)
+@lru_cache(maxsize=64)  # whether a function loads weights takes two calls of it to tell
+def _factory(name: str, options: str) -> Factory | None:
     entry = BACKBONES[name]
     if isinstance(entry, BackboneEntry):
         return None

@@ -243,8 +243,10 @@ def load_data(spec: StudySpec) -> StudyData:
             with _noted(faults, ""):  # another test part is refused where it does not fit
                 replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
     if spec.network.module is None or _builds_network(spec):
-        shape = shape_as_read(target, spec.network)
-        build_network(spec.network, shape, target.train.n_outputs, seed=0)  # whether it reads such inputs at all
+        with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
+            shape = shape_as_read(target, spec.network)
+            build_network(spec.network, shape, target.train.n_outputs, seed=0)
+        _raise_all(faults)
     opened = {}
     for name, pretrained in networks.items():
         with _noted(faults, f"[sources.{name}]"):

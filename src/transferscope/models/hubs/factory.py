@@ -64,13 +64,13 @@ class Factory:
         return module
 
     def trained(self) -> WithWeights:
-        """What the function makes, if its weights do not depend on the seed."""
+        """What the function makes, if it has weights that do not depend on the seed; the others count as missing."""
         if not self._has_weights:
             raise NetworkError(
                 f"{self.name} makes a network of random weights, and there are no trained ones to transfer from; give "
                 "them as weights = FILE (safetensors or a state dict), or load them in the function"
             )
-        return WithWeights(self._made(0))
+        return WithWeights(self._made(0), tuple(name for name, fixed in self._fixed.items() if not fixed))
 
     def _made(self, seed: int) -> nn.Module:
         with seeded(seed), said(self.name, "made"):
@@ -80,15 +80,18 @@ class Factory:
         return module.to("cpu")
 
     @cached_property
-    def _has_weights(self) -> bool:
-        """Whether what the function makes is trained already, which two seeds tell.
-
-        Matrices and kernels are compared, in which chance leaves no two equal; those of one value, such as zeros, do
-        not count.
-        """
+    def _fixed(self) -> dict[str, bool]:
+        """Whether each parameter is the same whatever the seed."""
         first, second = (dict(self._made(seed).named_parameters()) for seed in (0, 1))
+        return {name: name in second and torch.equal(tensor, second[name]) for name, tensor in first.items()}
+
+    @cached_property
+    def _has_weights(self) -> bool:
+        """Whether what the function makes is trained already, at least in part.
+
+        Matrices and kernels tell, of which chance leaves no two equal; those of one value, such as zeros, do not.
+        """
         return any(
-            torch.equal(parameter, second[name]) and not bool((parameter == parameter.reshape(-1)[0]).all())
-            for name, parameter in first.items()
-            if parameter.ndim > 1 and parameter.numel() and name in second
+            self._fixed[name] and tensor.ndim > 1 and tensor.numel() > 1 and bool((tensor != tensor.flatten()[0]).any())
+            for name, tensor in self._made(0).named_parameters()
         )
