@@ -66,7 +66,7 @@ def adapt(
             features, own_head = whole, whole.get_submodule(head)
             original = copy.deepcopy(whole)
             if isinstance(whole, nn.Sequential) and whole[-1] is own_head:
-                features = nn.Sequential(OrderedDict(list(whole._modules.items())[:-1]))  # type: ignore[arg-type]
+                features = nn.Sequential(OrderedDict(list(whole._modules.items())[:-1]))
             else:
                 _replace(features, head)
             n_features = _try_out(original, features, own_head, inputs)

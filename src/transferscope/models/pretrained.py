@@ -42,8 +42,8 @@ class Pretrained:
 
     def __post_init__(self) -> None:
         """Check the share."""
-        if isinstance(self.weights, str):
-            object.__setattr__(self, "weights", Path(self.weights))
+        if self.weights is not None:
+            object.__setattr__(self, "weights", Path(self.weights))  # a text will do
         if not 0 < self.least_share <= 1:
             raise SettingsError(f"least_share = {self.least_share} is out of range; expected above 0 and at most 1")
 

@@ -60,7 +60,7 @@ def test_a_module_that_no_other_process_can_make_is_refused(net: type[nn.Module]
 
     reasons = {
         "its class is not in a module": Local(2, 2),
-        "its class makes other layers": net(9),  # type: ignore[call-arg]
+        "its class makes other layers": net(9),
         "its class cannot be called without arguments": nn.Linear(2, 2),
     }
     for reason, module in reasons.items():

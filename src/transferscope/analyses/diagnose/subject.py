@@ -222,8 +222,8 @@ def _load(question: FileQuestion, data: DataSettings) -> Dataset:
     """The data as the network reads them."""
     found = load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
     known = input_of(question.network)
-    parts = {part: examples_as_read(getattr(found, part), known, found.name) for part in ("train", "test")}
-    return replace(found, **parts)
+    train, test = (examples_as_read(part, known, found.name) for part in (found.train, found.test))
+    return replace(found, train=train, test=test)
 
 
 def _source(question: FileQuestion, target: Dataset, network: Network, device: torch.device) -> Examples | None:
