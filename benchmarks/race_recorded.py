@@ -4,8 +4,8 @@
     python -m benchmarks.race_recorded replay --out runs/race --csv race.csv
 
 The settings below were fixed before any of them was run. Truth is the mean over all 12 seeds. A race may use all seeds,
-in an order of its own (several orders are replayed); the full grid is the first five of that order. For false alarms every
-arm's mean is set to that of training from scratch, so that only the recorded noise is left.
+in an order of its own (several orders are replayed); the full grid is the first five of that order. For false alarms
+every arm's mean is set to that of training from scratch, so that only the recorded noise is left.
 """
 
 import argparse

@@ -5,8 +5,9 @@ From Python:
     from transferscope import compare, decide, diagnose, place, rank, scaling
 
 and `transferscope --help` from the command line. Each of the six answers one question, and what it returns answers
-`.verdict`, `.table()`, `.report(path)` and `.to_json()`, and shows itself in a notebook. Importing this package imports
-nothing else: each name is loaded when it is first used.
+`.verdict`, `.table()`, `.report(path)` and `.to_json()`, and shows itself in a notebook. `export` writes the network of
+a run to a folder, and `load_model` opens it. Importing this package imports nothing else: each name is loaded when it
+is first used.
 """
 
 import sys
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from transferscope.analyses.place import place as place
     from transferscope.analyses.rank import rank as rank
     from transferscope.analyses.scaling import scaling as scaling
+    from transferscope.study.export import export as export
+    from transferscope.trained import load_model as load_model
 
     __version__: str
 
@@ -30,12 +33,14 @@ _PUBLIC = {
     "compare": "transferscope.analyses.compare",
     "decide": "transferscope.analyses.decide",
     "diagnose": "transferscope.analyses.diagnose",
+    "export": "transferscope.study.export",
+    "load_model": "transferscope.trained",
     "place": "transferscope.analyses.place",
     "rank": "transferscope.analyses.rank",
     "scaling": "transferscope.analyses.scaling",
 }
 
-__all__ = ["Budget", "__version__", "compare", "decide", "diagnose", "place", "rank", "scaling"]
+__all__ = ["Budget", "__version__", "compare", "decide", "diagnose", "export", "load_model", "place", "rank", "scaling"]
 
 
 class _CallableModule(ModuleType):

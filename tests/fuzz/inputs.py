@@ -215,6 +215,7 @@ _STUDY_COMMANDS = [
     "scaling",
     "theory place",
     "diagnose --map",
+    "export --out net",
 ]
 
 
@@ -758,6 +759,7 @@ def weights(draw: Draw, material: Material, folder: Path) -> list[Command]:
         draw.one(
             [
                 ["rank", "--data", target, "--checkpoint", str(path), "--labels", "9", *network],
+                ["predict", str(path), target, "--out", "predictions.csv"],
                 ["diagnose", "--checkpoint", str(path), "--data", target, "--diagnostics", "weights", *network],
                 [
                     "diagnose",
@@ -931,6 +933,7 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["scaling", place],
         ["theory", "place", place],
         ["diagnose", "--map", place],
+        ["export", place, "--out", "net"],
         ["run", "study.toml"],
         ["run", "study.toml", "--retry-failed"],
     ]
@@ -1067,6 +1070,7 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["rank", plain],
         ["scaling", plain],
         ["theory", "place", plain],
+        ["export", plain, "--out", "net"],
         ["papers", "draw", *_paper_figure(draw), "--store", plain, "--set", "nothing=1"],
     ]
     return [draw.one(commands)]

@@ -16,12 +16,15 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.methods import METHODS, FitOptions
 from transferscope.models import Network, NetworkInput, adapt
-from transferscope.store import Outcome, PlannedCell
+from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
+from transferscope.study.export import export
 from transferscope.study.facts import DataFacts, SourceFacts, load_data
 from transferscope.study.plan import plan_cells, plan_study
+from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec, read_spec
 from transferscope.study.work import work
+from transferscope.trained import load_model
 from transferscope.training import TrainingSettings, scale_of
 
 CODE = """
@@ -246,3 +249,21 @@ def test_images_that_are_no_pixels_are_refused_by_a_network_of_known_scaling() -
     wide[0, 0, 0, 0] = -2
     with pytest.raises(DataError, match=r"the images are numbers from -2 to 0\.5 and the network reads bytes"):
         scale_of(network, replace(images, inputs=wide))
+
+
+def test_a_named_network_is_exported_and_predicts_as_the_study_stored(folder: Path) -> None:
+    trained_by_hand(folder)
+    tables = study(folder, store=f"{folder}/named.sqlite", engine={"workers": 0})
+    tables["methods"] = {"scratch": {}, "fine-tune": {}}
+    tables["sources"]["mine"]["input"] = {"mean": 0.0, "std": 1.0, "size": 16}
+    spec_of_file = parse_spec(tables)
+    with Store.open(spec_of_file.store) as store:
+        run_study(spec_of_file, store)
+    found = export(spec_of_file.store, folder / "out", method="fine-tune")
+    assert (found.n_equal, found.n_test) == (40, 40)
+    data = np.load(folder / "target.npz")
+    again = load_model(folder / "out")
+    assert again.network.input == NetworkInput(16, 0.0, 1.0)
+    assert [again.card.classes.index(name) for name in again.predict(data["x_test"])] == list(  # type: ignore[union-attr]
+        found.model.outputs(data["x_test"]).argmax(1)
+    )

@@ -16,7 +16,21 @@ from typing import Annotated, Any, NoReturn
 import typer
 from platformdirs import user_log_path
 
-from transferscope.cli import compare, data, decide, demo, diagnose, rank, report, run, scaling, show, status, theory
+from transferscope.cli import (
+    compare,
+    data,
+    decide,
+    demo,
+    diagnose,
+    export,
+    rank,
+    report,
+    run,
+    scaling,
+    show,
+    status,
+    theory,
+)
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
@@ -59,6 +73,8 @@ app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)
+app.command()(export.export)
+app.command()(export.predict)
 
 
 def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:

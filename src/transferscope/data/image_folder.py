@@ -67,6 +67,37 @@ def load_image_folder(path: Path, *, resize: int | None, test_share: float | Non
     return split_off_test(whole, test_share or _TEST_SHARE, seed=seed)
 
 
+def read_images_below(
+    path: Path, *, resize: int | None, channels: int | None
+) -> tuple[UInt8[np.ndarray, "N C H W"], tuple[str, ...]]:
+    """Every image in a folder and its sub-folders, whatever these mean.
+
+    Args:
+        path: The folder. Hidden files and folders, and files that are named like no image, are passed over.
+        resize: As in `load_image_folder`.
+        channels: 1 or 3 to read all images as grey or as RGB; None for grey if all of them are grey.
+
+    Returns:
+        The images, uint8, and the path of each within the folder, in the order of these.
+
+    Raises:
+        CorruptDataError: A file is named like an image and cannot be read.
+        DataError: It is no folder, or holds no image; sizes are mixed, or an image has transparent pixels.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path} is no folder; expected one with images")
+    found = sorted(
+        file
+        for file in path.rglob("*")
+        if _is_image(file) and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
+    if not found:
+        raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
+    if resize is not None:
+        check_side(resize, f"{path}?resize={resize}")
+    return _read_images(found, resize, channels), tuple(str(file.relative_to(path)) for file in found)
+
+
 @dataclass(frozen=True)
 class _Files:
     """Image files, and the position of each one's class."""
@@ -130,7 +161,9 @@ def _is_image(file: Path) -> bool:
     return (readable or suffix in _UNREADABLE) and not file.is_dir()
 
 
-def _read_images(paths: Sequence[Path], resize: int | None) -> UInt8[np.ndarray, "N C H W"]:
+def _read_images(
+    paths: Sequence[Path], resize: int | None, channels: int | None = None
+) -> UInt8[np.ndarray, "N C H W"]:
     images: list[Image.Image] = []
     n_bytes = 0
     for path in paths:
@@ -144,7 +177,8 @@ def _read_images(paths: Sequence[Path], resize: int | None) -> UInt8[np.ndarray,
                 f"images differ in size: {paths[0]} has {first.width} x {first.height} pixels and {path} "
                 f"{image.width} x {image.height}; write ?resize=32 after the folder to bring all to 32 x 32"
             )
-    mode = "L" if all(image.mode == "L" for image in images) else "RGB"
+    grey = all(image.mode == "L" for image in images) if channels is None else channels == 1
+    mode = "L" if grey else "RGB"
     pixels = np.stack([np.asarray(image.convert(mode)) for image in images])
     return pixels[:, None] if mode == "L" else np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
 

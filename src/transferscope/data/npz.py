@@ -5,6 +5,7 @@ import lzma
 import math
 import struct
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile
@@ -51,20 +52,34 @@ def load_npz(path: Path) -> Parts:
     return to_parts(train, test, name=str(path))
 
 
-def _read_arrays(path: Path) -> dict[str, np.ndarray]:
+def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
+    """The first of these arrays that an .npz file has, without unpickling anything.
+
+    Raises:
+        CorruptDataError: The file is no .npz file, or is damaged.
+        DataError: It has none of them, or the array holds objects or is larger than `places.most_bytes`.
+    """
+    (array,) = _read_arrays(path, names, first=True).values()
+    return array
+
+
+def _read_arrays(path: Path, keys: Sequence[str] = KEYS, *, first: bool = False) -> dict[str, np.ndarray]:
+    """All these arrays, or the first of them that there is."""
     require_regular(path, "an .npz file")
     try:
         with path.open("rb") as stream, _open(stream, path) as archive:
-            missing = [key for key in KEYS if key not in archive]
+            if first:
+                keys = [key for key in keys if key in archive][:1] or keys
+            missing = [key for key in keys if key not in archive]
             if missing:
                 held = ", ".join(archive.files[:10]) + (", ..." if len(archive.files) > 10 else "")
+                wanted = f"the array {' or '.join(keys)}" if first else f"the arrays {', '.join(keys)}"
                 raise DataError(
-                    f"{path} has no {' and no '.join(missing)}; expected the arrays {', '.join(KEYS)}, "
-                    f"and it holds {held or 'nothing'}"
+                    f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held or 'nothing'}"
                 )
             assert archive.zip is not None
-            _check_headers(archive.zip, path)
-            return {key: _read_array(archive, key, path) for key in KEYS}
+            _check_headers(archive.zip, path, keys)
+            return {key: _read_array(archive, key, path) for key in keys}
     except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError) as error:
         raise CorruptDataError(f"{path} cannot be read as an .npz file ({error}); get or write it again") from error
 
@@ -82,10 +97,10 @@ def _open(stream: BinaryIO, path: Path) -> "np.lib.npyio.NpzFile":
     return archive
 
 
-def _check_headers(archive: ZipFile, path: Path) -> None:
+def _check_headers(archive: ZipFile, path: Path, keys: Sequence[str]) -> None:
     """Compare what the arrays declare with what lies there and with the limit, before any is unpacked."""
     declared = 0
-    for key in KEYS:
+    for key in keys:
         entries = [entry for entry in archive.infolist() if entry.filename.removesuffix(".npy") == key]
         if len(entries) > 1:
             raise CorruptDataError(f"{path} holds {key} {len(entries)} times; write the file again, with one of each")

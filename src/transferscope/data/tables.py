@@ -12,9 +12,10 @@ from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Num
 from pandas.errors import ParserError
 
-from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.data.arrays import Parts, RawPart, to_inputs, to_parts
 from transferscope.data.places import check_bytes, most_bytes
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import Kind
@@ -96,6 +97,42 @@ def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) 
         whole = to_parts(raw, raw, name=str(path), kind=kind).train
         return split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
     return to_parts(parts[0], parts[1], name=str(path), kind=kind)
+
+
+def feature_columns(path: Path, *, leave_out: Set[str], parquet: bool) -> tuple[str, ...]:
+    """The names of the feature columns of a table, in order.
+
+    Args:
+        path: The file.
+        leave_out: Names of label columns and of those that are no features.
+        parquet: Whether it is a parquet file; otherwise it is a csv file.
+
+    Raises:
+        CorruptDataError: The file cannot be parsed.
+    """
+    table = _read_table(path, "parquet" if parquet else "csv")
+    return tuple(str(column) for column in table.columns if column not in leave_out)
+
+
+def read_features(path: Path, columns: Sequence[str], *, parquet: bool) -> Num[np.ndarray, "N ..."]:
+    """Features of a table without labels.
+
+    Args:
+        path: The file.
+        columns: Names of the features, in the order that is wanted; the table may have others, in any order.
+        parquet: Whether it is a parquet file; otherwise it is a csv file.
+
+    Raises:
+        CorruptDataError: The file cannot be parsed.
+        UnknownNameError: It lacks a column.
+        DataError: A feature is no number, or a value is missing.
+    """
+    if not columns:
+        raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
+    table = _read_table(path, "parquet" if parquet else "csv")
+    for column in columns:
+        _require_column(table, column, path)
+    return to_inputs(_features(table[list(columns)], path), name=str(path))
 
 
 def _read_table(path: Path, form: Format) -> pd.DataFrame:
@@ -192,7 +229,11 @@ def _check_csv(table: pd.DataFrame, path: Path) -> None:
 
 def _raw(table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path) -> RawPart:
     labels = _checked_labels(_labels(table, settings, path), kind, path)
-    return RawPart(_features(table, settings, path), labels)
+    used = {*settings.labels, *settings.drop, settings.split}
+    features = [column for column in table.columns if column not in used]
+    if not features:
+        raise DataError(f"{path} has no feature columns beside {', '.join(map(str, table.columns))}; add some")
+    return RawPart(_features(table[features], path), labels)
 
 
 def _labels(table: pd.DataFrame, settings: TableSettings, path: Path) -> pd.DataFrame:
@@ -201,17 +242,13 @@ def _labels(table: pd.DataFrame, settings: TableSettings, path: Path) -> pd.Data
     return table[list(settings.labels)]
 
 
-def _features(table: pd.DataFrame, settings: TableSettings, path: Path) -> np.ndarray:
-    used = {*settings.labels, *settings.drop, settings.split}
-    features = table[[column for column in table.columns if column not in used]]
+def _features(features: pd.DataFrame, path: Path) -> np.ndarray:
     unnamed = [str(column) for column in features.columns if re.fullmatch(r"Unnamed: \d+", str(column))]
     if unnamed:
         raise DataError(
             f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
             f"it out with drop={unnamed[0]}"
         )
-    if features.shape[1] == 0:
-        raise DataError(f"{path} has no feature columns beside {', '.join(map(str, table.columns))}; add some")
     for column in features.columns:
         if not pd.api.types.is_numeric_dtype(features[column]):
             raise DataError(

@@ -288,9 +288,7 @@ def build_network(
         )
     module = settings.module
     if module is not None:
-        head = module.head if settings.head is None else settings.head
-        network = adapt(module.random(seed), head, input_shape=input_shape, input=input_of(settings)).train()
-        network = network.under(new_head(network.n_features, n_outputs, seed=seed))
+        network = _split(module, module.random(seed), settings, input_shape, n_outputs, seed)
         network.is_random = True
         return network
     entry = BACKBONES[settings.name]
@@ -302,6 +300,30 @@ def build_network(
         backbone = entry.build(input_shape, widths)
         own_head = nn.Linear(backbone.n_features, n_outputs)
     return Network(backbone.features, own_head, backbone.n_features, input=settings.input, is_random=True)
+
+
+def frame_network(settings: NetworkSettings, input_shape: tuple[int, ...], n_outputs: int) -> Network:
+    """A network of the architecture with any weights, for `open_network` to put others in their place.
+
+    Unlike `build_network` it takes a function's network that cannot be initialised again.
+    """
+    module = settings.module
+    if not isinstance(module, Factory):
+        return build_network(settings, input_shape, n_outputs, seed=0)
+    return _split(module, module.made(0), settings, input_shape, n_outputs, 0)
+
+
+def _split(
+    named: NamedModule,
+    module: nn.Module,
+    settings: NetworkSettings,
+    input_shape: tuple[int, ...],
+    n_outputs: int,
+    seed: int,
+) -> Network:
+    head = named.head if settings.head is None else settings.head
+    network = adapt(module, head, input_shape=input_shape, input=input_of(settings)).train()
+    return network.under(new_head(network.n_features, n_outputs, seed=seed))
 
 
 _WIDE = 4096

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transferscope.errors import NetworkError, SettingsError
 from transferscope.models.adapt import OneTensor, adapt
-from transferscope.models.build import NetworkSettings, build_network, input_of
+from transferscope.models.build import NetworkSettings, build_network, frame_network, input_of
 from transferscope.models.network import Network, new_head
 from transferscope.models.weights import (
     LoadReport,
@@ -105,7 +105,7 @@ def open_pretrained(
     else:
         stored = read_state_dict(pretrained.weights)
         if stored and all(key.startswith(("features.", "head.")) for key in stored):  # as a study keeps its networks
-            frame = build_network(settings, input_shape, n_outputs, seed=seed)
+            frame = frame_network(settings, input_shape, n_outputs)
             return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
         module = named.random(seed)
         missing, unexpected = _load(module, stored, pretrained)

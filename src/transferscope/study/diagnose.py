@@ -9,6 +9,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.diagnostics import Examples, Findings, Subject
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.models import Network
+from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
 from transferscope.records import Cost
 from transferscope.store import Outcome, PlannedCell
@@ -16,10 +17,8 @@ from transferscope.study.cell import DiagnoseRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.fitting import (
     fit_method,
-    fresh_network,
     number,
     spread_examples,
-    starting_network,
     task_of,
 )
 from transferscope.training import choose_device, scale_of
@@ -69,7 +68,8 @@ class _Scene:
         self.device = choose_device(context.device)
         self.files = _networks(cell, recipe, context)
         self.task = task_of(cell, recipe.fit)
-        self.frame = self._frame(cell, context).to(self.device)
+        train = self.task.target.train
+        self.frame = frame_network(self.recipe.network, train.input_shape, train.n_outputs).to(self.device)
         self.start = self._network(0)
         self.examples = self._examples(self.task.target)
         self.source = None if self.task.source is None else self._source(self.task.source)
@@ -95,12 +95,6 @@ class _Scene:
             part=self.scope.part,
             step=step,
         )
-
-    def _frame(self, cell: PlannedCell, context: WorkContext) -> Network:
-        """The architecture of the networks, some of which may not be initialised again."""
-        if self.recipe.source is not None and self.recipe.source.is_network:
-            return starting_network(cell, self.recipe, self.task, context)
-        return fresh_network(self.recipe, self.task.target, number(cell, "seed"))
 
     def _network(self, step: int | None) -> Network:
         return open_network(self.frame, self.files[step]).network

@@ -17,6 +17,7 @@ from transferscope.wording import (
     method_words,
     p_words,
     probability_words,
+    rough_duration,
 )
 
 _AS_GOOD_AS_SURE = 0.95
@@ -373,10 +374,20 @@ def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
         f"{len(within)} of the {len(still_open)} undecided comparisons; the rest would take more than 200 or a larger "
     )
     said = f"the {which}" if len(within) == len(still_open) else f"{most}test set"
+    more = _seconds_of_a_seed(comparisons) * (within[-1] - have)
+    took = f", about {rough_duration(more)} of computing more" if more >= 1 else ""
     return (
         f"About {span} seeds instead of {have} would probably decide {said} "
-        "(with 80 % power, if differences and spread stay as they are)."
+        "(with 80 % power, if differences and spread stay as they are): "
+        f"seeds = {within[-1]} in the study file and `transferscope run` again{took}."
     )
+
+
+def _seconds_of_a_seed(comparisons: Sequence[Comparison]) -> float:
+    """What one more seed of everything takes, with a pre-training for each source; 0 where nobody measured it."""
+    runs = sum(c.cost.seconds for c in comparisons if not math.isnan(c.cost.seconds))
+    shared = {c.source: c.cost.pretraining_seconds for c in comparisons if not math.isnan(c.cost.pretraining_seconds)}
+    return runs + sum(shared.values())
 
 
 def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:

@@ -20,11 +20,13 @@ class Transform:
         apply: Takes a data set, the text after the colon ("" for none) and a seed; returns a new data set.
         example: An argument it can be given; "" when it takes none.
         random: Whether it draws from the seed.
+        of_labels: Whether it changes labels or the choice of rows, and no input.
     """
 
     apply: Callable[[Dataset, str, int], Dataset]
     example: str = ""
     random: bool = False
+    of_labels: bool = False
 
 
 TRANSFORMS: dict[str, Transform] = {
@@ -36,9 +38,9 @@ TRANSFORMS: dict[str, Transform] = {
     "mirror": Transform(mirror),
     "invert": Transform(invert),
     "permuted": Transform(permuted, random=True),
-    "relabel": Transform(relabel, "brightness"),
-    "label-noise": Transform(label_noise, "0.2", random=True),
-    "train-rows": Transform(train_rows, "0-3"),
+    "relabel": Transform(relabel, "brightness", of_labels=True),
+    "label-noise": Transform(label_noise, "0.2", random=True, of_labels=True),
+    "train-rows": Transform(train_rows, "0-3", of_labels=True),
 }
 
 

@@ -58,7 +58,7 @@ class Factory:
 
     def random(self, seed: int) -> nn.Module:
         """What the function makes from that seed; weights that it gives whatever the seed are drawn again."""
-        module = self._made(seed)
+        module = self.made(seed)
         if self._has_weights:
             draw_again(module, seed=seed)
         return module
@@ -70,9 +70,10 @@ class Factory:
                 f"{self.name} makes a network of random weights, and there are no trained ones to transfer from; give "
                 "them as weights = FILE (safetensors or a state dict), or load them in the function"
             )
-        return WithWeights(self._made(0), tuple(name for name, fixed in self._fixed.items() if not fixed))
+        return WithWeights(self.made(0), tuple(name for name, fixed in self._fixed.items() if not fixed))
 
-    def _made(self, seed: int) -> nn.Module:
+    def made(self, seed: int) -> nn.Module:
+        """What the function makes while the global seed is this one."""
         with seeded(seed), said(self.name, "made"):
             module = self.function(**self.options)
         if not isinstance(module, nn.Module):
@@ -82,7 +83,7 @@ class Factory:
     @cached_property
     def _fixed(self) -> dict[str, bool]:
         """Whether each parameter is the same whatever the seed."""
-        first, second = (dict(self._made(seed).named_parameters()) for seed in (0, 1))
+        first, second = (dict(self.made(seed).named_parameters()) for seed in (0, 1))
         return {name: name in second and torch.equal(tensor, second[name]) for name, tensor in first.items()}
 
     @cached_property
@@ -93,5 +94,5 @@ class Factory:
         """
         return any(
             self._fixed[name] and tensor.ndim > 1 and tensor.numel() > 1 and bool((tensor != tensor.flatten()[0]).any())
-            for name, tensor in self._made(0).named_parameters()
+            for name, tensor in self.made(0).named_parameters()
         )

@@ -1,0 +1,97 @@
+"""`transferscope export` and `transferscope predict`: a network of a study to a folder, and its predictions."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from transferscope.study.export import Run
+    from transferscope.trained import ModelCard
+
+
+def export(
+    place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")],
+    out: Annotated[Path, typer.Option(help="The folder to write; made if it is not there.")],
+    method: Annotated[str | None, typer.Option(help="The method's name in the study. [the best mean]")] = None,
+    source: Annotated[str | None, typer.Option(help="What was transferred. [the best mean]")] = None,
+    labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the most]")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The seed of the run. [the lowest]")] = None,
+    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+) -> None:
+    """Write the network of a finished run to a folder, for `transferscope predict` and `load_model` in Python.
+
+    Where the study kept no network of the run, it is trained again, and comes out the same.
+    """
+    from transferscope.cli.answer import counted_progress
+    from transferscope.study.export import export as export_run
+    from transferscope.wording import duration
+
+    def say(run: "Run", again: bool) -> None:
+        cost = run.cell.cost
+        took = f": about {duration(cost.seconds)}, as in the study" if again and cost is not None else ""
+        typer.echo(f"{'training again' if again else 'writing'} {_way(run)}, seed {run.seed}{took}")
+
+    with counted_progress("Training again", "steps") as on_progress:
+        found = export_run(
+            place,
+            out,
+            study=study,
+            method=method,
+            source=source,
+            labels=labels,
+            seed=seed,
+            on_start=say,
+            on_progress=on_progress,
+        )
+    card = found.model.card
+    error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
+    typer.echo(
+        f"{card.metric} on the study's {found.n_test:,} test examples: {card.score:.4g}{error} (mean of {card.n_runs} "
+        f"runs: {card.mean_score:.4g})"
+    )
+    if found.n_equal == found.n_test:
+        typer.echo("its predictions of the test examples are those of the study, all of them")
+    else:
+        typer.echo(
+            f"warning: it predicts {found.n_equal:,} of the {found.n_test:,} test examples as the study did; it was "
+            "trained on another machine or with other versions, and is not quite the network of the study",
+            err=True,
+        )
+    typer.echo(
+        f"\nNetwork: {found.folder}\nPredict with: transferscope predict {found.folder} DATA --out predictions.csv"
+    )
+
+
+def predict(
+    folder: Annotated[Path, typer.Argument(help="What `transferscope export` wrote.")],
+    data: Annotated[str, typer.Argument(help="folder:PATH, npz:PATH, csv:PATH, or any other data by name.")],
+    out: Annotated[Path, typer.Option(help="The table to write: csv with a row for each input.")],
+) -> None:
+    """Predict for new inputs, which need no labels: a class with the probability of each, or numbers."""
+    import numpy as np
+    import pandas as pd
+
+    from transferscope.data.unlabelled import read_unlabelled
+    from transferscope.report.save import write_table
+    from transferscope.trained import load_model, probabilities
+
+    model = load_model(folder)
+    found = read_unlabelled(data, model.card.inputs)
+    outputs = model.outputs_of_read(found.inputs)
+    table: dict[str, object] = {"input": found.names}
+    if model.card.classes is None:
+        table |= {f"output_{i}": outputs[:, i] for i in range(outputs.shape[1])}
+    else:
+        likely = probabilities(outputs)
+        table["prediction"] = np.array(model.card.classes)[outputs.argmax(axis=1)]
+        table |= {f"p_{name}": likely[:, i] for i, name in enumerate(model.card.classes)}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_table(pd.DataFrame(table), out)
+    card, n = model.card, len(found.names)
+    typer.echo(f"{n:,} predictions of {_way(card)} ({card.metric} {card.mean_score:.4g} in {card.study}): {out}")
+
+
+def _way(trained: "Run | ModelCard") -> str:
+    """What was trained: "fine-tune from glyphs with 200 labels"."""
+    return f"{trained.method}{f' from {trained.source}' if trained.source else ''} with {trained.n_labels:,} labels"

@@ -1,0 +1,138 @@
+"""Inputs to predict for: images, arrays and tables without labels, read as the data of a study were."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Num
+
+from transferscope.data.arrays import to_inputs
+from transferscope.data.image_folder import read_images_below
+from transferscope.data.load import load
+from transferscope.data.npz import read_array
+from transferscope.data.places import find_path
+from transferscope.data.spec import parse_spec
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.transforms.apply import TRANSFORMS, apply_transforms
+from transferscope.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class InputForm:
+    """How the inputs of a study came about, so that others can be read in the same way.
+
+    Attributes:
+        data: The name of the study's data, as in "folder:photos?resize=64".
+        transforms: Its transformations.
+        raw_shape: Shape of one input before them.
+        input_shape: Shape of one input after them.
+        columns: Names of the features of a table, in order; empty for anything else.
+    """
+
+    data: str
+    transforms: tuple[str, ...]
+    raw_shape: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Inputs, ready to be scaled.
+
+    Attributes:
+        inputs: Shape (N, *input_shape), as in a `LabelledSet`.
+        names: A name for each: the path of an image within its folder, or the number of a row, from 0.
+    """
+
+    inputs: Num[np.ndarray, "N ..."]
+    names: tuple[str, ...]
+
+
+def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
+    """Read inputs by the name of their data; labels, where there are some, are not read.
+
+    Args:
+        spec: "folder:PATH" or the path of a folder: every image in it and below; "npz:PATH" with the array `x`, or
+            `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any order; any other name
+            that `load` knows, of which the test examples are taken.
+        form: How the inputs of the study came about; a folder is resized as that of the study was.
+
+    Raises:
+        MissingDataError: There is no such file or folder.
+        CorruptDataError: A file cannot be read.
+        DataError: The inputs are not of the study's shape or columns.
+        SettingsError: The name cannot be read.
+    """
+    path = Path(spec)
+    parsed = parse_spec(f"folder:{spec}" if ":" not in spec and path.is_dir() else spec)
+    names: Sequence[str] | None = None
+    if parsed.kind == "folder":
+        parsed.allow(("resize",))
+        own = parse_spec(form.data)
+        resize = parsed.integer("resize") or (own.integer("resize") if own.kind == "folder" else None)
+        channels = form.raw_shape[0] if len(form.raw_shape) == 3 else None
+        raw, names = read_images_below(find_path(parsed.path), resize=resize, channels=channels)
+    elif parsed.kind == "npz":
+        parsed.allow(())
+        raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec)
+    elif parsed.kind in ("csv", "parquet"):
+        from transferscope.data.tables import read_features  # here, because pandas takes a while to import
+
+        parsed.allow(())
+        raw = read_features(find_path(parsed.path), form.columns, parquet=parsed.kind == "parquet")
+    else:
+        raw = load(spec).test.inputs
+    return Unlabelled(as_in_study(raw, form, name=spec), tuple(names or map(str, range(len(raw)))))
+
+
+def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) -> Num[np.ndarray, "N ..."]:
+    """Inputs after the transformations of the study.
+
+    Args:
+        raw: Shape (N, *raw_shape).
+        form: How the inputs of the study came about.
+        name: What to call the data in messages.
+
+    Raises:
+        DataError: They are of another shape.
+    """
+    if raw.shape[1:] != form.raw_shape:
+        raise DataError(
+            f"{name}: inputs have the shape {raw.shape[1:]} and the network was trained on inputs of the shape "
+            f"{form.raw_shape} ({form.data}); give data of that shape"
+        )
+    given = LabelledSet(raw, np.zeros(len(raw), dtype=np.int64), ("",))
+    changes = [one for one in form.transforms if not TRANSFORMS[one.partition(":")[0]].of_labels]
+    # the training part has one example: what a transformation learns from it would be learnt anew, and none does
+    found = apply_transforms(Dataset(name, given.take(np.array([0])), given), changes, seed=0).test.inputs
+    if found.shape[1:] != form.input_shape:
+        raise DataError(
+            f"{name}: inputs have the shape {found.shape[1:]} after {', '.join(changes)} and the network reads "
+            f"{form.input_shape}; give data as those of the study were"
+        )
+    return found
+
+
+def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> InputForm:
+    """How the inputs of a study's data came about.
+
+    Args:
+        data: The name of the data.
+        transforms: Its transformations.
+        dataset: The data after them.
+
+    Raises:
+        TransferscopeError: They cannot be read any more.
+    """
+    parsed = parse_spec(data)
+    columns: tuple[str, ...] = ()
+    if parsed.kind in ("csv", "parquet"):
+        from transferscope.data.tables import feature_columns
+
+        used = {*parsed.options.get("label", ()), *parsed.options.get("drop", ()), *parsed.options.get("split", ())}
+        columns = feature_columns(find_path(parsed.path), leave_out=used, parquet=parsed.kind == "parquet")
+    shape = dataset.train.input_shape
+    form = InputForm(data, transforms, shape, shape, columns)
+    return form if not transforms else replace(form, raw_shape=load(data).train.input_shape)

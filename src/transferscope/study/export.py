@@ -1,0 +1,246 @@
+"""A run of a finished study as a network in a folder: which one, trained again where it was not kept, and checked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from transferscope.data.unlabelled import input_form
+from transferscope.errors import SettingsError, StoreError, unknown_name
+from transferscope.methods import Control
+from transferscope.models import Network, input_of
+from transferscope.models.build import frame_network
+from transferscope.models.weights import is_whole, open_network
+from transferscope.store import Store, StoredCell
+from transferscope.study.backends.attempt import thread_limit
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import WorkContext, no_progress
+from transferscope.study.fitting import fit_method, task_of
+from transferscope.study.places import one_study, open_existing
+from transferscope.study.work import measure_on
+from transferscope.trained import ModelCard, TrainedModel, save_model
+from transferscope.training import choose_device, scale_of
+
+METRICS = ("accuracy", "r2")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run of a method.
+
+    Attributes:
+        cell: The cell.
+        method: Name of the method in the study.
+        source: Name of the source; None for none.
+        n_labels: Labelled target examples.
+        seed: Its seed.
+        metric: "accuracy" or "r2".
+        score: On the test examples.
+        stderr: Its standard error over these; None where there is none.
+    """
+
+    cell: StoredCell
+    method: str
+    source: str | None
+    n_labels: int
+    seed: int
+    metric: str
+    score: float
+    stderr: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote.
+
+    Attributes:
+        model: The network.
+        folder: Where it is.
+        n_test: Test examples of the study.
+        n_equal: For how many of them it predicts what the study stored: the same class, or numbers within 1e-5.
+        trained_again: Whether the run was trained again, because the study kept no network of it.
+    """
+
+    model: TrainedModel
+    folder: Path
+    n_test: int
+    n_equal: int
+    trained_again: bool
+
+
+def chosen_run(
+    store: Store,
+    study: str,
+    *,
+    method: str | None = None,
+    source: str | None = None,
+    labels: int | None = None,
+    seed: int | None = None,
+) -> tuple[Run, list[Run]]:
+    """The run to export.
+
+    Args:
+        store: The store of the study.
+        study: Its name.
+        method: Name of the method; None for the one with the best mean, with its source.
+        source: Name of the source; None for the best.
+        labels: Number of labels; None for the most.
+        seed: The seed; None for the lowest. Runs are not chosen by their score on the test examples, which would make
+            that score too good.
+
+    Returns:
+        The run, and all runs of its method, source and number of labels.
+
+    Raises:
+        UnknownNameError: There is no such method, source, number of labels or seed.
+        StoreError: No run is finished.
+        SettingsError: The method is a control, which trains no network.
+    """
+    runs = [run for run in _runs(store, study) if run.cell.cell.labels.get("pretrain_step") is None]
+    if not runs:
+        raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
+    if method is None:
+        runs = [run for run in runs if not _is_control(run)]
+    runs = _of(runs, "method", method, lambda run: run.method)
+    if _is_control(runs[0]):
+        raise SettingsError(f"{method} is a control and trains no network; export a method of transfer or scratch")
+    runs = _of(runs, "source", source, lambda run: run.source or "")
+    most = str(labels if labels is not None else max(run.n_labels for run in runs))
+    runs = _of(runs, "number of labels", most, lambda run: str(run.n_labels))
+    by_way: dict[tuple[str, str | None, object], list[Run]] = {}
+    for run in runs:
+        by_way.setdefault((run.method, run.source, run.cell.cell.labels.get("n_source")), []).append(run)
+    best = max(by_way.values(), key=lambda way: float(np.mean([run.score for run in way])))
+    chosen = _of(best, "seed", None if seed is None else str(seed), lambda run: str(run.seed))
+    return min(chosen, key=lambda run: run.seed), best
+
+
+def export(
+    place: str | Path,
+    out: str | Path,
+    *,
+    study: str | None = None,
+    method: str | None = None,
+    source: str | None = None,
+    labels: int | None = None,
+    seed: int | None = None,
+    on_start: Callable[[Run, bool], None] = lambda run, again: None,
+    on_progress: Callable[[int, int], None] = no_progress,
+) -> Exported:
+    """Write the network of a finished run to a folder that `load_model` and `transferscope predict` open.
+
+    Networks are functions of their run, bit for bit on the same machine, so where the study kept none the run is
+    trained again. Its predictions on the test examples are compared with those that the study stored.
+
+    Args:
+        place: A study file, or the path or URL of a store.
+        out: The folder; made if it is not there.
+        study: Which study, when a store holds several.
+        method: See `chosen_run`, as for the following.
+        source: Name of the source.
+        labels: Number of labels.
+        seed: The seed.
+        on_start: Called with the run that was chosen and whether it is trained again, before that.
+        on_progress: Called now and then with (steps done, steps in all).
+
+    Returns:
+        What was written.
+
+    Raises:
+        TransferscopeError: There is no such study or run, its data or its pre-trained network are gone, or the folder
+            cannot be written.
+    """
+    with open_existing(str(place)) as store:
+        name = one_study(store, str(place), study)
+        run, alike = chosen_run(store, name, method=method, source=source, labels=labels, seed=seed)
+        cell, key = run.cell.cell, run.cell.cell.key
+        context = WorkContext(
+            store.files, cell.payload.get("device", "cpu"), cell.payload.get("threads", 1), on_progress
+        )
+        recipe = MethodRecipe.from_payload(cell.payload)
+        again = not is_whole(context.network(key))
+        on_start(run, again)
+        with thread_limit(context.threads):
+            task = task_of(cell, recipe)
+            network = _trained(run, recipe, context) if again else _kept(run, recipe, context)
+            scale = scale_of(network, task.target.train)
+            measured = measure_on(network.to(choose_device(context.device)), task.target, part="target_test")
+            predictions = measured.predictions.numpy()
+        stored = store.arrays(name, "predictions").get(key)
+        known = input_of(recipe.network)
+        own = () if known is None else known.transforms
+        card = ModelCard(
+            network=recipe.network,
+            n_outputs=task.target.train.n_outputs,
+            classes=task.target.train.classes,
+            inputs=input_form(recipe.target.data, (*recipe.target.transforms, *own), task.target),
+            study=name,
+            cell=key,
+            method=run.method,
+            source=run.source,
+            n_labels=run.n_labels,
+            seed=run.seed,
+            metric=run.metric,
+            score=run.score,
+            stderr=run.stderr,
+            mean_score=float(np.mean([one.score for one in alike])),
+            n_runs=len(alike),
+        )
+    model = TrainedModel(network.cpu().eval(), scale, card)
+    save_model(model, Path(out))
+    return Exported(model, Path(out), len(predictions), _n_equal(predictions, stored), again)
+
+
+def _runs(store: Store, study: str) -> list[Run]:
+    cells = {stored.cell.key: stored for stored in store.cells(study) if stored.cell.role == "method"}
+    records = store.records(study)
+    found = []
+    columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
+    for key, name, part, step, value, stderr in zip(*columns, strict=True):
+        stored = cells.get(key)
+        if stored is None or stored.state != "done" or name not in METRICS or part != "target_test" or step is not None:
+            continue
+        labels = stored.cell.labels
+        source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")
+        if isinstance(n_labels, int) and isinstance(seed, int):
+            named = None if source is None else str(source)
+            found.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
+    return found
+
+
+def _is_control(run: Run) -> bool:
+    return isinstance(MethodRecipe.from_payload(run.cell.cell.payload).method, Control)
+
+
+def _of(runs: Sequence[Run], what: str, wanted: str | None, name: Callable[[Run], str]) -> list[Run]:
+    """The runs with this name; all without one.
+
+    Raises:
+        UnknownNameError: There is none.
+    """
+    found = [run for run in runs if wanted is None or name(run) == wanted]
+    if not found:
+        raise unknown_name(f"{what} of a finished run", str(wanted), sorted({name(run) for run in runs} - {""}))
+    return found
+
+
+def _trained(run: Run, recipe: MethodRecipe, context: WorkContext) -> Network:
+    """The network of a run, trained again; the state of its training is kept on the way, and goes at the end."""
+    fit = fit_method(run.cell.cell, replace(recipe, snapshots=None), context, key=run.cell.cell.key)
+    context.checkpoint(run.cell.cell.key).unlink(missing_ok=True)
+    return fit.fitted.network
+
+
+def _kept(run: Run, recipe: MethodRecipe, context: WorkContext) -> Network:
+    task = task_of(run.cell.cell, recipe)
+    frame = frame_network(recipe.network, task.target.train.input_shape, task.target.train.n_outputs)
+    return open_network(frame, context.network(run.cell.cell.key)).network
+
+
+def _n_equal(predictions: np.ndarray, stored: np.ndarray | None) -> int:
+    if stored is None or stored.shape != predictions.shape:
+        return 0
+    if predictions.ndim == 1:
+        return int((predictions == stored).sum())
+    return int(np.isclose(predictions, stored, rtol=1e-5, atol=1e-5).all(axis=1).sum())

@@ -1,0 +1,268 @@
+"""`transferscope export` and `predict`: from a finished study to a network in a folder and to its predictions."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from safetensors.numpy import load_file, save_file
+from typer.testing import CliRunner
+
+from transferscope.cli.main import app
+from transferscope.errors import (
+    CorruptDataError,
+    DataError,
+    MissingDataError,
+    SettingsError,
+    StoreError,
+    UnknownNameError,
+)
+from transferscope.store import Store
+from transferscope.study.export import chosen_run, export
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec
+from transferscope.trained import TrainedModel, load_model
+
+METHODS: dict[str, Any] = {"scratch": {}, "fine-tune": {}, "linear-probe": {}, "raw": {}}
+
+
+def study_of(folder: Path, name: str, data: str, **changes: Any) -> Path:
+    """A finished study in a store of its own."""
+    tables: dict[str, Any] = {
+        "name": name,
+        "seeds": 2,
+        "store": str(folder / f"{name}.sqlite"),
+        "target": {"data": data, "labels": [20, 40]},
+        "sources": {"same": {"data": data}},
+        "network": {"name": "mlp", "widths": [5]},
+        "pretraining": {"steps": 20},
+        "training": {"steps": 15},
+        "methods": METHODS,
+        "engine": {"workers": 0, "device": "cpu"},
+    }
+    with Store.open(folder / f"{name}.sqlite") as store:
+        run_study(parse_spec(tables | changes), store)
+    return folder / f"{name}.sqlite"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    x = (np.eye(3)[y] * 2 + rng.normal(size=(240, 3))).astype(np.float32)
+    names = np.array(["ant", "bee", "=cat"])[y]
+    np.savez(folder / "classes.npz", x_train=x[:120], y_train=names[:120], x_test=x[120:], y_test=names[120:])
+    table = pd.DataFrame(x, columns=["a", "b", "c"]).assign(price=x @ [1.0, -2.0, 0.5], id=np.arange(240))
+    table.to_csv(folder / "prices.csv", index=False)
+    for i, label in enumerate(y[:60]):
+        place = folder / "photos" / ["dark", "mid", "light"][label] / f"{i:02}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.clip(60 + 80 * label + 20 * rng.normal(size=(12, 10, 3)), 0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(place)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def classes(folder: Path) -> Path:
+    return study_of(folder, "classes", f"npz:{folder / 'classes.npz'}")
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path, classes: Path) -> TrainedModel:
+    return export(classes, folder / "best", method="fine-tune", source="same", labels=40, seed=1).model
+
+
+def call(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def by_hand(file: Path, x: np.ndarray) -> np.ndarray:
+    """Outputs of the one hidden layer of the exported file, written out."""
+    from safetensors import safe_open
+
+    weights = load_file(file)
+    with safe_open(file, framework="np") as opened:
+        scale = json.loads(opened.metadata()["transferscope.pixel_scale"])
+    layers = [name.removesuffix(".weight") for name in weights if name.endswith("weight") and "head" not in name]
+    assert len(layers) == 1
+    standard = (x - np.float32(scale["mean"])) / np.float32(scale["std"])  # one number for all pixels of a grey image
+    hidden = np.maximum(standard @ weights[f"{layers[0]}.weight"].T + weights[f"{layers[0]}.bias"], 0)
+    return np.asarray(hidden @ weights["head.weight"].T + weights["head.bias"])
+
+
+def test_a_network_predicts_what_the_study_stored(folder: Path, classes: Path, model: TrainedModel) -> None:
+    data = np.load(folder / "classes.npz")
+    with Store.open(classes, create=False) as store:
+        stored = store.arrays("classes", "predictions")[model.card.cell]
+    assert model.card.classes is not None
+    np.testing.assert_array_equal(model.predict(data["x_test"]), np.array(model.card.classes)[stored])
+    assert np.mean(model.predict(data["x_test"]) == data["y_test"]) == pytest.approx(model.card.score)
+
+
+def test_a_folder_is_enough_to_predict_and_agrees_with_the_network_written_out(
+    folder: Path, model: TrainedModel, tmp_path: Path
+) -> None:
+    shutil.copytree(folder / "best", tmp_path / "elsewhere")
+    (tmp_path / "elsewhere/card.json").unlink()
+    again = load_model(tmp_path / "elsewhere")
+    x = np.load(folder / "classes.npz")["x_test"]
+    np.testing.assert_array_equal(again.outputs(x), model.outputs(x))
+    np.testing.assert_allclose(again.outputs(x), by_hand(folder / "best/model.safetensors", x), atol=1e-5)
+    likely = again.predict_proba(x)
+    np.testing.assert_allclose(likely.sum(axis=1), 1.0)
+    logits = by_hand(folder / "best/model.safetensors", x).astype(np.float64)
+    np.testing.assert_allclose(likely, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), atol=1e-6)
+
+
+def test_the_command_writes_the_best_way_and_predicts_in_a_table(folder: Path, classes: Path, tmp_path: Path) -> None:
+    said = call("export", str(classes), "--out", str(tmp_path / "best"))
+    assert "its predictions of the test examples are those of the study, all of them" in said
+    card = json.loads((tmp_path / "best/card.json").read_text())
+    with Store.open(classes, create=False) as store:
+        records = pd.DataFrame(store.records("classes").columns())
+        labels = {one.cell.key: one.cell.labels for one in store.cells("classes")}
+    final = records[records["step"].isna() & (records["part"] == "target_test") & (records["name"] == "accuracy")]
+    final = final.assign(
+        method=[str(labels[key]["method"]) for key in final["key"]],
+        n_target=[int(str(labels[key]["n_target"])) for key in final["key"]],
+    )
+    means = final[(final["n_target"] == 40) & (final["method"] != "raw")].groupby("method")["value"].mean()
+    assert (card["method"], card["n_labels"], card["seed"]) == (means.idxmax(), 40, 0)
+    assert card["mean_score"] == pytest.approx(means.max())
+    said = call("predict", str(tmp_path / "best"), f"npz:{folder / 'classes.npz'}", "--out", str(tmp_path / "p.csv"))
+    assert said.startswith("120 predictions of ")
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert list(table.columns) == ["input", "prediction", "p_=cat", "p_ant", "p_bee"]
+    expected = load_model(tmp_path / "best").predict(np.load(folder / "classes.npz")["x_test"])
+    assert [name.lstrip("'") for name in table["prediction"]] == expected.tolist()  # no spreadsheet runs "=cat"
+
+
+def test_numbers_of_a_table_are_predicted_by_column_name(folder: Path, tmp_path: Path) -> None:
+    place = study_of(folder, "prices", f"csv:{folder / 'prices.csv'}?label=price&drop=id")
+    found = export(place, tmp_path / "net", method="scratch")
+    assert (found.n_equal, found.model.card.metric) == (found.n_test, "r2")
+    assert found.model.card.inputs.columns == ("a", "b", "c")
+    table = pd.read_csv(folder / "prices.csv").drop(columns=["price", "id"])
+    table.assign(other="x")[["other", "c", "a", "b"]].to_csv(tmp_path / "new.csv", index=False)
+    call("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'new.csv'}", "--out", str(tmp_path / "p.csv"))
+    predicted = pd.read_csv(tmp_path / "p.csv")["output_0"]
+    expected = by_hand(tmp_path / "net/model.safetensors", table.to_numpy(dtype=np.float32))
+    np.testing.assert_allclose(predicted, expected[:, 0], atol=1e-4)
+    table[["a", "b"]].to_csv(tmp_path / "less.csv", index=False)
+    with pytest.raises(UnknownNameError, match="'c'"):
+        call("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'less.csv'}", "--out", str(tmp_path / "p.csv"))
+
+
+def test_a_folder_of_photographs_is_read_as_that_of_the_study(folder: Path, tmp_path: Path) -> None:
+    data = {"data": f"folder:{folder / 'photos'}?resize=8", "transforms": ["grey", "invert"]}
+    place = study_of(folder, "photos", "", target={**data, "labels": [30]}, sources={"same": data})
+    found = export(place, tmp_path / "net", method="scratch")
+    assert found.n_equal == found.n_test
+    assert (found.model.card.inputs.raw_shape, found.model.card.inputs.input_shape) == ((3, 8, 8), (1, 8, 8))
+    new = tmp_path / "new/below"
+    new.mkdir(parents=True)
+    rng = np.random.default_rng(1)
+    images = rng.integers(0, 255, size=(3, 20, 30), dtype=np.uint8)  # grey, where those of the study had colours
+    for i, pixels in enumerate(images):
+        Image.fromarray(pixels).save(new / f"{i}.png")
+    (tmp_path / "new/notes.txt").write_text("no image")
+    call("predict", str(tmp_path / "net"), str(tmp_path / "new"), "--out", str(tmp_path / "p.csv"))
+    table = pd.read_csv(tmp_path / "p.csv")
+    assert table["input"].tolist() == [f"below/{i}.png" for i in range(3)]
+    small = [Image.fromarray(pixels).resize((8, 8), Image.Resampling.BILINEAR) for pixels in images]
+    inverted = 255 - np.stack([np.asarray(one) for one in small]).astype(np.float32)
+    logits = by_hand(tmp_path / "net/model.safetensors", (inverted / 255).reshape(3, -1))
+    assert table["prediction"].tolist() == [["dark", "light", "mid"][i] for i in logits.argmax(axis=1)]
+
+
+def test_a_run_that_kept_its_network_is_not_trained_again(folder: Path, classes: Path, tmp_path: Path) -> None:
+    again = export(classes, tmp_path / "again", method="scratch", labels=20)
+    assert again.trained_again
+    probe = {"diagnostics": {"weights": {"at": ["start", "end"]}}}
+    kept = study_of(folder, "kept", f"npz:{folder / 'classes.npz'}", **probe)
+    found = export(kept, tmp_path / "kept", method="scratch", labels=20)
+    assert not found.trained_again
+    assert found.n_equal == found.n_test
+    x = np.load(folder / "classes.npz")["x_test"]
+    np.testing.assert_array_equal(found.model.outputs(x), again.model.outputs(x))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "said"),
+    [
+        ({"method": "fine-tun"}, UnknownNameError, "fine-tune"),
+        ({"source": "other"}, UnknownNameError, "same"),
+        ({"labels": 30}, UnknownNameError, "20"),
+        ({"seed": 7}, UnknownNameError, "0"),
+        ({"method": "raw"}, SettingsError, "raw is a control and trains no network"),
+        ({"study": "clases"}, UnknownNameError, "classes"),
+    ],
+)
+def test_what_was_not_run_is_not_exported(
+    classes: Path, tmp_path: Path, asked: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        export(classes, tmp_path / "net", **asked)
+    assert not (tmp_path / "net").exists()
+
+
+def test_an_unfinished_study_and_a_folder_in_use_are_refused(classes: Path, tmp_path: Path) -> None:
+    with Store.open(classes, create=False) as store:
+        store_of_none = tmp_path / "none.sqlite"
+        with Store.open(store_of_none) as empty:
+            row = store.study("classes")
+            empty.plan(row, [one.cell for one in store.cells("classes")])
+            with pytest.raises(StoreError, match="no finished run yet"):
+                chosen_run(empty, "classes")
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used/thesis.txt").write_text("mine")
+    with pytest.raises(StoreError, match="holds other things"):
+        export(classes, tmp_path / "used", method="scratch")
+    assert (tmp_path / "used/thesis.txt").read_text() == "mine"
+
+
+def test_what_is_no_exported_network_is_one_sentence(folder: Path, model: TrainedModel, tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError, match="transferscope export"):
+        load_model(tmp_path)
+    save_file({"head.weight": np.zeros((2, 2), np.float32)}, tmp_path / "other.safetensors")
+    with pytest.raises(CorruptDataError, match="was not written by `transferscope export`"):
+        load_model(tmp_path / "other.safetensors")
+    from safetensors import safe_open
+
+    file = folder / "best/model.safetensors"
+    with safe_open(file, framework="np") as opened:
+        notes = opened.metadata()
+    card = json.loads(notes["transferscope.card"])
+    for changed, said in [
+        ({"format": 2}, "reads format 1"),
+        ({"n_outputs": "many"}, "is damaged"),
+        ({"network": {"name": "mlp", "widths": [9]}}, "does not fit the network"),
+    ]:
+        notes["transferscope.card"] = json.dumps(card | changed)
+        save_file(load_file(file), tmp_path / "changed.safetensors", metadata=notes)
+        with pytest.raises(Exception, match=said):
+            load_model(tmp_path / "changed.safetensors")
+
+
+def test_inputs_of_another_form_are_refused(folder: Path, model: TrainedModel, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"shape \(4,\) and the network was trained on inputs of the shape \(3,\)"):
+        model.predict(np.zeros((2, 4)))
+    with pytest.raises(DataError, match="expected numbers"):
+        model.predict(np.array([["a", "b", "c"]]))
+    np.savez(tmp_path / "z.npz", y=np.zeros(3))
+    for data, said in [
+        (f"npz:{tmp_path / 'z.npz'}", "expected the array x or x_test"),
+        (f"csv:{folder / 'prices.csv'}", "trained on data of another kind"),
+        (f"folder:{folder / 'photos'}?resize=8", "inputs have the shape"),
+        (f"npz:{tmp_path / 'absent.npz'}", "absent.npz"),
+    ]:
+        with pytest.raises(Exception, match=said):
+            call("predict", str(folder / "best"), data, "--out", str(tmp_path / "p.csv"))
+    assert not (tmp_path / "p.csv").exists()
