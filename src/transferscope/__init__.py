@@ -2,9 +2,9 @@
 
 From Python:
 
-    from transferscope import compare, decide, diagnose, place, rank, scaling
+    from transferscope import compare, decide, diagnose, place, plan, rank, scaling
 
-and `transferscope --help` from the command line. Each of the six answers one question, and what it returns answers
+and `transferscope --help` from the command line. Each of the seven answers one question, and what it returns answers
 `.verdict`, `.table()`, `.report(path)` and `.to_json()`, and shows itself in a notebook. `export` writes the network of
 a run to a folder, and `load_model` opens it. Importing this package imports nothing else: each name is loaded when it
 is first used.
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transferscope.analyses.decide import decide as decide
     from transferscope.analyses.diagnose import diagnose as diagnose
     from transferscope.analyses.place import place as place
+    from transferscope.analyses.plan import plan as plan
     from transferscope.analyses.rank import rank as rank
     from transferscope.analyses.scaling import scaling as scaling
     from transferscope.study.export import export as export
@@ -36,11 +37,24 @@ _PUBLIC = {
     "export": "transferscope.study.export",
     "load_model": "transferscope.trained",
     "place": "transferscope.analyses.place",
+    "plan": "transferscope.analyses.plan",
     "rank": "transferscope.analyses.rank",
     "scaling": "transferscope.analyses.scaling",
 }
 
-__all__ = ["Budget", "__version__", "compare", "decide", "diagnose", "export", "load_model", "place", "rank", "scaling"]
+__all__ = [
+    "Budget",
+    "__version__",
+    "compare",
+    "decide",
+    "diagnose",
+    "export",
+    "load_model",
+    "place",
+    "plan",
+    "rank",
+    "scaling",
+]
 
 
 class _CallableModule(ModuleType):

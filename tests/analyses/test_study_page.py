@@ -12,7 +12,7 @@ from transferscope.analyses.study_page import build_report
 from transferscope.errors import StoreError
 from transferscope.report.page import QUESTIONS, ReportFiles
 
-FIGURES = ("labels", "differences", "seeds", "curves", "classes")
+FIGURES = ("labels", "label-plan", "differences", "seeds", "curves", "classes")
 _VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 

@@ -106,7 +106,7 @@ def test_what_is_left_out_names_its_curve(tmp_path: Path) -> None:
             "n;error\n1000;0,3\n",
             "{} has one column, 'n;error'; separate columns with commas, and write decimals with a point",
         ),
-        ("n,error\n", "{} has no rows; expected one for each measured error"),
+        ("n,error\n", "{} has no rows; expected one for each measurement"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_a_sentence(text: str, message: str, tmp_path: Path) -> None:

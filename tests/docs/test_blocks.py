@@ -92,6 +92,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pd.DataFrame({"n": sizes, "error": 0.92 + 0.6 * sizes**-0.4})
     for name in ("TABLE.csv", "errors.csv"):
         table.to_csv(folder / name, index=False)
+    labels = np.array([25, 50, 100, 200, 400])
+    arms = {"scratch": 2 * labels**-0.5, "fine-tune": 0.5 * labels**-0.25}
+    curves = [pd.DataFrame({"labels": labels, "arm": arm, "accuracy": 1 - e}) for arm, e in arms.items()]
+    pd.concat(curves).to_csv(folder / "CURVES.csv", index=False)
     params, tokens = (np.exp(generator.uniform(*ends, 30)) for ends in ((17, 23), (20, 26)))
     loss = (1.8 + 480 * params**-0.35 + 2000 * tokens**-0.37) * np.exp(0.003 * generator.normal(size=30))
     pd.DataFrame({"params": params, "tokens": tokens, "loss": loss}).to_csv(folder / "models.csv", index=False)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,8 +7,11 @@ import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.data.splits import folds
-from transferscope.methods import FineTune, FitOptions, LinearProbe, Scratch
-from transferscope.methods.tuning import Value, candidates, tune
+from transferscope.data.task import TransferTask
+from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, LinearProbe, Method, Scratch
+from transferscope.methods.tuning import Tuned, Value, candidates, runs_of_a_search, search_grid, tune
+from transferscope.models import Network
+from transferscope.records import Cost
 from transferscope.training import stream_seed
 
 OPTIONS = FitOptions(BUDGET, seed=3, device="cpu")
@@ -40,7 +44,9 @@ def test_the_settings_that_learn_win_over_those_that_do_not() -> None:
 def test_the_risk_is_that_of_folds_fitted_one_by_one() -> None:
     task = regression_task(n_target=12)
     network = network_for(task, LinearProbe())
-    tuned = tune(LinearProbe(), task, network, OPTIONS, grid={}, trials=1, n_folds=3)
+    grid: dict[str, list[Value]] = {"lr": [0.01, 0.1]}  # a closed form has no rate: both do alike, and the first wins
+    tuned = tune(LinearProbe(), task, network, OPTIONS, grid=grid, trials=2, n_folds=3)
+    assert tuned.chosen == {"lr": 0.01}
     risks = []
     for fold in folds(task.target.train, 3, seed=stream_seed(3, "folds")):
         part = task.with_target_train(task.target.train.take(fold.fit))
@@ -49,6 +55,147 @@ def test_the_risk_is_that_of_folds_fitted_one_by_one() -> None:
         risks.append(np.square(predicted - held_out.labels).mean())
     assert tuned.trials[0].risk.value == pytest.approx(np.mean(risks))
     assert tuned.trials[0].risk.stderr == pytest.approx(np.std(risks, ddof=1) / 3**0.5)
+
+
+def test_a_single_combination_is_taken_without_a_trial() -> None:
+    task = classification_task()
+    grid: dict[str, list[Value]] = {"lr": [0.5], "lr_scale": [1.0]}
+    tuned = tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=grid, trials=4, n_folds=2)
+    assert (tuned.trials, tuned.cost) == ((), Cost())
+    assert tuned.chosen == {"lr": 0.5, "lr_scale": 1.0}
+    assert tuned.options.training.lr == 0.5
+    assert tuned.method == FineTune(lr_scale=1.0)
+
+
+def test_halving_is_what_a_loop_over_folds_with_fewer_and_fewer_settings_gives() -> None:
+    task = classification_task(n_target=30)
+    network = network_for(task, Scratch())
+    training = replace(BUDGET, steps=30)
+    options = replace(OPTIONS, training=training)
+    rates, decays = [0.05, 0.001, 0.4], [5e-4, 0.3]
+    grid: dict[str, list[Value]] = {"lr": [*rates], "weight_decay": [*decays]}
+    tuned = tune(Scratch(), task, network, options, grid=grid, trials=6, n_folds=3, search="halving")
+
+    train = task.target.train
+    left = [(lr, decay) for lr in rates for decay in decays]
+    errors: dict[tuple[float, float], list[float]] = {pair: [] for pair in left}
+    for fold, keep in zip(folds(train, 3, seed=stream_seed(3, "folds")), (3, 2, 1), strict=True):
+        for lr, decay in left:
+            short = replace(options, training=replace(training, lr=lr, weight_decay=decay, steps=10))
+            part = task.with_target_train(train.take(fold.fit))
+            wrong = (
+                Scratch().fit(part, network, short).predict(train.take(fold.validate)) != train.labels[fold.validate]
+            )
+            errors[lr, decay].append(float(wrong.mean()))
+        left = sorted(left, key=lambda pair: (np.mean(errors[pair]), list(errors).index(pair)))[:keep]
+        left.sort(key=list(errors).index)
+    assert [(tuned.options.training.lr, tuned.options.training.weight_decay)] == left
+    assert [len(found) for found in errors.values()].count(3) == 2
+    found = {(trial.settings["lr"], trial.settings["weight_decay"]): trial.risk for trial in tuned.trials}
+    for pair, risks in errors.items():
+        assert found[pair].n == len(risks)
+        assert found[pair].value == pytest.approx(np.mean(risks))
+    assert tuned.cost.steps == 11 * 10
+    assert runs_of_a_search(6, 3, "halving") == pytest.approx(11 * 10 / 30)
+
+
+@pytest.mark.parametrize("method", [METHODS[name]() for name in METHODS.own], ids=METHODS.own)
+def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method) -> None:
+    grid = search_grid(method, BUDGET)
+    chooses_itself = method.name in ("raw", "knn", "linear-probe")
+    assert len(candidates(grid, 99, seed=0)) == (1 if chooses_itself else 6)
+    assert len(candidates(search_grid(method, BUDGET, rates=False), 99, seed=0)) == (1 if chooses_itself else 2)
+    if not chooses_itself:
+        first = candidates(grid, 99, seed=0)[0]  # what a tie is decided for: the settings as they are
+        assert all(value == getattr(method, name, getattr(BUDGET, name, None)) for name, value in first.items())
+
+
+def test_halving_does_not_depend_on_the_order_in_which_settings_stand() -> None:
+    task = classification_task(n_target=30)  # a stored table comes back in another order than it was written in
+    grid: dict[str, list[Value]] = {"weight_decay": [5e-4, 0.0], "lr": [0.01, 0.02]}
+    one, other = (
+        tune(
+            Scratch(),
+            task,
+            network_for(task, Scratch()),
+            OPTIONS,
+            grid=dict(items),
+            trials=2,
+            n_folds=3,
+            search="halving",
+        )
+        for items in (grid.items(), reversed(grid.items()))
+    )
+    assert (one.trials, one.chosen) == (other.trials, other.chosen)
+
+
+def test_too_few_labels_leave_the_settings_as_they_are() -> None:
+    task = classification_task(n_target=11)  # three classes: four of each fold
+    grid: dict[str, list[Value]] = {"lr": [0.5, 0.1]}
+    tuned = tune(
+        Scratch(), task, network_for(task, Scratch()), OPTIONS, grid=grid, trials=2, n_folds=3, search="halving"
+    )
+    assert (tuned.options, tuned.chosen, tuned.trials, tuned.labels_needed) == (OPTIONS, {}, (), 12)
+
+
+def test_an_example_alone_in_its_class_is_always_fitted_on() -> None:
+    task = classification_task(n_target=30)
+    train = task.target.train
+    kept = np.flatnonzero(train.labels != 0)
+    alone = int(np.flatnonzero(train.labels == 0)[0])
+    task = task.with_target_train(train.take(np.sort(np.append(kept, alone))))
+    seen: list[np.ndarray] = []
+
+    class Watched(Scratch):
+        def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+            seen.append(task.target.train.labels)
+            return super().fit(task, network, options)
+
+    grid: dict[str, list[Value]] = {"lr": [0.01, 0.1]}
+    tune(Watched(), task, network_for(task, Scratch()), OPTIONS, grid=grid, trials=2, n_folds=3, search="halving")
+    assert [int((labels == 0).sum()) for labels in seen] == [1] * len(seen)
+
+
+def test_after_an_interruption_only_the_missing_trials_are_made(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    options = replace(OPTIONS, checkpoint=tmp_path / "cell.partial")
+    grid: dict[str, list[Value]] = {"lr": [0.05, 0.001, 0.4], "weight_decay": [5e-4, 0.3]}
+    fits: list[float] = []
+
+    class Counted(Scratch):
+        def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+            fits.append(options.training.lr)
+            if len(fits) == 6:
+                raise KeyboardInterrupt
+            return super().fit(task, network, options)
+
+    def search(method: Method, options: FitOptions) -> Tuned:
+        return tune(
+            method, task, network_for(task, Scratch()), options, grid=grid, trials=6, n_folds=3, search="halving"
+        )
+
+    with pytest.raises(KeyboardInterrupt):
+        search(Counted(), options)
+    log = tmp_path / "cell.trials"
+    kept = log.read_bytes()
+    resumed, fresh = search(Counted(), options), search(Counted(), OPTIONS)
+    assert len(fits) == 6 + (11 - 5) + 11
+    assert (resumed.trials, resumed.chosen) == (fresh.trials, fresh.chosen)
+    log.write_bytes(kept[: len(kept) // 2])
+    assert search(Counted(), options).trials == fresh.trials
+
+
+def test_progress_is_that_of_search_and_run_together() -> None:
+    task = classification_task(n_target=30)
+    told: list[float] = []
+    options = replace(OPTIONS, on_progress=lambda done, whole: told.append(done / whole))
+    grid: dict[str, list[Value]] = {"lr": [0.05, 0.001, 0.4], "weight_decay": [5e-4, 0.3]}
+    network = network_for(task, Scratch())
+    tuned = tune(Scratch(), task, network, options, grid=grid, trials=6, n_folds=3, search="halving")
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(11 / 14, abs=0.01)
+    tuned.method.fit(task, network, tuned.options)
+    assert told[-1] == 1.0
 
 
 def test_settings_of_the_method_are_told_from_those_of_the_training() -> None:

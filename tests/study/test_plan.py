@@ -10,7 +10,7 @@ from study.specs import FACTS, spec, tables
 from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError
 from transferscope.models import build_network, save_weights
 from transferscope.store import PlannedCell
-from transferscope.study.cell import MethodRecipe, PretrainRecipe
+from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe
 from transferscope.study.facts import DataFacts, SourceFacts
 from transferscope.study.plan import cell_key, plan_cells, plan_study, shared_digest
 from transferscope.study.spec import parse_spec
@@ -151,6 +151,24 @@ def test_names_of_methods_are_not_in_the_keys() -> None:
 def test_what_can_change_an_answer_changes_its_key_alone(changes: dict[str, Any], unchanged: set[str]) -> None:
     before = keys(plan())
     assert {cell.labels["method"] for cell in plan(**changes) if cell.key in before} == unchanged
+
+
+def test_a_search_by_halving_changes_the_keys_of_what_it_searches_alone() -> None:
+    before = keys(plan(methods={"linear-probe": {}}))
+    grid = {"fine-tune": {"lr_scale": [0.1, 0.5]}, "merlin": {"rho": [2.0]}}
+    searched = plan(methods={"linear-probe": {}}, tuning={"trials": 2, "folds": 3, "search": "halving", "grid": grid})
+    changed = {"fine-tune", "merlin"}  # a single value is another setting than the table's, perhaps
+    assert {cell.labels["method"] for cell in searched if cell.key not in before} == changed
+    assert {cell.labels["method"] for cell in searched if cell.payload.get("tuning")} == changed
+
+
+def test_tuning_that_tries_all_is_planned_as_before_there_was_another_search() -> None:
+    tuned = plan(tuning={"trials": 2, "folds": 3, "grid": {"fine-tune": {"lr": [0.1, 0.2]}}})
+    payload = next(cell.payload for cell in tuned if cell.labels["method"] == "fine-tune")
+    assert payload["tuning"] == {"trials": 2, "folds": 3, "grid": {"lr": (0.1, 0.2)}}
+    halved = plan(tuning={"trials": 2, "folds": 3, "search": "halving", "grid": {"fine-tune": {"lr": [0.1, 0.2]}}})
+    assert {cell.labels["method"] for cell in halved if cell.key in keys(tuned)} == {"pretrain"}
+    assert MethodRecipe.from_payload(payload).tuning == CellTuning(2, 3, {"lr": (0.1, 0.2)}, "full")
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,10 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
             "[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]",
         ),
         ({"pretraining": {"sizes": [-1]}}, "[pretraining] sizes holds -1; expected at least 0"),
+        (
+            {"tuning": {"trials": 2, "search": "quick"}},
+            "[tuning] search = \"quick\" is unknown; expected 'full' or 'halving'",
+        ),
         ({"tuning": {"trials": 0}}, "[tuning] trials = 0 and folds = 5; expected at least 1 and 2"),
         (
             {"tuning": {"trials": 2, "grid": {"merlyn": {"rho": [1]}}}},

@@ -90,6 +90,39 @@ def test_tuning_is_noted_with_every_trial(tmp_path: Path) -> None:
         assert notes["chosen"] == notes["trials"][0]["settings"]
 
 
+def test_a_search_leaves_its_trials_in_the_notes_its_time_in_the_cost_and_no_file(tmp_path: Path) -> None:
+    tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [1e-6, 0.1, 1e-7]}}}
+    study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
+    _, outcome = run(study, tmp_path)["scratch"]
+    assert outcome.notes["chosen"] == outcome.notes["trials"][0]["settings"] == {"lr": 0.1}
+    assert [trial["risk"]["n"] for trial in outcome.notes["trials"]] == [3, 2, 1]
+    assert outcome.notes["tuning_cost"]["steps"] == 6 * 30
+    assert 0 < outcome.notes["tuning_cost"]["seconds"] < outcome.cost.seconds
+    assert not list(tmp_path.glob("*.trials"))
+
+
+def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -> None:
+    tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [0.01, 0.001, 0.1]}}}
+    study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
+    before = run(study, tmp_path)["scratch"][1]
+    with np.load(tmp_path / "target.npz") as stored:
+        changed = {name: stored[name] for name in stored.files}
+    np.savez(tmp_path / "target.npz", **{**changed, "y_test": (changed["y_test"] + 1) % 3})
+    after = run(study, tmp_path)["scratch"][1]
+    assert final(after)["accuracy", "target_test"] != final(before)["accuracy", "target_test"]
+    assert after.notes["trials"] == before.notes["trials"]
+    assert np.array_equal(after.arrays["predictions"], before.arrays["predictions"])
+
+
+def test_too_few_labels_for_a_search_are_noted(tmp_path: Path) -> None:
+    tuning = {"trials": 6, "folds": 4, "search": "halving", "grid": {"scratch": {"lr": [0.01, 0.1]}}}
+    methods: dict[str, Any] = {"scratch": {}}
+    searched = run(tables(tmp_path, tuning=tuning, methods=methods), tmp_path)["scratch"][1]
+    usual = run(tables(tmp_path, methods=methods), tmp_path)["scratch"][1]
+    assert (searched.notes["labels_needed"], searched.notes["chosen"], searched.notes["trials"]) == (16, {}, [])
+    assert np.array_equal(searched.arrays["predictions"], usual.arrays["predictions"])
+
+
 def test_a_network_file_as_source(tmp_path: Path) -> None:
     cell, _ = run(tables(tmp_path), tmp_path)["pretrain"]
     sources = {"mine": {"network": str(tmp_path / f"{cell.key}.safetensors")}}

@@ -4,12 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from transferscope.analyses.compare.page import study_parts
+from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.decide.page import decision_verdict, race_parts
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.analyses.place.result import study_part as place_part
+from transferscope.analyses.plan.result import study_part as plan_part
 from transferscope.analyses.rank.result import study_part as rank_part
 from transferscope.analyses.scaling.study import DOCUMENT as SCALING
 from transferscope.analyses.scaling.study import study_part as scaling_part
@@ -50,7 +52,7 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
         out,
         kicker="report",
         title=summary.frames.study.name,
-        verdict=summary.verdict if race is None else decision_verdict(race),
+        verdict=summary.verdict if race is None else decision_verdict(race, settings_in_words(summary.frames)),
         facts=summary.in_short,
         with_files=True,
     )
@@ -64,7 +66,14 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
         race: Where the race of the study stands; None when it is none.
     """
     compared = study_parts(summary) if race is None else race_parts(race, study_parts(summary))
-    found = [*compared, rank_part(summary), scaling_part(summary), diagnostics_part(summary), place_part(summary)]
+    found = [
+        *compared,
+        plan_part(summary),
+        rank_part(summary),
+        scaling_part(summary),
+        diagnostics_part(summary),
+        place_part(summary),
+    ]
     parts = [part for part in found if part is not None]
     questions = []
     for question in QUESTIONS:

@@ -40,6 +40,12 @@ def compare(
         str | None, typer.Option(help="How its inputs are read, as in size=64,mean=127,std=128,scale=1. [as it says]")
     ] = None,
     head: Annotated[str | None, typer.Option(help="Name of its head, as in classifier.1. [found]")] = None,
+    tuning: Annotated[
+        bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
+    ] = True,
+    lr: Annotated[
+        float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
@@ -47,7 +53,13 @@ def compare(
 
     Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
     """
-    from transferscope.analyses.compare.question import Budget, study_tables, with_steps, write_study
+    from transferscope.analyses.compare.question import (
+        Budget,
+        study_tables,
+        tuning_in_words,
+        with_steps,
+        write_study,
+    )
     from transferscope.analyses.compare.sources import named_sources, usable_methods
     from transferscope.cli.execute import run_and_report
     from transferscope.methods import METHODS
@@ -63,6 +75,8 @@ def compare(
         diagnostics=diagnostics or [],
         seeds=seeds,
         budget=budget,
+        tuning=tuning,
+        lr=lr,
         folder=out,
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
@@ -70,6 +84,8 @@ def compare(
     typer.echo(f"study:   {study.path}")
     if study.aside:
         typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
+    if said := tuning_in_words(tables):
+        typer.echo(f"tuning:  {said}")
     if steps is None:
         found = _enough_steps(study.path)
         typer.echo(str(found))

@@ -40,6 +40,12 @@ def decide(
         str | None,
         typer.Option(help="Network. [that of the first pretrained source, or lenet for images, mlp for vectors]"),
     ] = None,
+    tuning: Annotated[
+        bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
+    ] = True,
+    lr: Annotated[
+        float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
@@ -47,9 +53,10 @@ def decide(
 
     Runs that cannot change the answer are not made. After Ctrl-C the same command goes on.
     """
-    from transferscope.analyses.compare.question import Budget
+    from transferscope.analyses.compare.question import Budget, tuning_in_words
     from transferscope.analyses.decide.question import write_race
     from transferscope.cli.execute import run_and_report
+    from transferscope.study.places import read_toml
     from transferscope.study.race import RaceSettings
 
     study = write_race(
@@ -60,11 +67,15 @@ def decide(
         race=RaceSettings(question.value, risk, margin, cells, None if budget is None else minutes_of(budget)),
         seeds=seeds,
         budget=Budget(steps, pretraining_steps, network, workers=workers),
+        tuning=tuning,
+        lr=lr,
         folder=out,
     )
     typer.echo(f"study:   {study.path}")
     if study.aside:
         typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
+    if said := tuning_in_words(read_toml(study.path)):
+        typer.echo(f"tuning:  {said}")
     run_and_report(study.path)
 
 

@@ -12,7 +12,10 @@ def demo(
         "demo-out"
     ),
 ) -> None:
-    """Transfer from rendered characters to real handwritten digits: every method, 3 seeds, a report; no download."""
+    """Transfer from rendered characters to real handwritten digits: every method, 3 seeds, a report; no download.
+
+    Every method has its default settings; none is searched, so that it takes minutes.
+    """
     from transferscope.cli.execute import run_and_report
 
     out.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,8 @@ from transferscope.cli import (
     demo,
     diagnose,
     export,
+    history,
+    plan,
     rank,
     report,
     run,
@@ -71,6 +73,8 @@ app.add_typer(show.app, name="show")
 app.command()(demo.demo)
 app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)
+app.command()(plan.plan)
+app.add_typer(history.app, name="history")
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)
 app.command()(export.export)

@@ -1,23 +1,48 @@
 """Choosing a method's settings by cross-validation on target training data."""
 
 import itertools
+import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial, reduce
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from transferscope.data.splits import folds
-from transferscope.data.task import TransferTask
+from transferscope.data.splits import Fold, folds
+from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.estimate import Estimate
-from transferscope.methods.method import FitOptions, Method
+from transferscope.files import written_whole
+from transferscope.methods.fine_tune import FineTune
+from transferscope.methods.joint import Joint
+from transferscope.methods.l2_sp import L2Sp
+from transferscope.methods.linear_probe import LinearProbe
+from transferscope.methods.merlin import Merlin
+from transferscope.methods.method import Control, FitOptions, Method
 from transferscope.models.network import Network
 from transferscope.records import Cost
-from transferscope.training import check_targets, stream_seed
+from transferscope.training import TrainingSettings, check_targets, stream_seed
 
 Value = bool | int | float | str
+
+Search = Literal["full", "halving"]
+"""How trials are made. full: each on every fold, with all training steps. halving: with TRIAL_STEPS of the steps, and
+after each fold only the better half of the settings, rounded up, goes on to the next."""
+
+TRIAL_STEPS = 1 / 3
+"""Share of the training steps that a trial of a search by halving takes."""
+
+RATES = (1.0, 0.2, 5.0)
+"""Learning rates of the default search as multiples of the given one, which comes first: it wins a tie."""
+
+SMALL_SHARE_RATES = (1.0, 5.0, 25.0)
+"""Those of methods that start from a pretrained network with a small share of the rate, 0.1 by default: up to that
+share of the largest of `RATES` and beyond, as far-off targets need it."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +51,8 @@ class Trial:
 
     Attributes:
         settings: The values tried, by name.
-        risk: Mean validation risk over folds (share of errors, or mean squared error), with its standard error over
-            folds; infinite with status "non_finite" when a fold diverged.
+        risk: Mean validation risk over the folds it was tried on (share of errors, or mean squared error), with its
+            standard error over folds; infinite with status "non_finite" when a fold diverged.
     """
 
     settings: Mapping[str, Value]
@@ -41,14 +66,54 @@ class Tuned:
     Attributes:
         method: The method with them.
         options: The options with them.
-        trials: All trials, the best first.
+        chosen: The settings themselves, by name.
+        trials: All trials, the best first; none where there was nothing to choose.
         cost: What the trials took together.
+        labels_needed: Labels that a search by halving would have needed, where there were too few of them; 0 where
+            there were enough.
     """
 
     method: Method
     options: FitOptions
+    chosen: Mapping[str, Value]
     trials: tuple[Trial, ...]
     cost: Cost
+    labels_needed: int = 0
+
+
+def search_grid(method: Method, training: TrainingSettings, *, rates: bool = True) -> dict[str, tuple[Value, ...]]:
+    """The values that `compare` tries for a method: at most six combinations, of a rate and one further setting.
+
+    Args:
+        method: The method with its settings as they are.
+        training: The recipe with the rate to search around.
+        rates: False leaves the rate as it is.
+
+    Returns:
+        Values by setting, those that are given first; none for a method that chooses its own penalty or has none.
+    """
+    if isinstance(method, Control) or (isinstance(method, LinearProbe) and method.solver == "ridge"):
+        return {}
+    if isinstance(method, LinearProbe):
+        return {"penalty": tuple(method.penalty * factor for factor in (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0))}
+    own: dict[str, tuple[Value, ...]]
+    if isinstance(method, FineTune):
+        own = {"head": (method.head, "random" if method.head == "probe" else "probe")}
+    elif isinstance(method, L2Sp):
+        own = {"beta": (method.beta, method.beta / 10)}
+    elif isinstance(method, Joint):
+        own = {"alpha": (method.alpha, (1 + method.alpha) / 2)}
+    elif isinstance(method, Merlin) and method.source_term:
+        own = {"rho": (method.rho, 4 * method.rho)}
+    else:
+        own = {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
+    if not rates:
+        return own
+    scale = getattr(method, "lr_scale", None)
+    if method.start == "pretrained" and isinstance(scale, float):
+        factors = SMALL_SHARE_RATES if scale <= 0.2 else RATES
+        return {"lr_scale": tuple(float(f"{factor * scale:.6g}") for factor in factors), **own}
+    return {"lr": tuple(float(f"{factor * training.lr:.6g}") for factor in RATES), **own}
 
 
 def candidates(grid: Mapping[str, Sequence[Value]], trials: int, *, seed: int) -> tuple[dict[str, Value], ...]:
@@ -69,6 +134,21 @@ def candidates(grid: Mapping[str, Sequence[Value]], trials: int, *, seed: int) -
     return tuple(dict(zip(names, everything[i], strict=True)) for i in sorted(int(i) for i in chosen))
 
 
+def trials_by_fold(n_settings: int, n_folds: int, search: Search) -> tuple[int, ...]:
+    """How many settings are tried on each fold; none where there is but one."""
+    if n_settings == 1:
+        return ()
+    counts = [n_settings]
+    while len(counts) < n_folds:
+        counts.append(-(-counts[-1] // 2) if search == "halving" else n_settings)
+    return tuple(counts)
+
+
+def runs_of_a_search(n_settings: int, n_folds: int, search: Search) -> float:
+    """What a search takes, in runs with all training steps."""
+    return sum(trials_by_fold(n_settings, n_folds, search)) * (TRIAL_STEPS if search == "halving" else 1.0)
+
+
 def tune(
     method: Method,
     task: TransferTask,
@@ -78,10 +158,14 @@ def tune(
     grid: Mapping[str, Sequence[Value]],
     trials: int,
     n_folds: int,
+    search: Search = "full",
 ) -> Tuned:
     """Choose settings by the mean validation risk over folds of `task.target.train`; test data are never read.
 
-    A tie goes to the combination that comes first in the grid.
+    A tie goes to the combination that comes first in the grid. A single combination is taken without any trial, and so
+    is the first one in a search by halving where there are fewer labels than folds times classes (four for labels that
+    are numbers, or for fewer classes). With `options.checkpoint` the trials are kept beside it, so that those that were
+    made before an interruption are not made again.
 
     Args:
         method: The method with its other settings.
@@ -90,7 +174,8 @@ def tune(
         options: Budget and seed of each trial.
         grid: Values to try for settings of the method or of the training.
         trials: How many combinations at most.
-        n_folds: Folds, from 2 to the number of target training examples.
+        n_folds: Folds, at least 2.
+        search: How trials are made.
 
     Returns:
         The best settings.
@@ -98,23 +183,110 @@ def tune(
     Raises:
         DataError: There are too few examples for so many folds.
     """
-    parts = folds(task.target.train, n_folds, seed=stream_seed(options.seed, "folds"))
-    quiet = replace(options, curve_examples=0, checkpoint=None, on_progress=None, snapshots=None)
-    tried: list[Trial] = []
-    cost = Cost()
-    for settings in candidates(grid, trials, seed=stream_seed(options.seed, "trials")):
-        trial_method, trial_options = _method_with(method, settings), _options_with(method, quiet, settings)
-        risks: list[float] = []
-        for fold in parts:
-            held_out = task.target.train.take(fold.validate)
-            fold_task = task.with_target_train(task.target.train.take(fold.fit))
-            fitted = trial_method.fit(fold_task, network, trial_options)
-            risks.append(_risk(fitted.outputs(held_out), torch.from_numpy(held_out.labels)))
-            cost = _add(cost, fitted.cost)
-        tried.append(Trial(settings, _mean(risks)))
-    ranked = sorted(tried, key=lambda trial: trial.risk.value)
-    best = ranked[0].settings
-    return Tuned(_method_with(method, best), _options_with(method, options, best), tuple(ranked), cost)
+    if search == "halving":
+        grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
+    tried = candidates(grid, trials, seed=stream_seed(options.seed, "trials"))
+    train = task.target.train
+    needed = n_folds * max(4, len(train.classes or ())) if search == "halving" else 0
+    if len(tried) == 1:
+        return Tuned(_method_with(method, tried[0]), _options_with(method, options, tried[0]), tried[0], (), Cost())
+    if len(train) < needed:
+        return Tuned(method, options, {}, (), Cost(), needed)
+    parts = _folds(train, n_folds, seed=stream_seed(options.seed, "folds"))
+    counts = trials_by_fold(len(tried), n_folds, search)
+    share = TRIAL_STEPS if search == "halving" else 1.0
+    log = _TrialLog(options, f"{method} {options.training} {options.seed} {dict(grid)} {trials} {n_folds} {search}")
+    quiet = replace(options, curve_examples=0, checkpoint=None, snapshots=None)
+    shown = partial(_part_of_progress, options, whole=runs_of_a_search(len(tried), n_folds, search) + 1.0)
+    risks: list[list[float]] = [[] for _ in tried]
+    going_on = list(range(len(tried)))
+    for place, fold in enumerate(parts):
+        going_on = sorted(sorted(going_on, key=lambda i: _mean(risks[i]).value)[: counts[place]])
+        held_out = train.take(fold.validate)
+        fold_task = task.with_target_train(train.take(fold.fit))
+        for i in going_on:
+            if not log.has(i, place):
+                progress = shown(begun=sum(map(len, risks)) * share, weight=share)
+                trial = replace(_shortened(_options_with(method, quiet, tried[i]), share), on_progress=progress)
+                fitted = _method_with(method, tried[i]).fit(fold_task, network, trial)
+                log.add(i, place, _risk(fitted.outputs(held_out), torch.from_numpy(held_out.labels)), fitted.cost)
+            risks[i].append(log.risk(i, place))
+    ranked = sorted(range(len(tried)), key=lambda i: (-len(risks[i]), _mean(risks[i]).value))
+    best = tried[ranked[0]]
+    final = replace(_options_with(method, options, best), on_progress=shown(begun=sum(counts) * share, weight=1.0))
+    made = tuple(Trial(tried[i], _mean(risks[i])) for i in ranked)
+    return Tuned(_method_with(method, best), final, best, made, log.cost)
+
+
+def _folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
+    """Folds; an example that is the only one of its class is in every fitting part, and in no validation part."""
+    single = np.flatnonzero(train.class_counts()[train.labels] == 1) if train.classes is not None else np.arange(0)
+    others = np.setdiff1d(np.arange(len(train)), single)
+    if not len(single) or len(others) < n_folds:
+        return folds(train, n_folds, seed=seed)
+    dealt = folds(train.take(others), n_folds, seed=seed)
+    return tuple(Fold(np.union1d(single, others[fold.fit]), others[fold.validate]) for fold in dealt)
+
+
+def _shortened(options: FitOptions, share: float) -> FitOptions:
+    """The options with a share of their training, at least one step."""
+    if share == 1.0:
+        return options
+    steps, epochs = options.training.steps, options.training.epochs
+    return replace(
+        options,
+        training=replace(
+            options.training,
+            steps=None if steps is None else max(1, round(share * steps)),
+            epochs=None if epochs is None else share * epochs,
+        ),
+    )
+
+
+def _part_of_progress(
+    options: FitOptions, *, begun: float, weight: float, whole: float
+) -> Callable[[int, int], None] | None:
+    """Progress of one run as that of the search with the final run, all in runs with all training steps."""
+    tell = options.on_progress
+    if tell is None:
+        return None
+    return lambda done, steps: tell(round(1000 * (begun + weight * done / steps)), round(1000 * whole))
+
+
+class _TrialLog:
+    """What the trials of a search gave, by combination and fold; kept in a file beside the checkpoint of the run."""
+
+    def __init__(self, options: FitOptions, tag: str) -> None:
+        self._file = None if options.checkpoint is None else trials_file(options.checkpoint)
+        self._tag = tag
+        self._made: dict[str, tuple[float, Cost]] = {}
+        if self._file is not None and self._file.exists():
+            with suppress(OSError, ValueError, TypeError, KeyError):  # a damaged file is made again
+                found = json.loads(self._file.read_text(encoding="utf-8"))
+                made = {key: (float(risk), Cost(**cost)) for key, (risk, cost) in found["trials"].items()}
+                self._made = made if found["tag"] == tag else {}
+
+    def has(self, i: int, fold: int) -> bool:
+        return f"{i} {fold}" in self._made
+
+    def risk(self, i: int, fold: int) -> float:
+        return self._made[f"{i} {fold}"][0]
+
+    def add(self, i: int, fold: int, risk: float, cost: Cost) -> None:
+        self._made[f"{i} {fold}"] = (risk, cost)
+        if self._file is not None:
+            trials = {key: (risk, asdict(cost)) for key, (risk, cost) in self._made.items()}
+            with written_whole(self._file) as path:
+                path.write_text(json.dumps({"tag": self._tag, "trials": trials}), encoding="utf-8")
+
+    @property
+    def cost(self) -> Cost:
+        return reduce(_add, (cost for _, cost in self._made.values()), Cost())
+
+
+def trials_file(checkpoint: Path) -> Path:
+    """The file that keeps the trials of a run, beside its checkpoint."""
+    return checkpoint.with_suffix(".trials")
 
 
 def _method_with(method: Method, settings: Mapping[str, Value]) -> Method:
@@ -144,8 +316,11 @@ def _risk(outputs: torch.Tensor, labels: torch.Tensor) -> float:
 
 
 def _mean(risks: Sequence[float]) -> Estimate:
+    """The mean over folds; of none, which no fold was tried on yet, all are alike."""
     if not np.isfinite(risks).all():
         return Estimate(math.inf, None, len(risks), "non_finite")
+    if len(risks) < 2:
+        return Estimate(risks[0] if risks else 0.0, None, len(risks))
     return Estimate(float(np.mean(risks)), float(np.std(risks, ddof=1) / len(risks) ** 0.5), len(risks))
 
 

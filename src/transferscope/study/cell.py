@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Method
@@ -57,11 +57,20 @@ class CellTuning:
         trials: Settings to try, at least 1.
         folds: Folds, at least 2.
         grid: Values to try for each setting of the method or of the training; empty to try none.
+        search: As in `TuningSettings`.
     """
 
     trials: int
     folds: int
     grid: dict[str, tuple[Value, ...]]
+    search: Literal["full", "halving"] = "full"
+
+    def as_json(self) -> dict[str, Any]:
+        """The tuning as JSON values, as it was before there was a `search` where that is "full": keys hold it."""
+        plain = asdict(self)
+        if self.search == "full":
+            del plain["search"]
+        return plain
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class MethodRecipe:
             "network": asdict(self.network),
             "training": asdict(self.training),
             "method": method_as_json(self.method),
-            "tuning": None if self.tuning is None else asdict(self.tuning),
+            "tuning": None if self.tuning is None else self.tuning.as_json(),
             "snapshots": None if self.snapshots is None else list(self.snapshots),
             "checksum": self.checksum,
         }

@@ -374,7 +374,7 @@ def _check_classes(where: str, dataset: Dataset) -> None:
 
 def _check_folds(spec: StudySpec, target: Dataset) -> None:
     fewest = min(spec.target.labels, default=len(target.train))
-    if spec.tuning is not None and spec.tuning.folds > fewest:
+    if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
         raise DataError(
             f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for fewer "
             "folds or more examples"

@@ -12,7 +12,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.diagnostics import Examples
 from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import Control, FitOptions, Fitted, Snapshots
-from transferscope.methods.tuning import Tuned, tune
+from transferscope.methods.tuning import Tuned, trials_file, tune
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.store import PlannedCell
@@ -58,12 +58,22 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     method, tuned = recipe.method, None
     if recipe.tuning is not None:
         tuning = recipe.tuning
-        tuned = tune(method, task, network, options, grid=tuning.grid, trials=tuning.trials, n_folds=tuning.folds)
+        tuned = tune(
+            method,
+            task,
+            network,
+            options,
+            grid=tuning.grid,
+            trials=tuning.trials,
+            n_folds=tuning.folds,
+            search=tuning.search,
+        )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
         notes = scale_of(network, task.target.train).as_notes
         options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
+    trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
         save_weights(fitted.network, context.network(key), notes=fitted.scale.as_notes)
     return CellFit(fitted, task, options, tuned)

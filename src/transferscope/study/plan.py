@@ -217,7 +217,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "source": None if source is None else data.sources[source].fingerprint,
             "network": network.identity,
             "training": asdict(spec.training),
-            "tuning": None if tuning is None else asdict(tuning),
+            "tuning": None if tuning is None else tuning.as_json(),
             **arithmetic,
         }
     )
@@ -259,7 +259,10 @@ def _arithmetic(spec: StudySpec) -> dict[str, Any]:
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
     if spec.tuning is None:
         return None
-    return CellTuning(spec.tuning.trials, spec.tuning.folds, spec.tuning.grid.get(method, {}))
+    grid = spec.tuning.grid.get(method, {})
+    if spec.tuning.search == "halving" and not grid:
+        return None  # nothing to choose: the cell is that of a study without tuning
+    return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search)
 
 
 def _check_distinct(stems: Sequence[_Stem]) -> None:

@@ -174,11 +174,14 @@ class TuningSettings:
         trials: Settings to try for every method, at least 1.
         folds: Folds of the cross-validation, at least 2.
         grid: Values to try, by method and setting; a setting is one of the method's or of [training].
+        search: "full" tries each on every fold with all training steps; "halving" with a third of the steps, and after
+            each fold only the better half goes on (see `methods.tuning.tune`).
     """
 
     trials: int
     folds: int = 5
     grid: dict[str, dict[str, tuple[Value, ...]]] = field(default_factory=dict)
+    search: Literal["full", "halving"] = "full"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -73,10 +73,12 @@ class StudySpec:
 
     def as_json(self) -> dict[str, Any]:
         """The study as JSON values, defaults filled in; the store's password is left out."""
-        tables = {key: _plain(value) for key, value in vars(self).items()}
+        tables: dict[str, Any] = {key: _plain(value) for key, value in vars(self).items()}
         tables["store"] = without_password(self.store)
         if self.race is None:
             del tables["race"]
+        if self.tuning is not None and self.tuning.search == "full":
+            del tables["tuning"]["search"]  # as before there was one, so that no stored study seems edited
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}
@@ -404,9 +406,10 @@ def _check_amounts(
             mistakes.add(
                 f"{where} asks for {max(sizes)} examples and {key} = {limit} keeps fewer; raise one or lower the other"
             )
-    if target is not None and tuning is not None and tuning.folds > min(target.labels, default=tuning.folds):
+    folds = 0 if tuning is None or tuning.search == "halving" else tuning.folds  # halving is left out where too few
+    if target is not None and folds > min(target.labels, default=folds):
         mistakes.add(
-            f"[tuning] folds = {tuning.folds} and there are {min(target.labels)} labelled examples to divide; ask for "
+            f"[tuning] folds = {folds} and there are {min(target.labels)} labelled examples to divide; ask for "
             "fewer folds or more examples"
         )
 

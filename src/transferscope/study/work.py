@@ -104,4 +104,5 @@ def _tuning_notes(tuned: Tuned | None) -> dict[str, Any]:
     if tuned is None:
         return {}
     trials = [{"settings": dict(trial.settings), "risk": asdict(trial.risk)} for trial in tuned.trials]
-    return {"chosen": trials[0]["settings"], "trials": trials, "tuning_cost": asdict(tuned.cost)}
+    notes = {"chosen": dict(tuned.chosen), "trials": trials, "tuning_cost": asdict(tuned.cost)}
+    return notes | ({"labels_needed": tuned.labels_needed} if tuned.labels_needed else {})

@@ -229,6 +229,7 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
         seeds=2,
         budget=Budget(steps=3, pretraining_steps=20, workers=0),
         folder=tmp_path,
+        tuning=False,
     )
     spec = read_spec(write_study(tables, tmp_path).path)
     tried = []

@@ -39,7 +39,14 @@ def test_a_module_in_memory_is_compared_and_rated_with_its_own_scaling(net: type
     module = net()
     module.input = NetworkInput(mean=0.0, std=1.0)  # type: ignore[assignment]
     result = compare(
-        module, "digits", labels=[40], methods=["linear-probe"], seeds=2, budget=Budget(4, workers=0), folder=tmp_path
+        module,
+        "digits",
+        labels=[40],
+        methods=["linear-probe"],
+        seeds=2,
+        budget=Budget(4, workers=0),
+        tuning=False,
+        folder=tmp_path,
     )
     runs = result.table()
     assert {"scratch", "linear-probe"} <= set(runs["method"])

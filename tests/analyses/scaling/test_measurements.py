@@ -79,7 +79,7 @@ def test_files_that_are_no_tables_are_sentences(tmp_path: Path) -> None:
     empty.write_text("n,error\n")
     with pytest.raises(CorruptDataError) as caught:
         read_table(empty)
-    assert str(caught.value) == f"{empty} has no rows; expected one for each measured error"
+    assert str(caught.value) == f"{empty} has no rows; expected one for each measurement"
 
 
 def test_repeats_become_means_with_standard_errors() -> None:

@@ -12,6 +12,7 @@ from transferscope.analyses.compare.figures import (
     draw_labels,
     draw_seeds,
 )
+from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import best_mean, labels_saved
@@ -34,7 +35,8 @@ def _whether(summary: Summary) -> Part:
 
 
 def _which(summary: Summary) -> Part:
-    sections = [methods_section(summary)]
+    searched = settings_section(summary.frames)
+    sections = [methods_section(summary), *([searched] if searched else [])]
     if len(_by_size(summary)) == 1:
         sections += _drawn("Scores", "scores", draw_dots(summary))
     sections += _drawn("Training curves", "curves", draw_curves(summary))

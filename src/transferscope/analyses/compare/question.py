@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,12 +31,13 @@ from transferscope.data.load import load, seen_from
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS
+from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
-from transferscope.wording import counted
+from transferscope.wording import counted, listed
 
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
@@ -45,6 +47,9 @@ FIRST_STEPS = 1500
 
 MOST_STEPS = 12_000
 """Optimiser steps that `compare` goes up to by itself."""
+
+TRIALS, FOLDS = 6, 3
+"""Settings that `compare` and `decide` try for every method that trains, and folds of target training data."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Budget:
         pretraining_steps: Optimiser steps of pre-training, at least 1.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
             LeNet on images and a multi-layer perceptron on vectors.
-        lr: Learning rate, above 0.
+        lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
     """
 
@@ -77,10 +82,15 @@ def compare(
     diagnostics: Sequence[str] = (),
     seeds: int = 5,
     budget: Budget | None = None,
+    tuning: bool = True,
+    lr: float | None = None,
     folder: str | Path = "runs",
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
     """Compare transfer methods with training from scratch.
+
+    Every run first chooses the rate and one further setting of its method by cross-validation on its own target labels;
+    the search is equally long for all methods, training from scratch included, and test data take no part in it.
 
     Unless the budget says how many steps to take, the first seed of training from scratch is run first, with more
     steps until its training is finished, and every method then takes as many.
@@ -102,6 +112,9 @@ def compare(
             default settings, for the report's section "Why".
         seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.
         budget: Length of training and network.
+        tuning: False takes every method's settings as they are.
+        lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
+            budget. Methods that start from a pretrained network take their share of it.
         folder: Where the study file, the store and data given in memory are kept.
         on_event: Called with progress.
 
@@ -128,6 +141,8 @@ def compare(
         diagnostics=_listed("diagnostics", diagnostics),
         seeds=_whole("seeds", seeds),
         budget=budget or Budget(),
+        tuning=tuning,
+        lr=lr,
         folder=Path(folder),
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
@@ -152,6 +167,8 @@ def study_tables(
     seeds: int,
     budget: Budget,
     folder: Path,
+    tuning: bool = True,
+    lr: float | None = None,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -167,6 +184,8 @@ def study_tables(
         seeds: As in `compare`.
         budget: As in `compare`.
         folder: Where the study file will be; data given in memory are written here.
+        tuning: As in `compare`.
+        lr: As in `compare`.
 
     Returns:
         Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
@@ -201,12 +220,16 @@ def study_tables(
         },
         "network": network,
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
-        "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr},
+        "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr if lr is None else lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {} if budget.workers is None else {"workers": budget.workers},
     }
-    parse_spec(tables, place="the comparison")  # what is unknown or out of range is said before data are fetched
+    spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
+    if tuning:
+        found = {name: search_grid(method, spec.training, rates=lr is None) for name, method in spec.methods.items()}
+        grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in found.items() if axes}
+        tables["tuning"] = {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
     data = {key: name for key, name, one in zip(keys, names, (*sources, target), strict=True) if one not in networks}
     shapes = [load(seen_from(name, folder)).train.input_shape for name in data.values()]
     transforms = dict(zip(data, matching_transforms(shapes), strict=True))
@@ -264,6 +287,19 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
         if finished or steps >= MOST_STEPS:
             return EnoughSteps(steps, finished)
         steps = min(2 * steps, MOST_STEPS)
+
+
+def tuning_in_words(tables: Mapping[str, Any]) -> str:
+    """What the search for settings will take, said before it begins; empty where there is none."""
+    if "tuning" not in tables:
+        return ""
+    grids = tables["tuning"]["grid"]
+    n_settings = max(math.prod(len(values) for values in grid.values()) for grid in grids.values())
+    times = runs_of_a_search(n_settings, FOLDS, "halving")
+    return (
+        f"each run of {listed(list(grids))} first tries {n_settings} settings by cross-validation on its own target "
+        f"labels, which takes {times:.1f} times as long as the run itself; --no-tuning leaves that out"
+    )
 
 
 def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.result import AnalysisResult
@@ -46,8 +47,9 @@ class ComparisonResult(AnalysisResult):
         return self.summary.table
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """The methods at each number of labels."""
-        return tuple(block for block in methods_section(self.summary).blocks if isinstance(block, Table))
+        """The methods at each number of labels, and the settings that their runs chose."""
+        sections = (methods_section(self.summary), settings_section(self.summary.frames))
+        return tuple(block for found in sections if found for block in found.blocks if isinstance(block, Table))
 
     def sections(self) -> list[Section]:
         """The parts of the report that `transferscope report` writes."""

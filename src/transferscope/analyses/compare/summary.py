@@ -9,6 +9,7 @@ import pandas as pd
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
 from transferscope.analyses.compare.controls import controls_in_words
 from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import verdict_on_trained
 from transferscope.analyses.compare.verdict import reach_verdict
 from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
@@ -90,6 +91,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
     controls = controls_in_words(comparisons, frames.metric)
     warned = (*verdict.sentences, *controls, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
+    warned = (*warned, *settings_in_words(frames))
     verdict = replace(verdict, sentences=warned)
     return Summary(frames, comparisons, comparison_table(comparisons), verdict)
 

@@ -190,8 +190,14 @@ def _how_to_read(summary: Summary) -> str:
         "is meant to hold the chance of any false “positive” or “negative” to 5 %. On recorded runs of three seeds "
         "whose spread differed much between methods it was 11 %, so that three seeds or fewer take p of at most .01, "
         "by which it was 1 to 3 %. P(best) shrinks differences that are no larger than their error; it is an estimate, "
-        "bounded by p."
+        f"bounded by p.{_unsearched(summary)}"
     )
+
+
+def _unsearched(summary: Summary) -> str:
+    if any(summary.frames.method_cells["tuning"]):
+        return ""
+    return " No settings were searched: every method ran with those of the study file, which need not suit all alike."
 
 
 def _other_test_set(summary: Summary) -> str:

@@ -10,9 +10,9 @@ from transferscope.report.blocks import Section, Text
 from transferscope.report.page import Part, Verdict
 
 
-def decision_verdict(decision: Decision) -> Verdict:
-    """The recommendation, and what is settled beside it."""
-    return Verdict({}, headline(decision), sentences(decision))
+def decision_verdict(decision: Decision, searched: Sequence[str] = ()) -> Verdict:
+    """The recommendation, what is settled beside it, and how the runs chose their settings (`searched`)."""
+    return Verdict({}, headline(decision), (*sentences(decision), *searched))
 
 
 def race_section(decision: Decision) -> Section:
@@ -20,7 +20,7 @@ def race_section(decision: Decision) -> Section:
     return Section("The race", "race", (draw_race(decision), arms_table(decision), Text(LIMITS, "note")))
 
 
-_EVIDENCE = ("seeds", "curves", "classes")
+_EVIDENCE = ("settings", "seeds", "curves", "classes")
 """Sections of a comparison that a race keeps; calls of the comparison take the same number of seeds for granted."""
 
 

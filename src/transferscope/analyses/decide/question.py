@@ -8,7 +8,9 @@ from typing import ClassVar, Literal
 import pandas as pd
 from torch import nn
 
+from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.question import Budget, WrittenStudy, study_tables, write_study
+from transferscope.analyses.compare.settings import settings_in_words, settings_section
 from transferscope.analyses.compare.sources import Source, named_sources, usable_methods
 from transferscope.analyses.decide.page import decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
@@ -37,6 +39,7 @@ class DecisionResult(AnalysisResult):
         name: The study.
         store: The file with the results.
         study: The study file, which `transferscope run` goes on with.
+        frames: Its runs.
     """
 
     kind: ClassVar[str] = "decide"
@@ -45,6 +48,7 @@ class DecisionResult(AnalysisResult):
     name: str
     store: Path
     study: Path
+    frames: StudyFrames
 
     @property
     def title(self) -> str:
@@ -54,7 +58,7 @@ class DecisionResult(AnalysisResult):
     @property
     def verdict(self) -> Verdict:
         """The recommendation, and what is settled beside it."""
-        return decision_verdict(self.decision)
+        return decision_verdict(self.decision, settings_in_words(self.frames))
 
     def table(self) -> pd.DataFrame:
         """One row per arm; see `decide.tables.arm_rows`."""
@@ -65,8 +69,9 @@ class DecisionResult(AnalysisResult):
         return (arms_table(self.decision),)
 
     def sections(self) -> list[Section]:
-        """Figure, table and limits."""
-        return [race_section(self.decision)]
+        """Figure, table and limits; the settings that runs chose."""
+        searched = settings_section(self.frames)
+        return [race_section(self.decision), *([searched] if searched else [])]
 
 
 def decide(
@@ -82,6 +87,8 @@ def decide(
     cells: int | None = None,
     minutes: float | None = None,
     budget: Budget | None = None,
+    tuning: bool = True,
+    lr: float | None = None,
     folder: str | Path = "runs",
     on_event: Callable[[Event], None] = ignore,
 ) -> DecisionResult:
@@ -103,6 +110,8 @@ def decide(
         cells: Most runs in all, at least 2; None for no such limit.
         minutes: Most computing time in all, above 0; None for no such limit.
         budget: Length of training and network, as in `compare`.
+        tuning: Whether every run first chooses its settings, as in `compare`; that counts as time of the run.
+        lr: A learning rate for all methods, as in `compare`.
         folder: Where the study file, the store and data given in memory are kept.
         on_event: Called with progress.
 
@@ -124,6 +133,8 @@ def decide(
         race=RaceSettings(question, risk, margin, cells, minutes),
         seeds=seeds,
         budget=budget or Budget(),
+        tuning=tuning,
+        lr=lr,
         folder=Path(folder),
     ).path
     spec = read_spec(path)
@@ -131,7 +142,7 @@ def decide(
         run_study(spec, store, on_event=on_event)
         found = decision(store, spec.name)
         assert found is not None
-        return DecisionResult(found, spec.name, Path(spec.store), path)
+        return DecisionResult(found, spec.name, Path(spec.store), path, read_study(store, spec.name))
 
 
 def write_race(
@@ -144,6 +155,8 @@ def write_race(
     seeds: int,
     budget: Budget,
     folder: Path,
+    tuning: bool = True,
+    lr: float | None = None,
 ) -> WrittenStudy:
     """Write the study file of a race; see `decide`.
 
@@ -163,6 +176,8 @@ def write_race(
         seeds=seeds,
         budget=budget,
         folder=folder,
+        tuning=tuning,
+        lr=lr,
     )
     tables |= {"name": f"{tables['name']}-race"}  # the store is that of the comparison, whose cells count
     tables["race"] = {name: value for name, value in asdict(race).items() if value is not None}

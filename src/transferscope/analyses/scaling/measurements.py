@@ -1,5 +1,6 @@
 """Measured errors at sizes, from a table as people keep it or from a finished study: columns in, curves out."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -139,25 +140,29 @@ class Columns:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV file.
+    """Read a table: CSV, tab-separated text (".tsv", ".tab") or JSON (".json": a list of rows, or columns by name).
 
     Raises:
         MissingDataError: There is no such file.
         CorruptDataError: It is no table.
     """
     if not path.is_file():
-        raise MissingDataError(f"{path} is not a file; give a CSV table with a row for each measured error")
+        raise MissingDataError(f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement")
+    kind = {".tsv": "tab-separated", ".tab": "tab-separated", ".json": "JSON"}.get(path.suffix.lower(), "CSV")
     try:
-        frame = pd.read_csv(path)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise CorruptDataError(f"{path} cannot be read as a CSV table: {error}") from None
+        if kind == "JSON":
+            frame = pd.DataFrame(json.loads(path.read_text(encoding="utf-8-sig")))
+        else:
+            frame = pd.read_csv(path, sep="," if kind == "CSV" else "\t")
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, TypeError, RecursionError) as error:
+        raise CorruptDataError(f"{path} cannot be read as a {kind} table: {error}") from None
     if len(frame.columns) == 1 and any(sign in str(frame.columns[0]) for sign in ";\t|"):
         raise CorruptDataError(
             f"{path} has one column, {str(frame.columns[0])!r}; separate columns with commas, and write decimals with "
             "a point"
         )
     if frame.empty:
-        raise CorruptDataError(f"{path} has no rows; expected one for each measured error")
+        raise CorruptDataError(f"{path} has no rows; expected one for each measurement")
     return frame
 
 
@@ -244,15 +249,22 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple
     return columns, (", ".join(said),) if said else ()
 
 
+R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[^a-z0-9])")
+"""Names of a coefficient of determination, which has the best value 1 and no least value."""
+
+
 def as_errors(
-    frame: pd.DataFrame, columns: Columns, target: float | None
+    frame: pd.DataFrame, columns: Columns, target: float | None, *, option: str = "--target-error"
 ) -> tuple[pd.DataFrame, float | None, tuple[str, ...]]:
-    """The table with a measure that falls as it gets better: a quality q in [0, 1] becomes 1 - q, in percent 100 - q.
+    """The table with a measure that falls as it gets better.
+
+    A quality q in [0, 1] becomes 1 - q, in percent 100 - q. R² becomes 1 - R², also below 0.
 
     Args:
         frame: A row for each measurement.
         columns: Which column holds what.
         target: The value that is wanted, in the unit of the column; None without one.
+        option: How the target is given, for messages.
 
     Returns:
         The table, the target as an error, and a sentence on what was converted.
@@ -276,7 +288,8 @@ def as_errors(
     if columns.better is None and not _rises(name, values, sizes, target):
         return frame, target, ()
     low, high = float(values.min()), float(values.max())
-    if low < 0 or high > 100:
+    r_squared = bool(R_SQUARED.search(str(name).lower())) and high <= 1
+    if (low < 0 or high > 100) and not r_squared:
         raise SettingsError(
             f"column {name} is read as a quality, of which higher values are better, and its values ({low:g} to "
             f"{high:g}) are neither within 0 to 1 nor within 0 to 100; give a column of its best value minus it"
@@ -295,7 +308,7 @@ def as_errors(
         if target <= high < meant < top:
             raise SettingsError(
                 f"the target {target:g} is not above every measured {name} (up to {high:g}), so that it would be "
-                f"reached already; if {words} is meant, give --target-error {meant:g}, in the unit of {name}"
+                f"reached already; if {words} is meant, give {option} {meant:g}, in the unit of {name}"
             )
     return frame, top - target, (f"{read}, and the target {name} {target:g} is the error {top - target:.6g}",)
 

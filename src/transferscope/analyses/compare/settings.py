@@ -1,0 +1,249 @@
+"""Which settings the runs of a study chose for themselves on training data, and what the search took."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.report.blocks import Cell, Column, Section, Table, Text
+from transferscope.wording import candidate_words, capitalised, counted, duration, listed
+
+_NAMED = 6  # arms in a sentence
+
+
+@dataclass(frozen=True)
+class ArmSettings:
+    """What the runs of one method from one source at one number of labels have chosen.
+
+    Attributes:
+        method: The method's table in the study file.
+        source: What it transfers from; None for none.
+        n_target: Number of target labels.
+        chosen: The settings of each run, by name.
+        tried: Values that were tried, by setting, numbers in ascending order.
+        ends: The settings of which each run chose an end of what was tried, with the value; see `at_edge`.
+        n_trials: Combinations that were tried in each run.
+        seconds: Mean time of the search in a run.
+        own_seconds: Mean time of the run without it.
+    """
+
+    method: str
+    source: str | None
+    n_target: int
+    chosen: tuple[Mapping[str, Any], ...]
+    tried: Mapping[str, tuple[Any, ...]]
+    ends: tuple[Mapping[str, Any], ...]
+    n_trials: int
+    seconds: float
+    own_seconds: float
+
+    @property
+    def at_edge(self) -> Mapping[str, str]:
+        """Settings of which most runs chose the same end of what was tried, and which end: "largest" or "smallest".
+
+        Only numbers of which at least three values were tried have ends.
+        """
+        found = {}
+        for name, values in self.tried.items():
+            for word, end in (("largest", values[-1]), ("smallest", values[0])):
+                if sum(name in ends and ends[name] == end for ends in self.ends) > len(self.chosen) / 2:
+                    found[name] = word
+        return found
+
+
+def _ends(note: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """The settings of which a run chose an end of what was tried; a tie with a value in between is none."""
+    found = {}
+    for name, values in tried.items():
+        value = note["chosen"][name]
+        if (
+            len(values) < 3
+            or not all(isinstance(one, int | float) for one in values)
+            or value not in values[:: len(values) - 1]
+        ):
+            continue
+        inside = [trial["risk"]["value"] for trial in note["trials"] if trial["settings"][name] in values[1:-1]]
+        if note["trials"][0]["risk"]["value"] < min(inside, default=np.inf):
+            found[name] = value
+    return found
+
+
+def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
+    """What every arm has chosen; arms that had nothing to choose, or too few labels to, are left out.
+
+    Args:
+        frames: The study.
+
+    Returns:
+        Sorted by number of labels, then as in the study file.
+    """
+    cells = _searched(frames)
+    found = []
+    for _, runs in cells.groupby(["n_target", "method", "source"], sort=False):
+        first = runs.iloc[0]
+        notes = runs["tuning"].tolist()
+        every = [trial["settings"] for note in notes for trial in note["trials"]]
+        names = list(every[0])
+        tried = {name: _ascending(dict.fromkeys(settings[name] for settings in every)) for name in names}
+        searching = np.array([note["tuning_cost"]["seconds"] for note in notes])
+        found.append(
+            ArmSettings(
+                method=str(first["method"]),
+                source=str(first["source"]) or None,
+                n_target=int(first["n_target"]),
+                chosen=tuple(note["chosen"] for note in notes),
+                tried=tried,
+                ends=tuple(_ends(note, tried) for note in notes),
+                n_trials=max(len(note["trials"]) for note in notes),
+                seconds=float(searching.mean()),
+                own_seconds=float((runs["seconds"].to_numpy() - searching).mean()),
+            )
+        )
+    return tuple(sorted(found, key=lambda arm: arm.n_target))
+
+
+def _searched(frames: StudyFrames) -> pd.DataFrame:
+    """The finished runs that tried settings."""
+    cells = frames.method_cells
+    return cells[[len(note.get("trials", ())) > 1 for note in cells["tuning"]]]
+
+
+def _ascending(values: Iterable[Any]) -> tuple[Any, ...]:
+    found = tuple(values)
+    return tuple(sorted(found)) if all(isinstance(value, int | float) for value in found) else found
+
+
+def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
+    """How settings were chosen, which, at which ends of what was tried, and where there were too few labels to choose.
+
+    Args:
+        frames: The study.
+
+    Returns:
+        None to four sentences; none where the study searches no settings.
+    """
+    arms = chosen_settings(frames)
+    said = []
+    if arms:
+        times = sum(arm.seconds for arm in arms) / sum(arm.own_seconds for arm in arms)
+        said.append(
+            f"Each run chose its settings by cross-validation on its own target labels, out of "
+            f"{max(arm.n_trials for arm in arms)} for each method that trains; test data took no part, and the search "
+            f"took {times:.1f} times as long as the runs themselves."
+        )
+        largest = [arm for arm in arms if arm.n_target == max(arm.n_target for arm in arms)]
+        where = f" with {counted(largest[0].n_target, 'label')}" if len(frames.sizes) > 1 else ""
+        named = [f"{candidate_words(arm.method, arm.source)} {_most_chosen(arm)}" for arm in largest]
+        said.append(f"Chosen most often{where}: {'; '.join(_shortened(named))}.")
+        edges = [
+            f"{candidate_words(arm.method, arm.source)} with {counted(arm.n_target, 'label')} (the {word} {name}, "
+            f"{_value(arm.tried[name][-1 if word == 'largest' else 0])})"
+            for arm in arms
+            for name, word in arm.at_edge.items()
+        ]
+        if edges:
+            said.append(
+                f"At the edge of what was tried in most runs, so that a wider range under [tuning.grid] may do better: "
+                f"{'; '.join(_shortened(edges))}."
+            )
+    few: dict[int, int] = {}
+    for n_target, note in zip(frames.method_cells["n_target"], frames.method_cells["tuning"], strict=True):
+        if note.get("labels_needed"):
+            few[int(n_target)] = int(note["labels_needed"])
+    if few:
+        labels = listed([f"{size:,}" for size in sorted(few)])
+        said.append(
+            f"With {labels} {'label' if list(few) == [1] else 'labels'} no settings were searched, because the "
+            f"cross-validation needs at least {max(few.values()):,}; every method has those of the study file there."
+        )
+    return tuple(said)
+
+
+def _shortened(named: Sequence[str]) -> list[str]:
+    more = len(named) - _NAMED
+    return [*named[:_NAMED], f"{more} others in the table “Settings chosen”"] if more > 1 else list(named)
+
+
+def _most_chosen(arm: ArmSettings) -> str:
+    """The most frequent value of each setting, with how many runs chose it where not all did."""
+    words = []
+    for name in arm.tried:
+        value, count = Counter(settings[name] for settings in arm.chosen).most_common(1)[0]
+        share = "" if count == len(arm.chosen) else f" ({count} of {len(arm.chosen)})"
+        words.append(f"{name} {_value(value)}{share}")
+    return listed(words)
+
+
+def settings_section(frames: StudyFrames) -> Section | None:
+    """The settings of every arm as a table, with all trials as a file; None where the study searched none."""
+    arms = chosen_settings(frames)
+    if not arms:
+        return None
+    columns = (
+        Column("Method", numeric=False),
+        Column("Labels"),
+        Column("Setting", numeric=False),
+        Column("Tried", numeric=False),
+        Column("Chosen", "How many runs chose each value", numeric=False),
+        Column("Trials", "Combinations that each run tried"),
+        Column("Search", "Mean time of the search in a run, and as a multiple of the run itself"),
+    )
+    rows = []
+    for arm in arms:
+        for place, (name, values) in enumerate(arm.tried.items()):
+            counts = Counter(settings[name] for settings in arm.chosen)
+            edge = arm.at_edge.get(name)
+            chosen = ", ".join(f"{_value(value)}: {counts[value]}" for value in values if counts[value])
+            times = f"{arm.seconds / arm.own_seconds:.1f} × the run" if arm.own_seconds > 0 else ""
+            rows.append(
+                (
+                    Cell("" if place else capitalised(candidate_words(arm.method, arm.source))),
+                    Cell("" if place else f"{arm.n_target:,}"),
+                    Cell(name),
+                    Cell(", ".join(map(_value, values))),
+                    Cell(chosen, f"the {edge} of those tried" if edge else ""),
+                    Cell("" if place else str(arm.n_trials)),
+                    Cell("" if place else duration(arm.seconds), "" if place else times),
+                )
+            )
+    searched = {arm.method for arm in arms}
+    rest = [method for method in frames.methods if method not in searched]
+    said = [Text(" ".join(settings_in_words(frames)))]
+    if rest:
+        said.append(Text(f"Without a search, as they have nothing to choose by it: {listed(rest)}.", "note"))
+    note = Text(
+        "Every seed searches anew on its own labels, so that what the choice adds to the spread is in the intervals. "
+        "The file settings.csv has the validation risk of every trial.",
+        "note",
+    )
+    return Section(
+        "Settings chosen", "settings", (*said, Table(columns, tuple(rows)), note), {"settings": _trials(frames)}
+    )
+
+
+def _trials(frames: StudyFrames) -> pd.DataFrame:
+    """One row per trial: source, method, n_target, seed, settings, risk, stderr, n_folds, chosen."""
+    rows = [
+        {
+            "source": run["source"],
+            "method": run["method"],
+            "n_target": run["n_target"],
+            "seed": run["seed"],
+            "settings": ", ".join(f"{name} = {_value(value)}" for name, value in trial["settings"].items()),
+            "risk": trial["risk"]["value"],
+            "stderr": trial["risk"]["stderr"],
+            "n_folds": trial["risk"]["n"],
+            "chosen": trial["settings"] == run["tuning"]["chosen"],
+        }
+        for _, run in _searched(frames).iterrows()
+        for trial in run["tuning"]["trials"]
+    ]
+    return pd.DataFrame(rows)
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,116 @@
+"""The picture of a plan: learning curves with their bands, and the gain of transfer over the number of labels."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from transferscope.analyses.plan.facts import ArmPlan, LabelPlan
+from transferscope.analyses.plan.words import heading
+from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.choice import short
+from transferscope.report.figures.palette import mark_styles
+from transferscope.report.figures.style import QUIET, drawing, new_figure
+
+_MOST_DRAWN = 5
+_BAND = (0.05, 0.5, 0.95)
+
+
+def draw_plan(plan: LabelPlan) -> Figure:
+    """Scores of training from scratch and of ways of transfer with their curves, and the gain of the leading way."""
+    shown = plan.arms[:_MOST_DRAWN]
+    styles = mark_styles([arm.name for arm in shown], plan.scratch.name)
+    rows = []
+    with drawing():
+        canvas = new_figure(9.2, 3.7)
+        left, right = canvas.subplots(1, 2)
+        for arm in shown:
+            colour, mark = styles[arm.name].colour, styles[arm.name].mark
+            x = arm.curve.sizes
+            low, median, high = (
+                np.array([plan.measure.value(error) for error in line])
+                for line in np.quantile(arm.curve.errors, _BAND, axis=0)
+            )
+            data = arm.curve.observations
+            measured = np.array([plan.measure.value(error) for error in data.errors])
+            name = short(heading(arm.name), width=34)
+            left.plot(x, median, color=colour, linewidth=1.5, label=name)
+            if arm in (plan.scratch, plan.lead):
+                left.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+            left.plot(data.sizes[:, 0], measured, mark, color=colour, markersize=4.5)
+            rows.append(
+                pd.DataFrame({"arm": arm.name, "labels": x, "low": np.minimum(low, high), "median": median})
+                .assign(high=np.maximum(low, high), measured=np.nan)
+                .round(6)
+            )
+            points = pd.DataFrame({"arm": arm.name, "labels": data.sizes[:, 0], "measured": measured})
+            rows.append(points.round(6))
+        if plan.target_error is not None:
+            left.axhline(plan.measure.value(plan.target_error), color=QUIET, linestyle=":", linewidth=1.2)
+        left.set_ylabel(plan.measure.title)
+        left.legend(loc="best", fontsize=8)
+        _draw_gain(right, plan, styles[plan.lead.name].colour)
+        for axes in (left, right):
+            axes.set(xscale="log", xlabel="Labels")
+            axes.xaxis.set_major_formatter(short_size)
+            axes.minorticks_off()
+            largest = max(arm.curve.largest for arm in (plan.scratch, plan.lead))
+            axes.set_xticks(_ticks(plan.scratch.curve.sizes))
+            mark_extrapolated(axes, largest, float(plan.scratch.curve.sizes[-1]))
+    hidden = len(plan.arms) - len(shown)
+    left_out = f" {hidden} further ways of transfer are in the table only." if hidden else ""
+    return Figure(
+        name="label-plan",
+        canvas=canvas,
+        data=pd.concat(rows, ignore_index=True),
+        caption=(
+            "Left: measured scores (means over seeds) with the median and 90 % band of the curves that they allow"
+            f"{'; dotted: the wanted score' if plan.target_error is not None else ''}. Right: how far "
+            f"{plan.lead.name} is ahead of training from scratch, with the measured differences; the bar at the "
+            f"bottom is the 90 % interval of where it is caught up with. Shaded: beyond what was measured.{left_out}"
+        ),
+    )
+
+
+def _draw_gain(axes: Axes, plan: LabelPlan, colour: str) -> None:
+    lead, scratch, pairs = plan.lead, plan.scratch, plan.pairs
+    gain = scratch.curve.errors[pairs.scratch] - lead.curve.errors[pairs.transfer]
+    order = np.argsort(gain, axis=0)
+    sums = np.cumsum(pairs.weights[order], axis=0)
+    ordered = np.take_along_axis(gain, order, axis=0)
+    places = [np.minimum((sums < level).sum(axis=0), len(gain) - 1) for level in _BAND]
+    low, median, high = (
+        plan.measure.difference(1.0) * np.take_along_axis(ordered, place[None], axis=0)[0] for place in places
+    )
+    x = scratch.curve.sizes
+    axes.axhline(0.0, color=QUIET, linestyle="--", linewidth=1)
+    axes.plot(x, median, color=colour, linewidth=1.5)
+    axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+    shared, a, b = np.intersect1d(
+        scratch.curve.observations.sizes[:, 0], lead.curve.observations.sizes[:, 0], return_indices=True
+    )
+    measured = scratch.curve.observations.errors[a] - lead.curve.observations.errors[b]
+    axes.plot(shared, plan.measure.difference(1.0) * measured, "o", color=colour, markersize=4.5)
+    axes.set_ylabel(f"Gain of transfer{' (points)' if plan.measure.kind == 'accuracy' else ''}")
+    axes.set_title(f"{short(heading(lead.name), width=40)}")
+    _mark_interval(axes, lead, x)
+
+
+def _mark_interval(axes: Axes, lead: ArmPlan, x: np.ndarray) -> None:
+    """The interval of where training from scratch catches up, as a bar at the bottom."""
+    count = lead.catch_up
+    if count is None:
+        return
+    ends = np.clip([count.low, count.high], x[0], x[-1])
+    bottom = axes.get_xaxis_transform()
+    axes.plot(ends, [0.03, 0.03], color="#d55e00", linewidth=4, solid_capstyle="butt", transform=bottom)
+    if 0 < count.value < np.inf:
+        axes.plot([count.value], [0.03], "|", color="#d55e00", markersize=14, markeredgewidth=2, transform=bottom)
+
+
+def _ticks(sizes: np.ndarray) -> list[float]:
+    """1, 2 and 5 times powers of ten within the axis, thinned on long axes."""
+    low, high = float(sizes[0]), float(sizes[-1])
+    steps = (1, 2, 5) if high / low < 300 else (1,)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]

@@ -1,0 +1,390 @@
+"""Scores of arms at numbers of labels, from a table as people keep it or from a study."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
+from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.scaling.observations import Observations
+from transferscope.wording import candidate_words, counted, listed, number_words
+
+ALIASES = {
+    "labels": "labels n_labels num_labels n_target labelled labeled n_labelled n_labeled label_count train_size "
+    "n_train num_train n_examples examples n_samples samples size sizes n",
+    "arm": "arm method approach model init initialisation initialization start variant",
+    "score": "score accuracy acc test_accuracy test_acc val_accuracy top1 r2 f1 macro_f1 auc auroc error err "
+    "test_error error_rate mse rmse mae loss test_loss",
+    "seed": "seed seeds run rep repeat repetition trial fold",
+    "stderr": "stderr std_error standard_error se sem uncertainty",
+}
+"""Names under which tables keep each column."""
+
+SCRATCH_NAMES = frozenset(
+    (
+        "scratch",
+        "from_scratch",
+        "training_from_scratch",
+        "train_from_scratch",
+        "random_init",
+        "random_initialisation",
+        "random_initialization",
+        "random",
+        "no_transfer",
+        "not_pretrained",
+        "without_pretraining",
+    )
+)
+
+MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name"))
+"""Columns that say what a row measures; a plan is about one."""
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Which column of a table holds what; None to find it by common names.
+
+    Attributes:
+        labels: The number of labels.
+        arm: What was trained: from scratch, or a way of transfer.
+        score: The score.
+        seed: The repetition; runs of two arms with the same seed share their labels.
+        stderr: The standard error of the score.
+        scratch: The value of `arm` that means training from scratch.
+        better: Which scores are better; None to tell by name and trend.
+    """
+
+    labels: str | None = None
+    arm: str | None = None
+    score: str | None = None
+    seed: str | None = None
+    stderr: str | None = None
+    scratch: str | None = None
+    better: Better | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is scored, and how an error, in which all is computed, is shown.
+
+    Attributes:
+        name: As its column or record is called.
+        kind: "accuracy" (shown in percent), "r2", another "quality", or "error".
+        top: The best value of a quality, of which the error is the rest: 1 or 100; 0 for an error itself.
+    """
+
+    name: str
+    kind: Literal["accuracy", "r2", "quality", "error"]
+    top: float
+
+    @property
+    def title(self) -> str:
+        """For axes."""
+        return {"accuracy": "Accuracy (%)", "r2": "R²"}.get(self.kind, self.name)
+
+    @property
+    def unit(self) -> str:
+        """Unit of a difference, after a number."""
+        return {"accuracy": " points", "r2": " of R²"}.get(self.kind, "")
+
+    def value(self, error: float) -> float:
+        """The score in the unit that it is drawn in: accuracy in percent."""
+        score = self.top - error if self.top else error
+        return score * (100.0 / self.top) if self.kind == "accuracy" else score
+
+    def difference(self, error: float) -> float:
+        """A difference of errors in the unit of `value`."""
+        return error * (100.0 / self.top) if self.kind == "accuracy" else error
+
+    def shown(self, error: float) -> str:
+        """A score with its unit."""
+        value = self.value(error)
+        return f"{value:.1f} %" if self.kind == "accuracy" else number_words(value)
+
+    def shown_difference(self, error: float) -> str:
+        """A difference without its unit."""
+        value = self.difference(error)
+        return f"{value:.1f}".replace("-", "−") if self.kind == "accuracy" else number_words(value)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All measurements that a plan rests on.
+
+    Attributes:
+        curves: Mean errors at numbers of labels above 0 by arm, training from scratch first.
+        scratch: The name of training from scratch.
+        by_seed: Errors by arm: number of labels to errors by seed; empty without seeds.
+        measure: What is scored.
+        target_error: The wanted score as an error; None without one.
+        notes: What was read as what, and what was left out.
+    """
+
+    curves: Mapping[str, Observations]
+    scratch: str
+    by_seed: Mapping[str, Mapping[float, Mapping[object, float]]]
+    measure: Measure
+    target_error: float | None
+    notes: tuple[str, ...]
+
+
+def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score: float | None) -> Measured:
+    """Read a table with a row for each score.
+
+    Args:
+        frame: The table.
+        columns: Which column holds what.
+        target_score: The score that is wanted, in the unit of its column; None without one.
+
+    Returns:
+        The measurements.
+
+    Raises:
+        UnknownNameError: A column, or the arm that trains from scratch, does not exist.
+        SettingsError: A column cannot be found, no arm or no other arm than from scratch is there, or the score that
+            is wanted is out of range.
+        DataError: Rows mix measures or units, repeat each other, or hold no numbers.
+    """
+    columns, notes = find_columns(frame, columns)
+    labels, arm, score = str(columns.labels), str(columns.arm), str(columns.score)
+    frame = frame[frame[arm].notna()].assign(**{arm: frame[arm].astype(str)})
+    scratch = _scratch_among(list(dict.fromkeys(frame[arm])), columns.scratch)
+    check_one_measure(frame, score, arm)
+    stderr = None if columns.seed is not None else columns.stderr
+    if columns.seed is not None and columns.stderr is not None:
+        notes.append(f"{columns.stderr} was not used, since the spread over {columns.seed} says more")
+    _check_no_repeats(frame, [arm, labels, *([columns.seed] if columns.seed else [])], columns.seed)
+    read = Columns(score, labels, None, (arm,), stderr, columns.seed is not None, columns.better)
+    frame, target, converted = as_errors(frame, read, target_score, option="--target-score")
+    measure = _measure(score, converted)
+    found = curves(frame, read)
+    by_seed: dict[str, dict[float, dict[object, float]]] = {}
+    if columns.seed is not None:
+        usable = frame[[arm, labels, columns.seed, score]].dropna()
+        for name, n, seed, error in usable.itertuples(index=False):
+            by_seed.setdefault(name, {}).setdefault(float(n), {})[seed] = float(error)
+    return _checked(found, scratch, by_seed, measure, target, (*notes, *converted))
+
+
+def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
+    """Read the finished runs of a study: accuracy, or R² of a regression, of every arm that is no control.
+
+    Args:
+        frames: The study.
+        target_score: The wanted accuracy (0.85, or 85 for percent) or R²; None without one.
+
+    Raises:
+        SettingsError: The study does not train from scratch, or has one number of labels only; or the score that is
+            wanted is out of range.
+        DataError: No arm was measured at two numbers of labels.
+    """
+    name = frames.study.name
+    if frames.baseline is None:
+        raise SettingsError(
+            f"the study {name} does not train from scratch, so that nothing can catch up with transfer; add "
+            "[methods.scratch] to its file and run it again"
+        )
+    if len(frames.sizes) < 2:
+        raise SettingsError(
+            f"the study {name} has one number of labels, {frames.sizes[0]:,}, and a plan takes several; give labels = "
+            f"[{frames.sizes[0]}, {2 * frames.sizes[0]}, {4 * frames.sizes[0]}] under [target] in its file and run it "
+            "again"
+        )
+    accuracy = frames.metric.higher_is_better
+    final = frames.final("accuracy" if accuracy else "r2")
+    runs = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
+    arms = [
+        candidate_words(method, source or None) for method, source in zip(runs["method"], runs["source"], strict=True)
+    ]
+    scratch = candidate_words(frames.baseline, None)
+    frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
+    target = None
+    if target_score is not None:
+        share = target_score / 100 if accuracy and target_score > 1 else target_score
+        if not (0 if accuracy else -np.inf) < share < 1:
+            expected = "an accuracy above 0 and below 1, or up to 100 in percent" if accuracy else "an R² below 1"
+            raise SettingsError(f"the target score {target_score:g} is out of range; expected {expected}")
+        target = 1 - share
+    if frame.empty:
+        raise DataError(f"the study {name} has no finished run; finish it with `transferscope run`")
+    columns = Columns(by=("arm",), repeats=True)
+    found = curves(frame, columns)
+    by_seed: dict[str, dict[float, dict[object, float]]] = {}
+    for arm, n, seed, error in frame.itertuples(index=False):
+        by_seed.setdefault(arm, {}).setdefault(float(n), {})[seed] = float(error)
+    measure = Measure("accuracy", "accuracy", 1.0) if accuracy else Measure("R²", "r2", 1.0)
+    return _checked(found, scratch, by_seed, measure, target, ())
+
+
+def find_columns(
+    frame: pd.DataFrame, columns: LabelColumns, *, optional: Collection[str] = ("seed", "stderr")
+) -> tuple[LabelColumns, list[str]]:
+    """The columns that were not named, by their common names.
+
+    Args:
+        frame: The table.
+        columns: Those that were named.
+        optional: Those that there need not be.
+
+    Returns:
+        All of them, and what was read as what.
+
+    Raises:
+        UnknownNameError: A named column does not exist.
+        SettingsError: One cannot be found, or there are several measures.
+    """
+    by_name = {re.sub(r"[^a-z0-9²]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
+    notes: list[str] = []
+    found: dict[str, str | None] = {}
+    taken = {value for value in (columns.labels, columns.arm, columns.score, columns.seed, columns.stderr) if value}
+    for role, aliases in ALIASES.items():
+        given = getattr(columns, role)
+        if given is not None:
+            if given not in frame.columns:
+                raise unknown_name("column", given, map(str, frame.columns))
+            found[role] = given
+            continue
+        known = [by_name[alias] for alias in aliases.split() if alias in by_name and by_name[alias] not in taken]
+        if role in optional and not known:
+            continue
+        if role == "score" and len(known) > 1:
+            raise SettingsError(
+                f"the table holds several measures ({listed(known)}); choose one with --score-column {known[0]}"
+            )
+        if not known:
+            raise SettingsError(
+                f"the table has no column of {_WHAT[role]} among {listed([str(name) for name in frame.columns])}; name "
+                f"it with --{role}-column"
+            )
+        found[role] = known[0]
+        taken.add(known[0])
+        if known[0] != role:
+            notes.append(f"{known[0]} was read as the {_WHAT[role]}")
+    labels, arm, score, seed, stderr = (found.get(role) for role in ALIASES)
+    return LabelColumns(labels, arm, score, seed, stderr, columns.scratch, columns.better), notes
+
+
+_WHAT = {
+    "labels": "numbers of labels",
+    "arm": "arms (from scratch, and the ways of transfer)",
+    "score": "scores",
+    "seed": "seeds",
+    "stderr": "standard errors",
+}
+
+
+def _scratch_among(arms: list[str], named: str | None) -> str:
+    if named is not None:
+        if named not in arms:
+            raise unknown_name("arm", named, arms)
+        found = [named]
+    else:
+        found = [arm for arm in arms if re.sub(r"[^a-z0-9]+", "_", arm.lower()).strip("_") in SCRATCH_NAMES]
+    if len(arms) < 2:
+        raise SettingsError(
+            f"the table has one arm, {listed(arms)}, and a plan compares training from scratch with transfer; add rows "
+            "of the other"
+        )
+    if len(found) != 1:
+        which = "none" if not found else listed(found)
+        raise SettingsError(
+            f"of the arms {_few(arms)}, {which} could be training from scratch; say which one it is with --scratch"
+        )
+    return found[0]
+
+
+def check_one_measure(frame: pd.DataFrame, score: str, arm: str) -> None:
+    """Refuse rows of several measures, and qualities that are shares in some arms and percent in others.
+
+    Raises:
+        DataError: The rows mix them.
+    """
+    for name in frame.columns:
+        if str(name).lower() in MEASURE_COLUMNS and frame[name].nunique() > 1:
+            raise DataError(
+                f"the rows mix measures: column {name} holds {_few([str(v) for v in frame[name].dropna().unique()])}; "
+                "keep the rows of one"
+            )
+    values = pd.to_numeric(frame[score], errors="coerce")
+    tops = values.groupby(frame[arm]).max().dropna()
+    words = set(re.findall(r"[a-z]+[0-9]?", score.lower()))
+    if words & RISING and not R_SQUARED.search(score.lower()) and (tops <= 1).any() and (tops > 1).any():
+        raise DataError(
+            f"column {score} mixes units: it is at most 1 for {_few(list(tops.index[tops <= 1]))} and above 1 for "
+            f"{_few(list(tops.index[tops > 1]))}; write all of it as shares or all in percent"
+        )
+
+
+def _check_no_repeats(frame: pd.DataFrame, keys: list[str], seed: str | None) -> None:
+    repeated = frame[frame.duplicated(keys, keep=False)]
+    if repeated.empty:
+        return
+    where = ", ".join(f"{name} = {value}" for name, value in zip(keys, repeated.iloc[0][keys], strict=True))
+    if seed is None:
+        raise DataError(
+            f"{len(repeated[(repeated[keys] == repeated.iloc[0][keys]).all(axis=1)])} rows hold {where} and no column "
+            "says which run they are; name it with --seed-column, or keep the rows of one task"
+        )
+    raise DataError(f"several rows hold {where}; keep one task, one measure and one row for each run")
+
+
+def _measure(score: str, converted: tuple[str, ...]) -> Measure:
+    """What a column holds, by its name and by how it was made an error."""
+    if not converted:
+        return Measure(score, "error", 0.0)
+    top = 100.0 if "error is 100 -" in converted[0] else 1.0
+    if R_SQUARED.search(score.lower()) and top == 1.0:
+        return Measure(score, "r2", 1.0)
+    words = set(re.findall(r"[a-z]+[0-9]?", score.lower()))
+    return Measure(score, "accuracy" if words & ACCURACIES else "quality", top)
+
+
+ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
+
+
+def _checked(
+    found: Mapping[str, Observations],
+    scratch: str,
+    by_seed: Mapping[str, Mapping[float, Mapping[object, float]]],
+    measure: Measure,
+    target: float | None,
+    notes: tuple[str, ...],
+) -> Measured:
+    """Curves with at least two numbers of labels above 0, training from scratch first."""
+    kept: dict[str, Observations] = {}
+    said = list(notes)
+    for arm in (scratch, *(arm for arm in found if arm != scratch)):
+        data = found.get(arm)
+        if data is None:
+            raise DataError(f"{scratch} has no usable row; a plan takes it at two numbers of labels or more")
+        said += data.notes
+        usable = (data.sizes[:, 0] > 0) & (data.errors > 0)
+        if not usable.all():
+            what = "0 labels or without any error"
+            said.append(f"{arm}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm")
+        data = data.take(usable)
+        if data.n_distinct >= 2:
+            kept[arm] = data
+        elif arm == scratch:
+            sizes = listed([f"{size:,.0f}" for size in np.unique(data.sizes)]) or "none"
+            raise DataError(
+                f"{scratch} was measured at {counted(data.n_distinct, 'usable number')} of labels ({sizes}), and a "
+                "learning curve takes at least 2, better 4, such as 25, 50, 100 and 200"
+            )
+        else:
+            said.append(f"{arm} was left out, since it was measured at fewer than two usable numbers of labels")
+    if len(kept) < 2:
+        raise DataError(
+            "no way of transfer was measured at two or more numbers of labels, which a learning curve takes; measure "
+            "it at more, such as 25, 50, 100 and 200"
+        )
+    return Measured(kept, scratch, by_seed, measure, target, tuple(dict.fromkeys(said)))
+
+
+def _few(names: list[str]) -> str:
+    return listed(names if len(names) <= 5 else [*names[:4], f"{len(names) - 4} more"])

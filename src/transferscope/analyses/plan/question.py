@@ -1,0 +1,74 @@
+"""How many labels it takes, with transfer and without, from a table or a finished study."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.compare.training import arm_trainings
+from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
+from transferscope.analyses.plan.measurements import LabelColumns, study_measurements, table_measurements
+from transferscope.analyses.plan.result import PlanResult
+from transferscope.analyses.scaling.measurements import read_table
+from transferscope.study.places import one_study, open_existing
+
+
+def plan(
+    table: str | Path | pd.DataFrame,
+    question: PlanQuestion | None = None,
+    *,
+    columns: LabelColumns | None = None,
+    study: str | None = None,
+) -> PlanResult:
+    """Say at how many labels training from scratch catches up with transfer, and what labels buy.
+
+    Args:
+        table: Scores at numbers of labels: a data frame, a CSV, TSV or JSON file, a study file (with several `labels`),
+            or the path or URL of a store.
+        question: The score that is wanted, what labels and runs cost; None for where scratch catches up alone.
+        columns: Which column of a table holds what; None to find them by common names. Not read for a study.
+        study: Which study, when a store holds several.
+
+    Returns:
+        The plan.
+
+    Raises:
+        TransferscopeError: A table or study that cannot be used, or a question that does not fit it.
+
+    Example:
+        >>> import pandas as pd
+        >>> scratch, transfer = [0.52, 0.66, 0.77, 0.85], [0.70, 0.77, 0.82, 0.86]
+        >>> rows = [(n, "scratch", score) for n, score in zip([50, 100, 200, 400], scratch)]
+        >>> rows += [(n, "fine-tune", score) for n, score in zip([50, 100, 200, 400], transfer)]
+        >>> table = plan(pd.DataFrame(rows, columns=["labels", "arm", "accuracy"])).table()
+        >>> bool(table["catch_up"][1] > 400)
+        True
+    """
+    asked = question or PlanQuestion()
+    if isinstance(table, pd.DataFrame) or _is_table(str(table)):
+        frame = table if isinstance(table, pd.DataFrame) else read_table(Path(table))
+        name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
+        return PlanResult(
+            make_plan(table_measurements(frame, columns or LabelColumns(), asked.target_score), asked), name
+        )
+    with open_existing(str(table)) as store:
+        name = one_study(store, str(table), study)
+        frames = read_study(store, name)
+    return PlanResult(plan_of_study(frames, asked), name)
+
+
+def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
+    """The plan of a study that was read already, with the sizes at which training from scratch was cut off.
+
+    Raises:
+        SettingsError: The study has one number of labels, or does not train from scratch.
+        DataError: Too little of it is finished.
+    """
+    made = make_plan(study_measurements(frames, question.target_score), question)
+    cut_off = [arm.n_target for arm in arm_trainings(frames) if arm.unfinished and arm.method == frames.baseline]
+    return replace(made, cut_off=tuple(cut_off))
+
+
+def _is_table(place: str) -> bool:
+    return "://" not in place and not place.endswith((".toml", ".sqlite", ".db"))

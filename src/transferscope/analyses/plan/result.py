@@ -1,0 +1,74 @@
+"""The answer on labels: its verdict, tables, figures, and its place on the page of a study."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+
+from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion
+from transferscope.analyses.plan.figures import draw_plan
+from transferscope.analyses.plan.tables import arms_table, plan_rows
+from transferscope.analyses.plan.words import LIMITS, headline, notes, sentences
+from transferscope.analyses.result import AnalysisResult
+from transferscope.errors import DataError, SettingsError
+from transferscope.report.blocks import Block, Section, Table, Text
+from transferscope.report.page import Part, Verdict
+
+
+@dataclass(frozen=True)
+class PlanResult(AnalysisResult):
+    """What learning curves say about how many labels to buy.
+
+    Attributes:
+        plan: All numbers.
+        name: The table or the study.
+    """
+
+    kind: ClassVar[str] = "plan"
+
+    plan: LabelPlan
+    name: str
+
+    @property
+    def title(self) -> str:
+        """The table or the study."""
+        return self.name
+
+    @property
+    def verdict(self) -> Verdict:
+        """Where training from scratch catches up with transfer, and what labels buy."""
+        return Verdict({}, headline(self.plan), sentences(self.plan))
+
+    def table(self) -> pd.DataFrame:
+        """One row per arm; see `plan_rows`."""
+        return plan_rows(self.plan)
+
+    def shown_tables(self) -> tuple[Table, ...]:
+        """Every arm."""
+        return (arms_table(self.plan),)
+
+    def sections(self) -> list[Section]:
+        """Figure, table, what was read as what, and limits."""
+        return [Section("How many labels", "labels", _evidence(self.plan))]
+
+
+def study_part(summary: Summary) -> Part | None:
+    """The part of a study's page; None where no plan can be made, as with one number of labels."""
+    from transferscope.analyses.plan.question import plan_of_study
+
+    try:
+        plan = plan_of_study(summary.frames, PlanQuestion())
+    except (DataError, SettingsError):
+        return None
+    said = Text(" ".join(sentences(plan)))
+    return Part("how much", headline(plan), (Section("A plan of labels", "plan", (said, *_evidence(plan))),))
+
+
+def _evidence(plan: LabelPlan) -> tuple[Block, ...]:
+    return (
+        draw_plan(plan),
+        arms_table(plan),
+        *(Text(note, "note") for note in notes(plan)),
+        Text(LIMITS, "note"),
+    )

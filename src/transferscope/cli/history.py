@@ -1,0 +1,103 @@
+"""`transferscope history`: finished runs of studies and tables, and what to try next on a new task."""
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from transferscope.errors import SettingsError
+
+app = typer.Typer(
+    help="Keep finished runs of many tasks, and ask what to try next on a new one.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@app.command()
+def add(
+    place: Annotated[
+        str, typer.Argument(metavar="STUDY.toml|STORE|TABLE", help="A study, or a CSV, TSV or JSON table.")
+    ],
+    task: Annotated[str | None, typer.Option(help="Name of the task. [the target of a study, or the table]")] = None,
+    task_column: Annotated[str | None, typer.Option(help="Column of a table: tasks.")] = None,
+    arm_column: Annotated[str | None, typer.Option(help="Column: models, or ways of transfer.")] = None,
+    score_column: Annotated[str | None, typer.Option(help="Column: scores.")] = None,
+    labels_column: Annotated[str | None, typer.Option(help="Column: numbers of labels.")] = None,
+    seed_column: Annotated[str | None, typer.Option(help="Column: seeds.")] = None,
+    better: Annotated[
+        str | None, typer.Option(metavar="lower|higher", help="Which scores are better; told by name without.")
+    ] = None,
+    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+) -> None:
+    """Keep the finished runs of a study, or the scores of a table."""
+    from transferscope.analyses.history import History, add_to_history
+    from transferscope.analyses.plan import LabelColumns
+    from transferscope.analyses.scaling.measurements import Better
+    from transferscope.errors import unknown_name
+
+    if better not in (None, "lower", "higher"):
+        raise unknown_name("direction of --better", str(better), ("lower", "higher"))
+    columns = LabelColumns(labels_column, arm_column, score_column, seed_column, better=cast(Better | None, better))
+    history = History.of_user()
+    read, new = add_to_history(place, history=history, columns=columns, task=task, task_column=task_column, study=study)
+    typer.echo(f"{read} scores read, {new} of them new: {history.path}")
+
+
+@app.command("list")
+def list_tasks() -> None:
+    """Show the tasks that are kept."""
+    from transferscope.analyses.history import History
+
+    history = History.of_user()
+    frame = history.read()
+    if frame.empty:
+        typer.echo(f"Nothing is kept yet in {history.path}; begin with `transferscope history add STUDY|TABLE`.")
+        return
+    rows = [("task", "arms", "scores", "measure", "best")]
+    for task, part in frame.groupby("task", sort=False):
+        ordered = part.sort_values("score", ascending=part["better"].iloc[0] == "lower")
+        said = f"{ordered['arm'].iloc[0]} ({ordered['score'].iloc[0]:.4g})"
+        rows.append((str(task), str(part["arm"].nunique()), str(len(part)), str(part["measure"].iloc[0]), said))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        typer.echo("  ".join(text.ljust(width) for text, width in zip(row[:4], widths, strict=True)) + f"  {row[4]}")
+    typer.echo(f"\n{history.path}")
+
+
+@app.command()
+def propose(
+    task: Annotated[str, typer.Argument(help="The new task; what is kept of it counts as tried.")],
+    tried: Annotated[
+        list[str] | None, typer.Option(metavar="ARM=SCORE", help="A score on the new task; may be given again.")
+    ] = None,
+    labels: Annotated[float | None, typer.Option(help="Number of labels. [the largest of each arm]")] = None,
+    rule: Annotated[
+        str, typer.Option(metavar="static|low-rank|combined|gaussian-process", help="How arms are ordered.")
+    ] = "combined",
+    out: Annotated[Path | None, typer.Option(help="An HTML file to write.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Say which arm to try next on a new task."""
+    from transferscope.analyses.history import propose as ask
+    from transferscope.analyses.history.proposals import Rule
+    from transferscope.cli.answer import as_text
+    from transferscope.report.blocks import Text
+
+    probes = {}
+    for one in tried or []:
+        arm, _, score = one.rpartition("=")
+        try:
+            probes[arm] = float(score)
+        except ValueError:
+            arm = ""
+        if not arm:
+            raise SettingsError(f"--tried {one!r} is no arm with its score; write it as in --tried fine-tune=0.91")
+    result = ask(task, probes=probes, labels=labels, rule=cast(Rule, rule))
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
+    if out is not None:
+        written = result.report(out)
+        typer.echo(f"\nReport: {written.html}", err=as_json)

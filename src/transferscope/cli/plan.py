@@ -1,0 +1,59 @@
+"""`transferscope plan`: how many labels it takes, with transfer and without."""
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+
+def plan(
+    place: Annotated[
+        str, typer.Argument(metavar="STUDY.toml|STORE|TABLE", help="A study, or a CSV, TSV or JSON table.")
+    ],
+    target_score: Annotated[float | None, typer.Option(help="The score that is wanted, in its unit.")] = None,
+    cost_label: Annotated[float | None, typer.Option(help="Cost of a labelled target example.")] = None,
+    cost_run: Annotated[float | None, typer.Option(help="Cost of a run of training.")] = None,
+    margin: Annotated[float, typer.Option(help="How far transfer must be ahead to count, in points.")] = 0.0,
+    labels_column: Annotated[str | None, typer.Option(help="Column of a table: numbers of labels.")] = None,
+    arm_column: Annotated[str | None, typer.Option(help="Column: from scratch, or which way of transfer.")] = None,
+    score_column: Annotated[str | None, typer.Option(help="Column: scores.")] = None,
+    seed_column: Annotated[str | None, typer.Option(help="Column: seeds; equal ones share their labels.")] = None,
+    stderr_column: Annotated[str | None, typer.Option(help="Column: standard errors of scores.")] = None,
+    scratch: Annotated[str | None, typer.Option(help="The arm of a table that trains from scratch.")] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(metavar="lower|higher", help="Which scores are better; told by name and trend without."),
+    ] = None,
+    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the answer as JSON; only --out writes a page.")
+    ] = False,
+) -> None:
+    """How many labels it takes: where training from scratch catches up with transfer, and what labels buy.
+
+    Reads learning curves over numbers of labels: a study with several, or a table with columns for labels, arm and
+    score. Prints the answer and writes a report.
+    """
+    from transferscope.analyses.plan import LabelColumns, PlanQuestion
+    from transferscope.analyses.plan import plan as make_plan
+    from transferscope.analyses.plan.words import notes
+    from transferscope.analyses.scaling.measurements import Better
+    from transferscope.cli.answer import as_text
+    from transferscope.report.blocks import Text
+    from transferscope.report.save import file_name
+
+    columns = LabelColumns(
+        labels_column, arm_column, score_column, seed_column, stderr_column, scratch, cast(Better | None, better)
+    )
+    question = PlanQuestion(target_score, cost_label, cost_run, margin)
+    result = make_plan(place, question, columns=columns, study=study)
+    if as_json:
+        typer.echo(result.to_json())
+        if out is not None:
+            result.report(out)
+        return
+    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
+    for note in notes(result.plan):
+        typer.echo(f"note: {note}")
+    typer.echo(f"\nReport: {result.report(out or Path(f'{file_name(result.name)}-plan.html')).html}")

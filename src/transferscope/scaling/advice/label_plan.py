@@ -1,0 +1,402 @@
+"""How many labels: where training from scratch catches up with transfer, what a score takes, what to measure next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.errors import DataError
+from transferscope.estimate import Estimate, Interval
+from transferscope.scaling.advice.budget import Costs
+from transferscope.scaling.advice.next_run import NextRun, information, next_run
+from transferscope.scaling.averaging import averaged_posterior
+from transferscope.scaling.fit import usable
+from transferscope.scaling.laws import law_named
+from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.observations import Observations
+from transferscope.scaling.posterior import Noise, power_posterior
+
+REACH = 8.0
+"""Curves are followed up to this multiple of the largest measured number of labels; beyond, nothing is said."""
+
+FAR = 4.0
+"""Beyond this multiple of the largest measured number an answer is called a far extrapolation."""
+
+LEVEL = 0.9
+
+DRAWS, PAIRINGS = 2000, 4
+GRID = 160
+"""Numbers of labels at which draws are followed, evenly spaced in logarithm."""
+
+UNKNOWN_NOISE = Noise(scale=0.03, degrees=2.0)
+KNOWN_NOISE = Noise(degrees=6.0)
+"""What is assumed about the noise without and with standard errors. A score from few labels moves by several percent
+from seed to seed, which is more than the curves over pre-training for which `CAUTIOUS` was chosen."""
+
+FALL_SPREAD = {2: 1.0, 3: 0.8, 4: 0.4, 5: 0.3}
+"""By the fewest sizes it holds for: standard deviation of the logarithm of the factor by which the fall beyond the
+largest measured size differs from what the laws say. Chosen on development truths (benchmarks/plan.py)."""
+
+MOST_CORRELATION = 0.95
+SHRINKING = 4.0
+"""Degrees of freedom with which a correlation of paired seeds is shrunk to 0."""
+
+
+@dataclass(frozen=True)
+class CurveDraws:
+    """Error curves of one arm over the number of labels that its measurements allow.
+
+    Attributes:
+        observations: What was measured: mean errors, standard errors where seeds or the table give them.
+        sizes: Numbers of labels, increasing, shape (G,).
+        errors: Error of each draw there, shape (N, G); all draws weigh the same.
+        fitted: Error of each draw at the measured sizes, shape (N, m).
+        noise: Relative noise of one measurement (a mean over seeds where there are seeds) around the curve.
+    """
+
+    observations: Observations
+    sizes: Float[np.ndarray, " G"]
+    errors: Float[np.ndarray, "N G"]
+    fitted: Float[np.ndarray, "N m"]
+    noise: float
+
+    @property
+    def largest(self) -> float:
+        """The largest measured number of labels."""
+        return float(self.observations.sizes.max())
+
+    def at(self, size: float) -> Float[np.ndarray, " N"]:
+        """Error of each draw at one number of labels within `sizes`, interpolated in logarithms."""
+        place = float(np.interp(np.log(size), np.log(self.sizes), np.arange(len(self.sizes))))
+        low = min(int(place), len(self.sizes) - 2)
+        share = place - low
+        log_errors = np.log(self.errors[:, low : low + 2])
+        result: Float[np.ndarray, " N"] = np.exp((1 - share) * log_errors[:, 0] + share * log_errors[:, 1])
+        return result
+
+    def error_at(self, size: float) -> Estimate:
+        """Median error with its interval."""
+        return _summary(self.at(size))
+
+
+def label_grid(curves: Sequence[Observations]) -> Float[np.ndarray, " G"]:
+    """Numbers of labels from the smallest measured one to REACH times the largest, for all arms of a table."""
+    sizes = np.concatenate([data.sizes[data.sizes[:, 0] > 0, 0] for data in curves])
+    return np.geomspace(sizes.min(), REACH * sizes.max(), GRID)
+
+
+def draw_curve(data: Observations, grid: Float[np.ndarray, " G"]) -> CurveDraws:
+    """Draws of the error curve of one arm, averaged over several laws (`averaged_posterior`).
+
+    Args:
+        data: Errors at numbers of labels above 0, with standard errors where they are known.
+        grid: From `label_grid`.
+
+    Returns:
+        DRAWS curves. A curve that does not fall is taken as level, with its uncertainty.
+
+    Raises:
+        DataError: Fewer than two different numbers of labels with an error above 0 are left.
+    """
+    used = usable(data, POWER_FLOOR, "log")
+    if used.n_distinct < 2:
+        raise DataError(f"a learning curve takes at least 2 numbers of labels, and there are {used.n_distinct}")
+    noise = UNKNOWN_NOISE if used.stderr is None else KNOWN_NOISE
+    posterior = averaged_posterior(used, power_floor=power_posterior(used, noise=noise), noise=noise)
+    x = np.concatenate([grid, used.sizes[:, 0]])
+    if len(posterior.weights) == 1:
+        level, spread = np.log(posterior.predict(x)), posterior.noise / np.sqrt(used.n_distinct)
+        errors = np.exp(level + spread * np.random.default_rng(0).standard_t(used.n_distinct, (DRAWS, 1)))
+    else:
+        ends = np.cumsum([len(theta) for theta in posterior.theta.values()])[:-1]
+        levels = (np.arange(DRAWS) + 0.5) / DRAWS
+        chosen = np.minimum(np.searchsorted(np.cumsum(posterior.weights), levels), len(posterior.weights) - 1)
+        counts = np.split(np.bincount(chosen, minlength=len(posterior.weights)), ends)
+        errors = np.concatenate(
+            [
+                law_named(name).value(x[:, None], np.repeat(theta, count, axis=0))
+                for (name, theta), count in zip(posterior.theta.items(), counts, strict=True)
+            ]
+        )
+    errors = _with_uncertain_fall(np.maximum(errors, 1e-12), x, used)
+    return CurveDraws(used, grid, errors[:, : len(grid)], errors[:, len(grid) :], max(posterior.noise, 1e-6))
+
+
+def _with_uncertain_fall(
+    errors: Float[np.ndarray, "N X"], x: Float[np.ndarray, " X"], data: Observations
+) -> Float[np.ndarray, "N X"]:
+    """Each draw with its fall beyond the largest measured size (in log error) times a random factor above 0.
+
+    Draws of laws that were fitted to few sizes agree on what comes next more than they should: no law among them may
+    hold. A factor keeps every curve falling and leaves it as it is within the measured sizes.
+    """
+    spread = FALL_SPREAD[max(least for least in FALL_SPREAD if least <= data.n_distinct)]
+    factor = np.exp(spread * np.random.default_rng(1).standard_normal(len(errors)))[:, None]
+    last = np.log(errors[:, [len(x) - 1]])  # x ends with the measured sizes, the largest last
+    beyond = x > data.sizes[-1, 0]
+    log_errors = np.log(errors)
+    result: Float[np.ndarray, "N X"] = np.exp(np.where(beyond, last + factor * (log_errors - last), log_errors))
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """A number of labels that may lie outside of what curves can be followed to.
+
+    Attributes:
+        value: Median: 0 where it is at or below `smallest` ("already"), infinite above `limit` ("not up to there").
+        low: Lower end of the interval, with the same two codes.
+        high: Upper end.
+        level: Nominal coverage of the interval.
+        already: Probability that it is at or below `smallest`.
+        beyond: Probability that it is above `limit`.
+        smallest: The smallest measured number of labels.
+        limit: The largest number to which curves are followed.
+        largest: The largest measured number of labels.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    already: float
+    beyond: float
+    smallest: float
+    limit: float
+    largest: float
+
+    @property
+    def far(self) -> bool:
+        """Whether the value lies so far beyond the measured sizes that it is a rough guide at best."""
+        return FAR * self.largest < self.value < np.inf
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Draws of training from scratch and of one way of transfer, taken together.
+
+    Attributes:
+        scratch: Rows of the draws of training from scratch, shape (P,).
+        transfer: Rows of the draws of transfer, shape (P,).
+        weights: Weights of the pairs, shape (P,), summing to 1.
+    """
+
+    scratch: Float[np.ndarray, " P"]
+    transfer: Float[np.ndarray, " P"]
+    weights: Float[np.ndarray, " P"]
+
+
+def seed_correlation(scratch: Sequence[Float[np.ndarray, " S"]], transfer: Sequence[Float[np.ndarray, " S"]]) -> float:
+    r"""Correlation of the relative errors of two arms over the seeds they share, pooled over sizes.
+
+        r = \sum_j \sum_s u_{js} v_{js} / \sqrt{\sum u^2 \sum v^2} \cdot d / (d + 4)
+
+    with u, v the relative deviations from the mean of size j, and d = \sum_j (S_j - 1) degrees of freedom.
+
+    Args:
+        scratch: Errors by size, each over the shared seeds.
+        transfer: The same seeds of the other arm.
+
+    Returns:
+        Between -MOST_CORRELATION and MOST_CORRELATION; 0 without pairs or without any spread.
+    """
+    pairs = [(a, b) for a, b in zip(scratch, transfer, strict=True) if len(a) > 1 and a.mean() > 0 and b.mean() > 0]
+    degrees = sum(len(a) - 1 for a, _ in pairs)
+    if degrees < 2:
+        return 0.0
+    u = np.concatenate([a / a.mean() - 1 for a, _ in pairs])
+    v = np.concatenate([b / b.mean() - 1 for _, b in pairs])
+    scale = float(np.sqrt((u @ u) * (v @ v)))
+    if scale == 0:
+        return 0.0
+    shrunk = float(u @ v) / scale * degrees / (degrees + SHRINKING)
+    return float(np.clip(shrunk, -MOST_CORRELATION, MOST_CORRELATION))
+
+
+def paired(scratch: CurveDraws, transfer: CurveDraws, correlation: float) -> Pairs:
+    r"""Joint draws of two arms whose measurements share seeds.
+
+    Every pair of draws has the weight of the joint likelihood over the product of the separate ones,
+
+        \prod_j N_2(z_j, w_j; r) / (N(z_j) N(w_j)),
+
+    z and w the residuals of the two curves at the sizes that both were measured at, in units of their noise. Seeds
+    that make both arms lucky then move both curves together, and their difference is known better than either.
+
+    Args:
+        scratch: Curves of training from scratch.
+        transfer: Curves of one way of transfer.
+        correlation: From `seed_correlation`; 0 takes the arms as independent.
+
+    Returns:
+        PAIRINGS random pairings of all draws.
+    """
+    n = len(scratch.errors)
+    generator = np.random.default_rng(0)
+    left = np.tile(np.arange(n), PAIRINGS)
+    right = np.concatenate([generator.permutation(n) for _ in range(PAIRINGS)])
+    shared, a, b = np.intersect1d(
+        scratch.observations.sizes[:, 0], transfer.observations.sizes[:, 0], return_indices=True
+    )
+    if correlation == 0 or len(shared) == 0:
+        return Pairs(left, right, np.full(len(left), 1 / len(left)))
+    z, w = _residuals(scratch)[left][:, a], _residuals(transfer)[right][:, b]
+    r = correlation
+    log_weight = -((r * z) ** 2 - 2 * r * z * w + (r * w) ** 2).sum(axis=1) / (2 * (1 - r**2))
+    weights = np.exp(log_weight - log_weight.max())
+    return Pairs(left, right, weights / weights.sum())
+
+
+def _residuals(curve: CurveDraws) -> Float[np.ndarray, "N m"]:
+    """Measured minus drawn errors in units of their noise, bounded so that a poor draw does not decide a pair."""
+    data = curve.observations
+    pattern = np.ones(len(data)) if data.stderr is None else data.stderr / data.errors
+    sigma = curve.noise * data.errors * pattern / np.median(pattern)
+    result: Float[np.ndarray, "N m"] = np.clip((data.errors - curve.fitted) / sigma, -4, 4)
+    return result
+
+
+def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin: float = 0.0) -> LabelCount:
+    """The number of labels from which on training from scratch is at least as good as transfer.
+
+    Args:
+        scratch: Curves of training from scratch.
+        transfer: Curves of one way of transfer, on the same sizes.
+        pairs: From `paired`.
+        margin: How much lower the error of transfer must be to count as better, at least 0.
+
+    Returns:
+        The number: 0 where transfer is never better within the sizes that are followed, infinite where it still is at
+        their end.
+    """
+    return _count(catch_up_draws(scratch, transfer, pairs, margin=margin), pairs.weights, scratch)
+
+
+def catch_up_draws(
+    scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin: float = 0.0
+) -> Float[np.ndarray, " P"]:
+    """`catch_up` of each pair of draws."""
+    gain = scratch.errors[pairs.scratch] - transfer.errors[pairs.transfer] - margin  # (P, G)
+    better = gain > 0
+    ever = better.any(axis=1)
+    last = gain.shape[1] - 1 - better[:, ::-1].argmax(axis=1)  # the last size at which transfer is better
+    inside = np.minimum(last, gain.shape[1] - 2)
+    rows = np.arange(len(gain))
+    before, after = gain[rows, inside], gain[rows, inside + 1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip(np.nan_to_num(before / (before - after)), 0, 1)
+    log_size = np.log(scratch.sizes)
+    crossing = np.exp(log_size[inside] + share * (log_size[inside + 1] - log_size[inside]))
+    result = np.where(ever, np.where(last == gain.shape[1] - 1, np.inf, crossing), 0.0)
+    return np.asarray(result, dtype=np.float64)
+
+
+def labels_for(curve: CurveDraws, error: float) -> LabelCount:
+    """The number of labels at which an arm reaches an error.
+
+    Args:
+        curve: Its curves.
+        error: The wanted error, above 0.
+
+    Returns:
+        The number: 0 where the smallest measured size reaches it, infinite where the sizes that are followed do not.
+    """
+    return _count(label_draws(curve, error), np.full(len(curve.errors), 1 / len(curve.errors)), curve)
+
+
+def label_draws(curve: CurveDraws, error: float) -> Float[np.ndarray, " N"]:
+    """`labels_for` of each draw."""
+    reached = curve.errors <= error
+    first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(curve.sizes))
+    inside = np.clip(first, 1, len(curve.sizes) - 1)
+    rows = np.arange(len(first))
+    before, after = np.log(curve.errors[rows, inside - 1]), np.log(curve.errors[rows, inside])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.clip(np.nan_to_num((before - np.log(error)) / (before - after)), 0, 1)
+    log_size = np.log(curve.sizes)
+    size = np.exp(log_size[inside - 1] + share * (log_size[inside] - log_size[inside - 1]))
+    result = np.where(first == 0, 0.0, np.where(first == len(curve.sizes), np.inf, size))
+    return np.asarray(result, dtype=np.float64)
+
+
+def gain_of_more(curve: CurveDraws, more: float) -> Estimate:
+    """By how much the error falls with `more` labels beyond the largest measured number."""
+    return _summary(curve.at(curve.largest) - curve.at(min(curve.largest + more, curve.sizes[-1])))
+
+
+def next_sizes(
+    predicted: Float[np.ndarray, "N R"],
+    decision: Float[np.ndarray, " N"],
+    candidates: Float[np.ndarray, " R"],
+    *,
+    weights: Float[np.ndarray, " N"],
+    noise: float,
+    costs: Costs | None,
+    labelled: float,
+    most: int = 3,
+) -> list[NextRun]:
+    """The numbers of labels whose measurement would sharpen a decision most, the best first.
+
+    Args:
+        predicted: What each draw predicts for a measurement at each candidate, above 0.
+        decision: What the decision turns on, for each draw.
+        candidates: Numbers of labels.
+        weights: Weights of the draws, summing to 1.
+        noise: Standard deviation of the logarithm of a measurement.
+        costs: Of a label beyond those there are, and of a run; None to look at information alone.
+        labelled: How many labels there are.
+        most: How many sizes at most.
+
+    Returns:
+        The best, then others that tell at least half as much and lie at least a factor of 1.4 from those before; empty
+        where no measurement would tell anything.
+    """
+    gains = information(predicted, decision, weights, noise=noise)
+    spent = None
+    if costs is not None:
+        spent = np.array([costs.per_label * max(size - labelled, 0.0) + costs.per_run for size in candidates])
+        spent = None if (spent <= 0).any() else spent
+    found: list[NextRun] = []
+    left = gains > 0.02
+    while left.any() and len(found) < most:
+        rows = np.flatnonzero(left)
+        best = next_run(candidates[rows, None], gains[rows], None if spent is None else spent[rows])
+        if found and best.information < found[0].information / 2:
+            break
+        found.append(best)
+        left &= np.abs(np.log(candidates / best.pretrain_size)) > np.log(1.4)
+    return [replace(one, pretrain_size=0.0, finetune_size=one.pretrain_size) for one in found]
+
+
+def candidate_sizes(measured: Float[np.ndarray, " m"]) -> Float[np.ndarray, " R"]:
+    """Numbers of labels to think of: between the measured ones, and 1.5, 2 and 4 times the largest, in two digits."""
+    between = np.sqrt(measured[1:] * measured[:-1])
+    between = between[measured[1:] / measured[:-1] >= 1.5]
+    sizes = np.concatenate([between, measured[-1] * np.array([1.5, 2.0, 4.0])])
+    return np.unique([float(f"{size:.2g}") for size in sizes if size >= 2])
+
+
+def _count(values: Float[np.ndarray, " P"], weights: Float[np.ndarray, " P"], curve: CurveDraws) -> LabelCount:
+    order = np.argsort(values)
+    cumulative = np.cumsum(weights[order])
+    low, value, high = (
+        float(values[order][min(int(np.searchsorted(cumulative, level)), len(order) - 1)])
+        for level in ((1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2)
+    )
+    return LabelCount(
+        value=value,
+        low=low,
+        high=high,
+        level=LEVEL,
+        already=float(weights[values == 0].sum()),
+        beyond=float(weights[np.isinf(values)].sum()),
+        smallest=float(curve.sizes[0]),
+        limit=float(curve.sizes[-1]),
+        largest=curve.largest,
+    )
+
+
+def _summary(values: Float[np.ndarray, " N"]) -> Estimate:
+    low, median, high = np.quantile(values, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+    return Estimate(float(median), None, len(values), "ok", Interval(float(low), float(high), LEVEL))

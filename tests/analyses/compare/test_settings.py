@@ -1,0 +1,197 @@
+"""What is said of settings that runs have chosen for themselves."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases_of_methods import classification_task
+from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.compare.question import Budget, compare, study_tables, tuning_in_words
+from transferscope.analyses.compare.settings import chosen_settings, settings_in_words, settings_section
+from transferscope.analyses.decide.question import decide
+from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
+from transferscope.report.blocks import Table
+from transferscope.store import Outcome, PlannedCell, Store, StudyRow
+from transferscope.study.spec import read_spec
+
+QUICK = Budget(steps=12, pretraining_steps=20, workers=0)
+RATES = (0.002, 0.01, 0.05)
+
+
+def trial(risk: float, n: int = 3, **settings: Any) -> dict[str, Any]:
+    return {"settings": settings, "risk": {"value": risk, "stderr": None, "n": n, "status": "ok", "interval": None}}
+
+
+def run_of(risks: tuple[float, ...], **more: Any) -> dict[str, Any]:
+    """Notes of a run that tried RATES with these risks and took 2 s of 5 for it."""
+    trials = sorted(
+        (trial(risk, lr=lr, **more) for lr, risk in zip(RATES, risks, strict=True)),
+        key=lambda made: float(made["risk"]["value"]),
+    )
+    return {"trials": trials, "chosen": trials[0]["settings"], "tuning_cost": {"seconds": 2.0, "steps": 9}}
+
+
+def study(path: Path, notes: dict[tuple[str, int], list[dict[str, Any]]]) -> StudyFrames:
+    """A study with these notes of the runs of each method and number of labels, one for each seed."""
+    cells = {
+        f"{method}-{n}-{seed}": (method, n, seed, found)
+        for (method, n), runs in notes.items()
+        for seed, found in enumerate(runs)
+    }
+    with Store.open(path / "made.sqlite") as store:
+        planned = [
+            PlannedCell(
+                key,
+                "method",
+                {"source": None if m == "scratch" else "a", "method": m, "n_target": n, "n_source": None, "seed": seed},
+                {},
+            )
+            for key, (m, n, seed, _) in cells.items()
+        ]
+        store.plan(StudyRow("made", {"methods": {"scratch": {}}}, {}, "2026-11-22T09:00:00+00:00"), planned)
+        for key, (_, _, _, found) in cells.items():
+            records = (Record("accuracy", Estimate(0.5)),)
+            store.finish(key, Outcome(records, Cost(seconds=5.0), {}, found))
+        return read_study(store, "made")
+
+
+def test_what_was_chosen_is_counted_over_seeds(tmp_path: Path) -> None:
+    runs = [run_of((0.3, 0.2, 0.4)), run_of((0.3, 0.2, 0.4)), run_of((0.1, 0.2, 0.4))]
+    frames = study(tmp_path, {("scratch", 40): runs})
+    (arm,) = chosen_settings(frames)
+    assert [settings["lr"] for settings in arm.chosen] == [0.01, 0.01, 0.002]
+    assert arm.tried == {"lr": RATES}
+    assert (arm.n_trials, arm.seconds, arm.own_seconds) == (3, 2.0, 3.0)
+    assert arm.at_edge == {}
+    assert settings_in_words(frames) == (
+        "Each run chose its settings by cross-validation on its own target labels, out of 3 for each method that "
+        "trains; test data took no part, and the search took 0.7 times as long as the runs themselves.",
+        "Chosen most often: training from scratch lr 0.01 (2 of 3).",
+    )
+
+
+@pytest.mark.parametrize(
+    ("risks", "word"),
+    [((0.3, 0.2, 0.1), "largest"), ((0.1, 0.2, 0.3), "smallest"), ((0.3, 0.1, 0.2), None), ((0.3, 0.1, 0.1), None)],
+)
+def test_an_end_of_what_was_tried_is_said_where_it_beats_what_lies_within(
+    tmp_path: Path, risks: tuple[float, ...], word: str | None
+) -> None:
+    frames = study(
+        tmp_path, {("scratch", 40): [run_of(risks, weight_decay=0.1)] * 2 + [run_of((0.3, 0.1, 0.2), weight_decay=0.1)]}
+    )
+    (arm,) = chosen_settings(frames)
+    assert arm.at_edge == ({} if word is None else {"lr": word})
+    edges = [sentence for sentence in settings_in_words(frames) if sentence.startswith("At the edge")]
+    value = {"largest": "0.05", "smallest": "0.002"}.get(word or "", "")
+    expected = (
+        "At the edge of what was tried in most runs, so that a wider range under [tuning.grid] may do better: "
+        f"training from scratch with 40 labels (the {word} lr, {value})."
+    )
+    assert edges == ([] if word is None else [expected])
+
+
+def test_too_few_labels_are_said(tmp_path: Path) -> None:
+    few = {"trials": [], "chosen": {}, "tuning_cost": {"seconds": 0.0}, "labels_needed": 30}
+    frames = study(tmp_path, {("scratch", 10): [few], ("scratch", 40): [run_of((0.3, 0.1, 0.2))]})
+    assert settings_in_words(frames)[-1] == (
+        "With 10 labels no settings were searched, because the cross-validation needs at least 30; every method has "
+        "those of the study file there."
+    )
+    (tmp_path / "alone").mkdir()
+    alone = study(tmp_path / "alone", {("scratch", 10): [few]})
+    assert len(settings_in_words(alone)) == 1
+    assert settings_section(alone) is None
+
+
+def test_a_study_without_a_search_says_nothing_of_it(tmp_path: Path) -> None:
+    frames = study(tmp_path, {("scratch", 40): [{}]})
+    assert settings_in_words(frames) == ()
+    assert settings_section(frames) is None
+
+
+def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    result = compare(
+        task.source,
+        task.target,
+        labels=[6, 24],
+        methods=["linear-probe", "merlin"],
+        seeds=2,
+        budget=QUICK,
+        folder=tmp_path,
+    )
+    arms = chosen_settings(result.summary.frames)
+    assert [(arm.method, arm.n_target, arm.n_trials) for arm in arms] == [("scratch", 24, 6), ("merlin", 24, 6)]
+    steps = {
+        note["tuning_cost"]["steps"] for note in result.summary.frames.method_cells["tuning"] if note.get("trials")
+    }
+    assert steps == {11 * 4}  # six, three and two trials with a third of the steps
+    table = next(block for block in result.shown_tables() if any(c.title == "Tried" for c in block.columns))
+    assert isinstance(table, Table)
+    assert [row[3].text for row in table.rows] == ["0.002, 0.01, 0.05", "0.0005, 0.01", "0.002, 0.01, 0.05", "2, 8"]
+    assert "With 6 labels no settings were searched" in str(result.verdict)
+    written = result.report(tmp_path / "page.html")
+    assert "Settings chosen" in written.html.read_text(encoding="utf-8")
+    with (tmp_path / "page.files" / "settings.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 2 * 2 * 6
+    assert sum(row["chosen"] == "True" for row in rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "lr", "grid"),
+    [
+        ({"tuning": False}, 0.01, None),
+        ({"tuning": False, "lr": 0.05}, 0.05, None),
+        ({"lr": 0.05}, 0.05, {"scratch": {"weight_decay": [5e-4, 0.01]}, "fine-tune": {"head": ["random", "probe"]}}),
+    ],
+)
+def test_rates_and_all_settings_can_be_fixed(
+    tmp_path: Path, options: dict[str, Any], lr: float, grid: dict[str, Any] | None
+) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    methods = ["linear-probe", "fine-tune"]
+    arguments: dict[str, Any] = {"methods": methods, "budget": QUICK, "folder": tmp_path}
+    tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments, **options)
+    assert tables["training"]["lr"] == lr
+    assert tables["pretraining"]["lr"] == 0.01
+    assert tables.get("tuning", {}).get("grid") == grid
+    assert bool(tuning_in_words(tables)) == (grid is not None)
+
+
+def test_a_race_searches_too_and_the_search_counts_as_its_time(tmp_path: Path) -> None:
+    task = classification_task(n_target=40)
+    assert task.source is not None
+    result = decide(
+        task.target, [task.source], methods=["fine-tune"], labels=24, seeds=2, cells=4, budget=QUICK, folder=tmp_path
+    )
+    spec = read_spec(result.study)
+    assert spec.tuning is not None
+    assert set(spec.tuning.grid) == {"scratch", "fine-tune"}
+    assert "Each run chose its settings" in str(result.verdict)
+    assert [section.slug for section in result.sections()] == ["race", "settings"]
+    searched = sum(note["tuning_cost"]["seconds"] for note in result.frames.method_cells["tuning"] if note)
+    assert result.decision.seconds > searched > 0
+
+
+def test_a_rate_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"\[training\] lr = -1.0 is out of range"):
+        compare("glyphs?n_train=50&n_test=10", "digits", lr=-1.0, folder=tmp_path)
+
+
+def test_what_a_search_will_take_is_said_before_it_begins(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    arguments: dict[str, Any] = {"methods": ["linear-probe", "joint"], "budget": QUICK, "folder": tmp_path}
+    tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments)
+    assert tuning_in_words(tables) == (
+        "each run of scratch and joint first tries 6 settings by cross-validation on its own target labels, which "
+        "takes 3.7 times as long as the run itself; --no-tuning leaves that out"
+    )

@@ -1,0 +1,166 @@
+"""A history of finished runs: what is kept, what is proposed, against matrices whose answer is known."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from fabricate import Fabrication, fabricate
+from transferscope.analyses.history import History, add_to_history, propose
+from transferscope.analyses.history.proposals import RULES, Rule, predict, standardised, static_list
+from transferscope.cli.main import app
+from transferscope.errors import TransferscopeError
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
+    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(tmp_path / "kept" / "history.csv"))
+    return History.of_user()
+
+
+def table(path: Path, scores: np.ndarray, *, name: str = "accuracy") -> Path:
+    rows = [(f"task{t}", f"arm{a}", scores[t, a]) for t in range(len(scores)) for a in range(scores.shape[1])]
+    frame = pd.DataFrame(rows, columns=["task", "arm", name]).dropna()
+    frame.to_csv(path, index=False)
+    return path
+
+
+def two_kinds(n_tasks: int = 12, n_arms: int = 16, seed: int = 0) -> np.ndarray:
+    """Tasks of two kinds, on which the first or the second half of the arms is better by a standard deviation."""
+    rng = np.random.default_rng(seed)
+    kind = np.where(np.arange(n_tasks) % 2 == 0, 1.0, -1.0)[:, None]
+    half = np.where(np.arange(n_arms) < n_arms // 2, 1.0, -1.0)
+    return np.asarray(0.7 + 0.05 * kind * half + 0.005 * rng.standard_normal((n_tasks, n_arms)))
+
+
+def test_the_static_list_is_the_mean_share_of_arms_beaten() -> None:
+    """By hand: of three arms, 0 beats none then one of one; 1 beats one of two; 2 both, and none of one."""
+    scores = np.array([[0.1, 0.2, 0.3], [0.5, np.nan, 0.4]])
+    assert static_list(scores).tolist() == [0.5, 0.5, 0.5]
+    assert static_list(scores[:1]).tolist() == [0.0, 0.5, 1.0]
+
+
+def test_standardised_scores_have_mean_0_and_spread_1() -> None:
+    z = standardised(np.array([[1.0, 2.0, np.nan, 3.0], [10.0, 30.0, 20.0, 40.0]]))
+    assert np.nanmean(z, axis=1) == pytest.approx(0)
+    assert np.nanstd(z, axis=1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("rule", ["low-rank", "combined", "gaussian-process"])
+def test_a_probe_tells_the_kind_of_the_task(rule: Rule) -> None:
+    """A good arm of the first half and a bad one of the second mean a task of the first kind."""
+    found = predict(two_kinds(), {0: 0.75, 15: 0.65}, rule)
+    others = np.arange(1, 15)
+    assert found.mean[1:8].min() > found.mean[8:15].max()
+    assert (found.sd[others] > 0).all()
+    assert found.mean[[0, 15]].tolist() == [0.75, 0.65]
+    assert found.sd[[0, 15]].tolist() == [0, 0]
+    assert set(found.order[:7]) == set(range(1, 8))
+
+
+def test_expected_improvement_is_its_integral() -> None:
+    found = predict(two_kinds(), {0: 0.75, 15: 0.65}, "combined")
+    x = np.linspace(-8, 8, 20001)
+    gain = np.maximum(found.mean[3] + found.sd[3] * x - 0.75, 0)
+    assert found.improvement[3] == pytest.approx(np.trapezoid(gain * stats.norm.pdf(x), x), rel=1e-5)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_another_unit_or_a_shift_changes_no_order(rule: Rule) -> None:
+    scores, probes = two_kinds(), {0: 0.72, 9: 0.66, 3: 0.74}
+    moved = {arm: 100 * score + 5 for arm, score in probes.items()}
+    assert predict(scores, probes, rule).order == predict(100 * scores + 5, moved, rule).order
+
+
+def test_the_low_rank_interval_holds() -> None:
+    """Of arms drawn from the model that is fitted, nine in ten lie within 1.645 standard deviations."""
+    rng = np.random.default_rng(1)
+    basis, noise = rng.standard_normal((30, 2)), 0.5
+    inside = []
+    for _ in range(60):
+        draw = rng.standard_normal((21, 2)) @ basis.T + noise * rng.standard_normal((21, 30))
+        probes = {arm: float(draw[20, arm]) for arm in range(0, 30, 3)}
+        found = predict(draw[:20], probes, "combined")
+        left = np.array([arm for arm in range(30) if arm not in probes])
+        inside.append(np.abs(draw[20, left] - found.mean[left]) < 1.645 * found.sd[left])
+    assert 0.85 < np.mean(inside) < 0.97
+
+
+def test_scores_are_kept_listed_and_replaced(history: History, tmp_path: Path) -> None:
+    path = table(tmp_path / "scores.csv", two_kinds(4, 6))
+    assert add_to_history(path, task_column="task") == (24, 24)
+    assert add_to_history(path, task_column="task") == (24, 0)
+    kept = history.read()
+    assert len(kept) == 24
+    assert set(kept["better"]) == {"higher"}
+    printed = CliRunner().invoke(app, ["history", "list"]).output
+    assert "task0  6     6       accuracy" in printed
+
+
+def test_percent_and_shares_are_kept_in_one_unit(history: History, tmp_path: Path) -> None:
+    add_to_history(table(tmp_path / "percent.csv", 100 * two_kinds(2, 3)), task_column="task")
+    assert history.read()["score"].max() < 1
+
+
+def test_a_study_is_kept_by_its_target(history: History, tmp_path: Path, small: Fabrication) -> None:
+    fabricate(tmp_path / "made.sqlite", small).close()
+    read, new = add_to_history(tmp_path / "made.sqlite")
+    assert read == new == 3
+    kept = history.read().set_index("arm")
+    assert set(kept.index) == {"training from scratch", "fine-tuning from fashion", "joint training from fashion"}
+    scores = kept["score"].to_dict()
+    assert scores["fine-tuning from fashion"] > scores["training from scratch"]
+    assert kept["labels"].unique().tolist() == [600]
+
+
+def test_a_proposal_follows_what_was_tried(history: History, tmp_path: Path) -> None:
+    add_to_history(table(tmp_path / "scores.csv", two_kinds()), task_column="task")
+    untried = propose("new")
+    assert untried.best is None
+    result = propose("new", probes={"arm0": 0.65, "arm15": 0.75})
+    assert result.best is not None
+    assert result.best.arm == "arm15"
+    assert {one.arm for one in result.open[:5]} <= {f"arm{a}" for a in range(8, 16)}
+    page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
+    assert f"Try {result.open[0].arm} next on new" in page
+
+
+def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None:
+    add_to_history(table(tmp_path / "losses.csv", 1 - two_kinds(), name="loss"), task_column="task")
+    result = propose("new", probes={"arm0": 0.35, "arm15": 0.25})
+    assert result.best is not None
+    assert result.best.arm == "arm15"
+    assert {one.arm for one in result.open[:5]} <= {f"arm{a}" for a in range(8, 16)}
+
+
+def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -> None:
+    path = table(tmp_path / "scores.csv", two_kinds(3, 4))
+    said = []
+    for ask in (
+        lambda: propose("new"),
+        lambda: add_to_history(path, task_column="tasks"),
+        lambda: add_to_history(path),
+        lambda: add_to_history(path, task="a", task_column="task"),
+        lambda: (add_to_history(path, task_column="task"), propose("new", probes={"arm9": 0.5})),
+        lambda: propose("new", rule="magic"),  # type: ignore[arg-type]
+        lambda: add_to_history(table(tmp_path / "f1.csv", two_kinds(1, 4), name="f1"), task_column="task"),
+        lambda: (history.path.write_text("a,b\n1,2\n"), history.read()),
+    ):
+        with pytest.raises(TransferscopeError) as caught:
+            ask()
+        said.append(str(caught.value))
+    assert said == [
+        "the history knows 0 other task(s) with two or more arms, and a proposal takes 2; keep more with "
+        "`transferscope history add STUDY|TABLE`",
+        "unknown column 'tasks': did you mean 'task'? known are accuracy, arm, task",
+        "several rows hold the arm arm0 on scores and no column says which run they are; name it with --seed-column, "
+        "or the column of tasks with --task-column",
+        "both --task and --task-column were given; a table is about one task, or has a column of them",
+        "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
+        "unknown rule 'magic': known are combined, gaussian-process, low-rank, static",
+        "the task task0 is measured by accuracy and f1; keep one measure, or give it another name with --task",
+        f"{history.path} is no history of finished runs: its columns are a and b; move it away",
+    ]

@@ -1,0 +1,236 @@
+"""Plans of labels from tables and studies: what is read, what is said, what is refused."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from fabricate import Fabrication, fabricate
+from transferscope import plan
+from transferscope.analyses.plan import LabelColumns, PlanQuestion
+from transferscope.analyses.plan.words import headline
+from transferscope.analyses.study_page import build_report
+from transferscope.cli.main import app
+from transferscope.errors import TransferscopeError
+
+SIZES = np.array([25.0, 50.0, 100.0, 200.0, 400.0])
+
+
+def rows(scratch: np.ndarray, transfer: np.ndarray, *, seeds: int = 3) -> pd.DataFrame:
+    """Accuracies with a little noise that the arms share, and that is 0 in the mean over seeds."""
+    noise = 0.02 * np.random.default_rng(0).standard_normal((seeds, len(SIZES)))
+    noise -= noise.mean(axis=0)
+    found = []
+    for seed in range(seeds):
+        shared = 1 + noise[seed]
+        for arm, errors in (("scratch", scratch), ("fine-tune", transfer)):
+            found += [(n, arm, seed, 1 - e) for n, e in zip(SIZES, errors * shared, strict=True)]
+    return pd.DataFrame(found, columns=["labels", "arm", "seed", "accuracy"])
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    """2 n^-0.5 and 0.5 n^-0.25 cross at 256 labels, and reach an error of 0.1 at 400 and at 625."""
+    return rows(2 * SIZES**-0.5, 0.5 * SIZES**-0.25)
+
+
+def test_a_table_is_answered_as_its_laws_say(table: pd.DataFrame) -> None:
+    result = plan(table, PlanQuestion(target_score=0.9, cost_label=2.0, cost_run=10.0))
+    scratch, lead = result.plan.scratch, result.plan.lead
+    assert (scratch.name, lead.name) == ("scratch", "fine-tune")
+    assert lead.correlation > 0.5
+    assert lead.catch_up is not None
+    assert lead.catch_up.low <= 256 <= lead.catch_up.high
+    assert lead.catch_up.value == pytest.approx(256, rel=0.2)
+    assert scratch.labels is not None
+    assert lead.labels is not None
+    assert scratch.labels.low <= 400 <= scratch.labels.high
+    assert lead.labels.low <= 625 <= lead.labels.high
+    row = result.table().set_index("role").loc["scratch"]
+    assert row["cost"] == pytest.approx(2 * row["labels"] + 10)
+    assert row["cost_of_more"] == 210
+    bought = 100 * (2 * 400**-0.5 - 2 * 500**-0.5)
+    assert row["gain_low"] <= bought <= row["gain_high"]
+    assert str(result.verdict).startswith("Training from scratch catches up with fine-tune at about ")
+    assert "which cost 210 with a run," in str(result.verdict)
+
+
+@pytest.mark.parametrize(
+    ("scratch", "transfer", "said"),
+    [
+        (
+            3 * SIZES**-0.4,
+            0.5 * SIZES**-0.4,
+            "Training from scratch does not catch up with fine-tune up to 3,200",
+        ),
+        (SIZES**-0.4, 2 * SIZES**-0.4, "Training from scratch is as good as fine-tune already with 25 labels"),
+    ],
+)
+def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, said: str) -> None:
+    result = plan(rows(scratch, transfer))
+    assert headline(result.plan).startswith(said)
+    assert re.search(r"\(probability (> )?99 %\)\.$", headline(result.plan))
+    assert json.loads(result.to_json())["rows"][1]["catch_up"] in ("inf", 0.0)
+
+
+def test_percent_r_squared_and_errors_give_the_same_numbers(table: pd.DataFrame) -> None:
+    def numbers(frame: pd.DataFrame, target: float) -> list[float]:
+        found = plan(frame, PlanQuestion(target_score=target)).table()
+        return [float(found[name].iloc[1]) for name in ("catch_up", "catch_up_low", "catch_up_high", "labels")]
+
+    share = numbers(table, 0.9)
+    accuracy = table["accuracy"]
+    for name, values, target in (
+        ("accuracy", 100 * accuracy, 90.0),
+        ("r2", accuracy, 0.9),
+        ("error", 1 - accuracy, 0.1),
+    ):
+        other = table.drop(columns="accuracy").assign(**{name: values})
+        assert numbers(other, target) == pytest.approx(share, rel=1e-6)
+
+
+def test_r_squared_may_be_below_zero() -> None:
+    frame = rows(4 * SIZES**-0.4, 2 * SIZES**-0.4).rename(columns={"accuracy": "r2"})
+    assert frame["r2"].min() < 0
+    assert plan(frame).plan.measure.kind == "r2"
+
+
+def test_seeds_that_are_paired_say_more(table: pd.DataFrame) -> None:
+    apart = table.copy()
+    apart.loc[apart["arm"] == "fine-tune", "seed"] += 10
+    paired, unpaired = (plan(frame).plan.lead.catch_up for frame in (table, apart))
+    assert paired is not None
+    assert unpaired is not None
+    assert np.log(paired.high / paired.low) < np.log(unpaired.high / unpaired.low)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "json"])
+def test_files_are_read_alike(table: pd.DataFrame, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"curves.{suffix}"
+    text = table.to_json(orient="records") if suffix == "json" else None
+    path.write_text(text or table.to_csv(index=False, sep="\t" if suffix == "tsv" else ","))
+    assert plan(path).table()["catch_up"][1] == pytest.approx(plan(table).table()["catch_up"][1], rel=1e-6)
+
+
+def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
+    changes: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+        "one arm": lambda t: t[t["arm"] == "scratch"],
+        "no scratch": lambda t: t.replace({"arm": {"scratch": "probe"}}),
+        "one size": lambda t: t[t["labels"] == 50],
+        "no seed": lambda t: t.drop(columns="seed"),
+        "two tasks": lambda t: pd.concat([t, t]),
+        "two measures": lambda t: t.assign(metric=["acc"] * 15 + ["f1"] * 15),
+        "two columns": lambda t: t.assign(f1=t["accuracy"]),
+        "mixed units": lambda t: t.assign(accuracy=t["accuracy"].where(t["arm"] == "scratch", 100 * t["accuracy"])),
+        "no labels": lambda t: t.rename(columns={"labels": "when"}),
+        "text": lambda t: t.assign(accuracy=["high", *t["accuracy"][1:]]),
+    }
+    return changes[how](table)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        (
+            "one arm",
+            "the table has one arm, scratch, and a plan compares training from scratch with transfer; add "
+            "rows of the other",
+        ),
+        (
+            "no scratch",
+            "of the arms probe and fine-tune, none could be training from scratch; say which one it is with --scratch",
+        ),
+        (
+            "one size",
+            "scratch was measured at 1 usable number of labels (50), and a learning curve takes at least 2, "
+            "better 4, such as 25, 50, 100 and 200",
+        ),
+        (
+            "no seed",
+            "3 rows hold arm = scratch, labels = 25.0 and no column says which run they are; name it with "
+            "--seed-column, or keep the rows of one task",
+        ),
+        (
+            "two tasks",
+            "several rows hold arm = scratch, labels = 25.0, seed = 0; keep one task, one measure and one "
+            "row for each run",
+        ),
+        ("two measures", "the rows mix measures: column metric holds acc and f1; keep the rows of one"),
+        (
+            "two columns",
+            "the table holds several measures (accuracy and f1); choose one with --score-column accuracy",
+        ),
+        (
+            "mixed units",
+            "column accuracy mixes units: it is at most 1 for scratch and above 1 for fine-tune; write all "
+            "of it as shares or all in percent",
+        ),
+        (
+            "no labels",
+            "the table has no column of numbers of labels among when, arm, seed and accuracy; name it with "
+            "--labels-column",
+        ),
+        ("text", "column accuracy holds 'high' in row 1; expected plain numbers, such as 64000"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(table: pd.DataFrame, how: str, said: str) -> None:
+    with pytest.raises(TransferscopeError) as caught:
+        plan(_broken(table, how))
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--cost-label", "-1"), "the cost of a label is -1; expected a number of at least 0, such as 0.5"),
+        (("--target-score", "1.4"), "the target 1.4 of accuracy is out of range; expected a number between 0 and 1"),
+        (("--margin", "-2"), "the margin is -2; expected a number of at least 0, such as 1"),
+        (("--scratch", "probe"), "unknown arm 'probe': known are fine-tune, scratch"),
+    ],
+)
+def test_options_out_of_range_are_one_sentence(
+    table: pd.DataFrame, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    path = tmp_path / "curves.csv"
+    table.to_csv(path, index=False)
+    result = CliRunner().invoke(app, ["plan", str(path), *options])
+    assert isinstance(result.exception, TransferscopeError)
+    assert str(result.exception) == said
+
+
+def test_the_command_prints_and_writes(table: pd.DataFrame, tmp_path: Path) -> None:
+    path, out = tmp_path / "curves.csv", tmp_path / "page.html"
+    table.to_csv(path, index=False)
+    result = CliRunner().invoke(app, ["plan", str(path), "--target-score", "0.9", "--out", str(out)])
+    assert result.exit_code == 0
+    assert "A score of 90.0 % takes " in result.output
+    page = out.read_text()
+    assert page.count("<svg") == 1
+    assert "Curves are weighted draws over six laws" in page
+
+
+def test_a_named_column_wins() -> None:
+    frame = rows(2 * SIZES**-0.5, 0.5 * SIZES**-0.25).rename(columns={"labels": "k", "arm": "who", "seed": "s"})
+    columns = LabelColumns(labels="k", arm="who", seed="s", scratch="fine-tune")
+    assert plan(frame, columns=columns).plan.scratch.name == "fine-tune"
+
+
+def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> None:
+    made = Fabrication(gains={"fashion": {"fine-tune": 0.08}}, n_seeds=3, n_test=300)
+    with fabricate(tmp_path / "made.sqlite", made) as store:
+        result = plan(tmp_path / "made.sqlite")
+        assert result.plan.scratch.name == "training from scratch"
+        page = build_report(store, made.name, tmp_path / "page.html").html.read_text(encoding="utf-8")
+    assert "A plan of labels" in page
+    assert "With 3 numbers of labels, the intervals rest mostly on what is assumed" in page
+
+
+def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path, small: Fabrication) -> None:
+    fabricate(tmp_path / "made.sqlite", small).close()
+    with pytest.raises(TransferscopeError, match=r"one number of labels, 600, .* give labels = \[600, 1200, 2400\]"):
+        plan(tmp_path / "made.sqlite")
