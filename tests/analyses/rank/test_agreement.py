@@ -1,6 +1,7 @@
 """Correlations and points lost of made-up scores, counted by hand."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,7 @@ SOURCES = ("a", "b", "c")
 
 
 def case(
-    target: str, measured: list[float], n_target: int = 50, **scores: list[float] | list[list[float]]
+    target: str, measured: list[float], n_target: int = 50, **scores: Sequence[float] | Sequence[Sequence[float]]
 ) -> AuditCase:
     values = {name.replace("_", " "): np.atleast_2d(np.array(found, dtype=float)) for name, found in scores.items()}
     return AuditCase(target, n_target, (f"{target}-{n_target}",), SOURCES, np.array(measured), 5, values)

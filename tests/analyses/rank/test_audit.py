@@ -160,7 +160,7 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
     ):
         audited(store)
     with pytest.raises(
-        DataError, match=r"an audit counts none of them \(x: unknown method with results of sources 'no'"
+        DataError, match=r"an audit counts none of them \(x and lone: unknown method with results of sources 'no'"
     ):
         audited(store, against="no")
     with pytest.raises(SettingsError, match=r"^seeds = 0; expected at least 1$"):

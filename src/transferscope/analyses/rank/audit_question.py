@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 import torch
 from jaxtyping import Float64
 
-from transferscope.analyses.finished_study import Origin, Pretrained, finished_cells, pretrained_of, target_data
+from transferscope.analyses.finished_study import Origin, StudyNetworks, finished_cells, pretrained_of, target_data
 from transferscope.analyses.rank.agreement import (
     PIXELS,
     SOURCE_ACCURACY,
@@ -19,22 +19,23 @@ from transferscope.analyses.rank.agreement import (
     with_static_list,
 )
 from transferscope.analyses.rank.audit_result import AuditResult, passed_over_in_words
-from transferscope.analyses.rank.candidates import labelled_target, least_labels, open_candidate, random_candidate
+from transferscope.analyses.rank.candidates import candidate_of, labelled_target, least_labels, random_candidate
 from transferscope.analyses.rank.hindsight import Results, results_of
 from transferscope.analyses.rank.scoring import Chosen, choose_scores, value_of
 from transferscope.data.splits import few_shot
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import Dataset
 from transferscope.diagnostics import Examples
 from transferscope.diagnostics.features import features_of
-from transferscope.errors import DataError, SettingsError, StoreError, UnknownNameError
+from transferscope.errors import DataError, NetworkError, SettingsError, StoreError, UnknownNameError
+from transferscope.models import Network
 from transferscope.store import RecordColumns, Store, StoredCell, without_password
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import no_progress
-from transferscope.study.facts import read_data
+from transferscope.study.facts import examples_as_read, read_data, shape_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.study.places import open_existing, studies_in
 from transferscope.study.settings import DataSettings
-from transferscope.training import choose_device, pixel_scale, stream_seed
+from transferscope.training import choose_device, scale_of, stream_seed
 
 N_SOURCE_EXAMPLES = 500
 """Training examples of a source, at even distances, that its inputs are compared by."""
@@ -127,7 +128,7 @@ class _Read:
     """What one study says at its numbers of labels."""
 
     study: str
-    pretrained: Pretrained
+    pretrained: StudyNetworks
     cells: list[StoredCell]
     results: Results
     records: RecordColumns
@@ -146,6 +147,7 @@ class _Group:
     recipe: MethodRecipe
     studies: list[str] = field(default_factory=list)
     files: dict[str, dict[int, Path]] = field(default_factory=dict)
+    networks: dict[str, tuple[StudyNetworks, Origin]] = field(default_factory=dict)
     gave: dict[str, dict[int, float]] = field(default_factory=dict)
     accuracy: dict[str, dict[int, float]] = field(default_factory=dict)
     data: dict[str, DataSettings | None] = field(default_factory=dict)
@@ -162,7 +164,7 @@ class _Group:
         for name in [name for name in other.files if name not in self.files]:
             self.files[name], self.gave[name] = other.files[name], other.gave[name]
             self.accuracy[name], self.data[name] = other.accuracy.get(name, {}), other.data[name]
-            self.of_classes[name] = other.of_classes[name]
+            self.of_classes[name], self.networks[name] = other.of_classes[name], other.networks[name]
 
 
 def _read(store: Store, names: Sequence[str], against: str | None) -> tuple[list[_Read], list[tuple[str, str]]]:
@@ -253,11 +255,11 @@ def _of_study(one: _Read) -> dict[str, _Group]:
             continue
         name = one.pretrained.names[origin]
         payload = {part: found for part, found in stored.cell.payload.items() if part in _SHARED}
-        key = json.dumps([one.target, n, payload], sort_keys=True)
+        key = json.dumps([one.target, n, payload, asdict(one.pretrained.recipe.network)], sort_keys=True)
         group = groups.setdefault(
             key, _Group(one.target, n, one.results.method, one.results.measure, recipe, [one.study])
         )
-        group.files[name] = dict(one.pretrained.files[origin])
+        group.files[name], group.networks[name] = dict(one.pretrained.files[origin]), (one.pretrained, origin)
         group.gave.setdefault(name, {})[seed] = value
         pretraining = by_key.get(stored.cell.needs[0]) if stored.cell.needs else None
         known = pretraining is not None and origin.pretrain_step is None
@@ -269,8 +271,8 @@ def _of_study(one: _Read) -> dict[str, _Group]:
     return groups
 
 
-_SHARED = ("target", "network", "training", "method", "tuning")
-"""What of a recipe has to be the same in studies that are taken together."""
+_SHARED = ("target", "training", "method", "tuning")
+"""What of a recipe has to be the same in studies that are taken together, beside the network of the study."""
 
 
 class _Opened:
@@ -278,8 +280,8 @@ class _Opened:
 
     def __init__(self, device: torch.device, scores: Sequence[str]) -> None:
         self._device, self._scores = device, scores
-        self._targets: dict[str, LabelledSet] = {}
-        self._sources: dict[DataSettings, Examples] = {}
+        self._targets: dict[str, Dataset] = {}
+        self._sources: dict[tuple[DataSettings, str], Examples | None] = {}
 
     def case_of(self, group: _Group, n_draws: int) -> AuditCase | str:
         """The case of a group, or why there is none.
@@ -288,14 +290,15 @@ class _Opened:
             group: Two sources or more.
             n_draws: Draws of labels that scores are computed on.
         """
-        train = self._target(group)
+        dataset = self._target(group)
+        train = dataset.train
         if group.n_target < (least := least_labels(train)):
             return f"{group.n_target} labels are too few to score with, which takes {least}"
         if not group.seeds:
             return "no seed has a result of every source"
         chosen = choose_scores(self._scores, of_classes=train.classes is not None)
         names = list(group.files)
-        rows = [self._draw(group, names, train, seed, chosen) for seed in group.seeds[:n_draws]]
+        rows = [self._draw(group, names, dataset, seed, chosen) for seed in group.seeds[:n_draws]]
         values = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}
         measured = np.array([[group.gave[name][seed] for name in names] for seed in group.seeds], dtype=np.float64)
         return AuditCase(
@@ -309,58 +312,60 @@ class _Opened:
         )
 
     def _draw(
-        self, group: _Group, names: Sequence[str], train: LabelledSet, seed: int, chosen: Chosen
+        self, group: _Group, names: Sequence[str], dataset: Dataset, seed: int, chosen: Chosen
     ) -> dict[str, list[float]]:
         """The values of all scores and controls on one draw of labels, in the order of the sources."""
-        drawn = few_shot(train, group.n_target, seed=stream_seed(seed, "subset"))
+        drawn = few_shot(dataset.train, group.n_target, seed=stream_seed(seed, "subset"))
         target, settings = labelled_target(drawn, self._device), group.recipe.network
         found: dict[str, list[float]] = {name: [] for name in (*chosen.scores, SOURCE_ACCURACY, PIXELS, UNTRAINED)}
         untrained = random_candidate(
-            settings, train.input_shape, n_classes=None, seed=stream_seed(seed, "network"), device=self._device
-        )
+            settings,
+            shape_as_read(dataset, settings),
+            n_classes=None,
+            seed=stream_seed(seed, "network"),
+            device=self._device,
+        ).network
+        inputs = target.read_by(untrained)
         for name in names:
-            file = group.files[name][seed]
-            if not file.is_file():
-                raise DataError(
-                    f"the network pretrained on {name} with seed {seed} ({file}) is gone; put the folder of networks "
-                    "back beside the store, or run the study again in a new store"
-                )
-            candidate = open_candidate(
-                name, file, settings, train.input_shape, of_classes=group.of_classes[name], device=self._device
-            )
+            networks, origin = group.networks[name]
+            opened = networks.open(origin, seed, dataset)
+            candidate = candidate_of(name, opened, of_classes=group.of_classes[name], device=self._device)
             view = target.view_of(candidate)
             for score, one in chosen.scores.items():
                 estimate = value_of(one, view)
                 found[score].append(estimate.value if estimate.usable else np.nan)
             found[SOURCE_ACCURACY].append(group.accuracy.get(name, {}).get(seed, np.nan))
-            source = self._source(group.data[name])
-            close = source is not None and source.inputs.shape[1:] == target.examples.inputs.shape[1:]
+            source = self._source(group.data[name], untrained)
             for control in (PIXELS, UNTRAINED):
-                if not close or source is None:
+                if source is None or source.inputs.shape[1:] != inputs.inputs.shape[1:]:
                     found[control].append(np.nan)
                     continue
                 near, far = (
-                    _rows(one) if control == PIXELS else features_of(untrained.network, one).numpy()
-                    for one in (target.examples, source)
+                    _rows(one) if control == PIXELS else features_of(untrained, one).numpy() for one in (inputs, source)
                 )
                 found[control].append(-kernel_distance(near, far))
         return found
 
-    def _target(self, group: _Group) -> LabelledSet:
+    def _target(self, group: _Group) -> Dataset:
         key = json.dumps(group.recipe.as_payload()["target"], sort_keys=True)
         if key not in self._targets:
-            self._targets[key] = target_data(group.recipe).train
+            self._targets[key] = target_data(group.recipe)
         return self._targets[key]
 
-    def _source(self, data: DataSettings | None) -> Examples | None:
+    def _source(self, data: DataSettings | None, network: Network) -> Examples | None:
+        """Examples of a source as a network reads them; None where there are none, or it cannot read them."""
         if data is None:
             return None
-        if data not in self._sources:
-            train = read_data(data).train
-            self._sources[data] = spread_examples(
-                train, scale=pixel_scale(train), at_most=N_SOURCE_EXAMPLES, device=self._device
-            )
-        return self._sources[data]
+        key = data, str(network.input)
+        if key not in self._sources:
+            try:
+                seen = examples_as_read(read_data(data).train, network.input, data.data)
+                self._sources[key] = spread_examples(
+                    seen, scale=scale_of(network, seen), at_most=N_SOURCE_EXAMPLES, device=self._device
+                )
+            except (DataError, NetworkError):
+                self._sources[key] = None
+        return self._sources[key]
 
 
 def _rows(examples: Examples) -> Float64[np.ndarray, "n d"]:
