@@ -23,6 +23,7 @@ Reader = Callable[[DataSpec, int], Dataset]
 
 _KINDS: tuple[Kind, ...] = ("classification", "regression")
 _ROWS_COMPARED = 256
+_USUAL_CHANNELS = 4
 _N_GLYPHS, _N_TEST_GLYPHS = 10_000, 2_000
 
 
@@ -123,6 +124,9 @@ def _understood(train: LabelledSet) -> str:
     else:
         shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
         labels = f"classification, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+    if train.is_image and train.input_shape[0] > _USUAL_CHANNELS:
+        channels, height, width = train.input_shape
+        labels = f"{labels}; images of {channels} channels, {height} x {width}"
     if constant == rows.shape[1]:
         return f"{labels}; all {len(train)} training inputs are the same, so that nothing can be learnt"
     if train.is_image or not constant:
