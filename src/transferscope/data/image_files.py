@@ -249,7 +249,8 @@ def _read_image(path: Path, resize: int | None, side: int | None) -> Image.Image
         grey = upright.mode in _GREY_MODES
         if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
             raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
-        image = (upright if grey else upright.convert("RGBA")).convert("L" if grey else "RGB")
+        plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
+        image = (upright if plain else upright.convert("RGBA")).convert("L" if grey else "RGB")
     if resize is not None:
         return image.resize((resize, resize), Image.Resampling.BILINEAR)
     return image if side is None else ImageOps.fit(image, (side, side), method=Image.Resampling.BILINEAR)
