@@ -16,6 +16,7 @@ from transferscope.data import DATA_SETS, load
 from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError, UnknownNameError
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
 from transferscope.models import BACKBONES, NetworkSettings, build_network
+from transferscope.models.build import BackboneEntry
 from transferscope.scores import SCORES
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
@@ -247,14 +248,16 @@ def test_an_edited_network_is_another_network(tmp_path: Path) -> None:
     assert NetworkSettings("mlp", (8, 6)).identity == {"name": "mlp", "widths": (8, 6)}  # the keys of older stores hold
     network = build_network(settings, (1, 8, 8), 3, seed=0)
     assert (network.n_features, len(network.blocks())) == (6, 2)
-    assert BACKBONES[SMALL_NET].widths == (8, 32)
+    entry = BACKBONES[SMALL_NET]
+    assert isinstance(entry, BackboneEntry)
+    assert entry.widths == (8, 32)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("mine = 3", "is no function"),
-        ("def mine(shape):\n    return 3", "takes something else than input_shape first"),
+        ("def mine(shape):\n    return 3", "mine cannot be made: mine\\(\\) missing 1 required positional argument"),
         ("def mine(input_shape, widths):\n    return 3", "has widths without usual values"),
         ("def mine(input_shape):\n    return 3", "the network is a int; expected its features"),
         ("def mine(input_shape):\n    return 1 / 0", "fails on inputs of shape \\(1, 8, 8\\): division by zero"),

@@ -135,7 +135,13 @@ class Registry(Mapping[str, T], Generic[T]):
 
 def _defined(entry: object) -> Any:
     """The class or function that a file defines: the entry itself, or the class of an object."""
+    entry = getattr(entry, "__func__", entry)  # of a class method
     return entry if isinstance(entry, type | FunctionType) else type(entry)
+
+
+def is_reference(name: str) -> bool:
+    """Whether a name has the form of a reference, "package.module:Class" or "path/to/file.py:Class"."""
+    return _REFERENCE.fullmatch(name) is not None
 
 
 def seen_from(name: str, folder: Path) -> str:

@@ -14,7 +14,8 @@ from transferscope.data.task import LabelledSet
 from transferscope.data.unlabelled import InputForm, as_in_study
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError
 from transferscope.files import written_whole
-from transferscope.models import Network, NetworkSettings, build_network
+from transferscope.models import Network, NetworkSettings
+from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.training import PixelScale, outputs_of, to_tensors
 
@@ -189,6 +190,6 @@ def load_model(place: str | Path) -> TrainedModel:
         )
     if scale is None:
         raise CorruptDataError(f"{file} does not say how its inputs are scaled; export the network again")
-    frame = build_network(read.network, read.inputs.input_shape, read.n_outputs, seed=0)
+    frame = frame_network(read.network, read.inputs.input_shape, read.n_outputs)
     network = open_network(frame, file).network
     return TrainedModel(network.eval(), scale, read)

@@ -149,4 +149,11 @@ def weights_in_words(entry: Mapping[str, object]) -> str:
     share = f" ({100 * matched / backbone:.3g} %)" if backbone else ""
     left = entry.get("left_out")
     more = f", left out: {listed([str(name) for name in left])}" if isinstance(left, list) and left else ""
+    lacking = entry.get("lacking")
+    if isinstance(lacking, list) and lacking:
+        more = f"; random instead are {listed([str(name) for name in lacking])}{more}"
+    if entry.get("architecture"):
+        more += f"; network: {entry['architecture']}"
+    if entry.get("input"):
+        more += f"; inputs: {entry['input']}"
     return f"{file} gives {matched:,} of the backbone's {backbone:,} numbers{share}{more}"

@@ -35,7 +35,9 @@ def test_a_recipe_of_another_version_is_refused() -> None:
     payload["network"]["depth"] = 3
     with pytest.raises(SettingsError) as error:
         PretrainRecipe.from_payload(payload)
-    assert str(error.value) == "a stored NetworkSettings: unknown key 'depth': known are name, widths"
+    assert str(error.value) == (
+        "a stored NetworkSettings: unknown key 'depth': known are head, input, name, options, widths"
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError, MissingDataError, StoreError, unknown_name
+from transferscope.models import OpenedNetwork, build_network, open_network
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.facts import read_data
-from transferscope.study.fitting import network_file
+from transferscope.study.facts import read_data, shape_as_read
+from transferscope.study.fitting import open_source
 
 _LABELS = ("source", "method", "n_target", "n_source", "seed")
 
@@ -92,18 +93,42 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Pretrained:
+class StudyNetworks:
     """The pretrained networks that methods of a study start from.
 
     Attributes:
         names: By origin, in the order of the plan; with examples or step where a source has several.
         files: Network of each origin by seed; a network from a file is the same for all seeds.
-        recipe: That of a method cell which starts from one of them.
+        recipes: By origin, that of a method cell which starts from it.
     """
 
     names: Mapping[Origin, str]
     files: Mapping[Origin, Mapping[int, Path]]
-    recipe: MethodRecipe
+    recipes: Mapping[Origin, MethodRecipe]
+
+    @property
+    def recipe(self) -> MethodRecipe:
+        """That of a method cell which starts from the first of them."""
+        return next(iter(self.recipes.values()))
+
+    def open(self, origin: Origin, seed: int, target: Dataset) -> OpenedNetwork:
+        """The network of an origin and a seed, on the CPU, with the head that belongs to it where that is a linear one.
+
+        Args:
+            origin: What it was pretrained on.
+            seed: Of the study.
+            target: The target, whose inputs it is to read.
+
+        Raises:
+            DataError: Its file is gone.
+            NetworkError: Its weights do not belong to its architecture, or are not finite.
+        """
+        recipe = self.recipes[origin]
+        shape = shape_as_read(target, recipe.network)
+        if recipe.source is not None and recipe.source.is_network:
+            return open_source(recipe, shape, head="either")
+        frame = build_network(recipe.network, shape, 1, seed=0)
+        return open_network(frame, self.file(origin, seed), head="either", read_as=recipe.network.read_as(shape))
 
     def file(self, origin: Origin, seed: int) -> Path:
         """The network of an origin and a seed.
@@ -120,7 +145,7 @@ class Pretrained:
         return file
 
 
-def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> Pretrained:
+def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> StudyNetworks:
     """The pretrained networks of a study.
 
     Args:
@@ -133,7 +158,7 @@ def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> Pre
     """
     context = WorkContext(files)
     found: dict[Origin, dict[int, Path]] = {}
-    recipes = []
+    recipes: dict[Origin, MethodRecipe] = {}
     for stored in cells:
         if stored.cell.role != "method":
             continue
@@ -145,12 +170,12 @@ def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> Pre
             step = origin.pretrain_step
             file = context.network(needs[0]) if step is None else context.snapshot(needs[0], step)
         else:
-            file = next(iter(found.get(origin, {}).values()), None) or network_file(recipe)  # one for all seeds
+            file = Path(recipe.source.pretrained(recipe.network).name)  # one for all seeds
         found.setdefault(origin, {})[int(str(stored.cell.labels["seed"]))] = file
-        recipes.append(recipe)
+        recipes.setdefault(origin, recipe)
     if not found:
         raise DataError(none)
-    return Pretrained(_names(list(found)), found, recipes[0])
+    return StudyNetworks(_names(list(found)), found, recipes)
 
 
 def _names(origins: Sequence[Origin]) -> dict[Origin, str]:

@@ -7,11 +7,16 @@ import typer
 
 if TYPE_CHECKING:
     from transferscope.analyses.compare.question import EnoughSteps
+    from transferscope.models import Pretrained
 
 
 def compare(
     source: Annotated[
-        str, typer.Argument(help="What to transfer from: a data set by name (see `transferscope data`).")
+        str,
+        typer.Argument(
+            help="What to transfer from: a data set by name (see `transferscope data`), or a pretrained network: "
+            "hf:FOLDER, timm:NAME, torchvision:NAME, package.module:factory, file.py:factory."
+        ),
     ],
     target: Annotated[str, typer.Argument(help="The data set of interest, by name.")],
     labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in --labels 100 600.")] = None,
@@ -25,7 +30,16 @@ def compare(
         typer.Option(min=1, help="Training steps of every method. [1500, doubled until scratch is finished]"),
     ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
-    network: Annotated[str | None, typer.Option(help="Backbone. [lenet for images, mlp for vectors]")] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Network. [that of a pretrained source, or lenet for images, mlp for vectors]")
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="Weights of the network that SOURCE names: safetensors, or a state dict.")
+    ] = None,
+    input: Annotated[
+        str | None, typer.Option(help="How its inputs are read, as in size=64,mean=127,std=128,scale=1. [as it says]")
+    ] = None,
+    head: Annotated[str | None, typer.Option(help="Name of its head, as in classifier.1. [found]")] = None,
     tuning: Annotated[
         bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
     ] = True,
@@ -47,16 +61,18 @@ def compare(
         with_steps,
         write_study,
     )
+    from transferscope.analyses.compare.sources import named_sources, usable_methods
     from transferscope.cli.execute import run_and_report
     from transferscope.methods import METHODS
     from transferscope.study.spec import parse_spec
 
+    sources = named_sources([source_of(source, weights, input, head)], out)
     budget = Budget(steps, pretraining_steps, network, workers=workers)
     tables = study_tables(
-        [source],
+        sources,
         target,
         labels=labels or [],
-        methods=methods or METHODS.own,
+        methods=methods or usable_methods(METHODS.own, sources),
         diagnostics=diagnostics or [],
         seeds=seeds,
         budget=budget,
@@ -79,6 +95,16 @@ def compare(
         typer.echo(str(found))
         write_study(with_steps(tables, found.steps), out, note=note)
     run_and_report(study.path)
+
+
+def source_of(source: str, weights: Path | None, input: str | None, head: str | None) -> "str | Pretrained":
+    """What the options say of a source that is a network; without any, the name of the source."""
+    from transferscope.models import NetworkInput, NetworkSettings, Pretrained
+
+    if weights is None and input is None and head is None:
+        return source
+    known = None if input is None else NetworkInput.from_text(input)
+    return Pretrained(NetworkSettings(source, head=head, input=known), weights)
 
 
 def _enough_steps(study: Path) -> "EnoughSteps":

@@ -17,7 +17,10 @@ class Question(StrEnum):
 def decide(
     target: Annotated[str, typer.Argument(help="The data set of interest, by name (see `transferscope data`).")],
     source: Annotated[
-        list[str], typer.Option("--from", help="What to transfer from, by name, as in --from glyphs mnist.")
+        list[str],
+        typer.Option(
+            "--from", help="What to transfer from: data or pretrained networks, as in --from glyphs hf:FOLDER."
+        ),
     ],
     methods: Annotated[
         list[str] | None, typer.Option(help="Methods. [linear-probe fine-tune l2-sp joint merlin]")
@@ -33,7 +36,10 @@ def decide(
     budget: Annotated[str | None, typer.Option(help="Most computing time in all, as in 20m, 90s or 2h.")] = None,
     steps: Annotated[int, typer.Option(min=1, help="Training steps of every method.")] = 1500,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
-    network: Annotated[str | None, typer.Option(help="Backbone. [lenet for images, mlp for vectors]")] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(help="Network. [that of the first pretrained source, or lenet for images, mlp for vectors]"),
+    ] = None,
     tuning: Annotated[
         bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
     ] = True,
@@ -48,7 +54,7 @@ def decide(
     Runs that cannot change the answer are not made. After Ctrl-C the same command goes on.
     """
     from transferscope.analyses.compare.question import Budget, network_in_words, tuning_in_words
-    from transferscope.analyses.decide.question import METHODS_RACED, write_race
+    from transferscope.analyses.decide.question import write_race
     from transferscope.cli.execute import run_and_report
     from transferscope.study.places import read_toml
     from transferscope.study.race import RaceSettings
@@ -57,7 +63,7 @@ def decide(
     study = write_race(
         target,
         source,
-        methods=methods or METHODS_RACED,
+        methods=methods,
         labels=labels,
         race=RaceSettings(question.value, risk, margin, cells, None if budget is None else minutes_of(budget)),
         seeds=seeds,

@@ -25,6 +25,9 @@ def diagnose(
     ] = None,
     network: Annotated[str, typer.Option(help="The architecture of the weights.")] = "lenet",
     widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
+    input: Annotated[
+        str | None, typer.Option(help="How it reads inputs, as in size=64,mean=127,std=128,scale=1. [as it says]")
+    ] = None,
     diagnostics: Annotated[
         list[str] | None, typer.Option(help="Diagnostics by name. [all that apply and take under 2 minutes]")
     ] = None,
@@ -80,7 +83,7 @@ def diagnose(
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.analyses.diagnose.subject import FileQuestion
     from transferscope.cli.diagnose_answer import answer
-    from transferscope.models import NetworkSettings
+    from transferscope.models import NetworkInput, NetworkSettings
     from transferscope.study.settings import DataSettings
 
     own = tuple(transforms or ())
@@ -88,7 +91,11 @@ def diagnose(
     question = FileQuestion(
         checkpoint=checkpoint,
         data=DataSettings(data, own),
-        network=NetworkSettings(network, None if widths is None else tuple(widths)),
+        network=NetworkSettings(
+            network,
+            None if widths is None else tuple(widths),
+            input=None if input is None else NetworkInput.from_text(input),
+        ),
         against=against,
         source=None if source is None else DataSettings(source, others),
         labels=labels,

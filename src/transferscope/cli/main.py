@@ -29,6 +29,7 @@ from transferscope.cli import (
     report,
     run,
     scaling,
+    show,
     status,
     theory,
 )
@@ -68,6 +69,7 @@ app.command()(run.run)
 app.command()(status.status)
 app.command()(report.report)
 app.command()(data.data)
+app.add_typer(show.app, name="show")
 app.command()(demo.demo)
 app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)

@@ -13,13 +13,21 @@ def rank(
         str | None, typer.Argument(metavar="[STUDY.toml|STORE]", help="A finished study, or its store.")
     ] = None,
     checkpoints: Annotated[
-        list[Path] | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Pretrained weights: safetensors, or a state dict of torch."),
+        list[str] | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE|NAME",
+            help="Pretrained weights (safetensors, or a state dict of torch), or networks such as hf:FOLDER.",
+        ),
     ] = None,
     data: Annotated[str | None, typer.Option(metavar="SPEC", help="The target, as in usps or npz:PATH.")] = None,
     transforms: Annotated[list[str] | None, typer.Option(help="Transformations of it, as in resize:28.")] = None,
     network: Annotated[str, typer.Option(help="The architecture of the weights.")] = "lenet",
     widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
+    input: Annotated[
+        str | None, typer.Option(help="How inputs are read, as in size=64,mean=127,std=128,scale=1. [as networks say]")
+    ] = None,
+    head: Annotated[str | None, typer.Option(help="Name of the head, as in classifier.1. [found]")] = None,
     labels: Annotated[
         list[int] | None, typer.Option(metavar="N", help="Labelled training examples to compute scores on. [100]")
     ] = None,
@@ -60,7 +68,7 @@ def rank(
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.analyses.rank.question import rank as ask
     from transferscope.cli.answer import as_text, counted_progress, write_files
-    from transferscope.models import NetworkSettings
+    from transferscope.models import NetworkInput, NetworkSettings
     from transferscope.study.settings import DataSettings
 
     if out is not None:
@@ -71,7 +79,12 @@ def rank(
             result = ask(
                 networks,
                 None if data is None else DataSettings(data, tuple(transforms or ())),
-                network=NetworkSettings(network, None if widths is None else tuple(widths)),
+                network=NetworkSettings(
+                    network,
+                    None if widths is None else tuple(widths),
+                    head=head,
+                    input=None if input is None else NetworkInput.from_text(input),
+                ),
                 labels=100 if labels is None else labels[0],
                 seeds=seeds,
                 scores=scores or (),

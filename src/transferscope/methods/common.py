@@ -9,7 +9,8 @@ from torch import nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, NetworkError
-from transferscope.methods.method import FitOptions, Fitted, Snapshots
+from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
+from transferscope.models.initialise import reinitialise
 from transferscope.models.network import Network, new_head
 from transferscope.records import Record
 from transferscope.training import (
@@ -23,6 +24,7 @@ from transferscope.training import (
     measure,
     outputs_of,
     pixel_scale,
+    scale_of,
     stream_seed,
     to_tensors,
     train,
@@ -45,10 +47,16 @@ class Domain:
     scale: PixelScale
 
 
-def domain(dataset: Dataset, options: FitOptions) -> Domain:
-    """Move a data set to the device of the options."""
+def domain(dataset: Dataset, options: FitOptions, network: Network | None = None) -> Domain:
+    """Move a data set to the device of the options, scaled as the network reads it.
+
+    Args:
+        dataset: The data.
+        options: With the device.
+        network: What will read the data; None for what learns on standardised inputs.
+    """
     device = choose_device(options.device)
-    scale = pixel_scale(dataset.train)
+    scale = pixel_scale(dataset.train) if network is None else scale_of(network, dataset.train)
     return Domain(to_tensors(dataset.train, scale, device), to_tensors(dataset.test, scale, device), scale)
 
 
@@ -63,13 +71,23 @@ def source_of(task: TransferTask, method: str) -> Dataset:
     return task.source
 
 
-def working_copy(network: Network, example: LabelledSet, options: FitOptions) -> Network:
-    """A copy on the device, in the memory order that convolutions run fastest in.
+def working_copy(network: Network, example: LabelledSet, options: FitOptions, *, start: Start) -> Network:
+    """A copy to train, on the device, in the memory order that convolutions run fastest in.
+
+    Args:
+        network: The starting network.
+        example: What it is to read.
+        options: With device and seed.
+        start: "random" for weights of an initialisation: others are drawn again from the seed.
 
     Raises:
-        NetworkError: The network does not take inputs like the example's, or does not give (N, n_features).
+        NetworkError: The network does not take inputs like the example's, does not give (N, n_features), or is to start
+            from random weights and cannot draw them.
     """
-    own = network.copy().to(choose_device(options.device))
+    keep = start == "pretrained" or network.is_random
+    own = network.copy() if keep else reinitialise(network, seed=stream_seed(options.seed, "network"))
+    own.is_random = False
+    own = own.to(choose_device(options.device))
     own.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in own.parameters():
         parameter.grad = None
@@ -94,7 +112,7 @@ def _head(network: Network, n_outputs: int, options: FitOptions, purpose: str) -
 def _check_fit(network: Network, example: LabelledSet) -> None:
     one = example.take(np.arange(1))
     try:
-        features = outputs_of(network.features, to_tensors(one, pixel_scale(one), device_of(network)))
+        features = outputs_of(network.features, to_tensors(one, scale_of(network, one), device_of(network)))
     except (RuntimeError, ValueError) as error:
         raise NetworkError(f"the network does not take inputs of shape {example.input_shape}: {error}") from error
     if features.ndim != 2 or features.shape[1] != network.n_features:

@@ -47,8 +47,8 @@ class Knn(Control):
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; the fitted network's outputs are votes, or means of neighbours."""
         started = time.perf_counter()
-        target = domain(task.target, options)
-        own = working_copy(network, task.target.train, options)
+        target = domain(task.target, options, network)
+        own = working_copy(network, task.target.train, options, start=self.start)
         features, labels = outputs_of(own.features, target.train), target.train.labels
         numbers = labels.is_floating_point()
         values = labels if numbers else F.one_hot(labels.long(), target.train.n_outputs).to(features.dtype)

@@ -63,8 +63,8 @@ class LinearProbe:
         if self.solver == "logistic" and task.target.train.kind == "regression":
             raise DataError('the logistic probe was asked of a regression task; use solver = "ridge"')
         started = time.perf_counter()
-        target = domain(task.target, options)
-        own = working_copy(network, task.target.train, options)
+        target = domain(task.target, options, network)
+        own = working_copy(network, task.target.train, options, start=self.start)
         probe = self._probe(own, target)
         cost = Cost(
             seconds=time.perf_counter() - started,

@@ -92,9 +92,9 @@ class Merlin:
         """
         if len(task.target.train) < 4:
             raise DataError(f"MeRLin was given {len(task.target.train)} target examples; it needs 4 or more to split")
-        target = domain(task.target, options)
-        own = working_copy(network, task.target.train, options)
-        source = domain(source_of(task, self.name), options) if self.source_term else None
+        target = domain(task.target, options, network)
+        own = working_copy(network, task.target.train, options, start=self.start)
+        source = domain(source_of(task, self.name), options, network) if self.source_term else None
         head_s = self._source_head(own, source, options)
         own.head = nn.Identity()
         risks = _MeanRisk()
@@ -142,7 +142,7 @@ class Merlin:
         head.weight.copy_(fit.theta.T)
         if fit.bias is not None:
             head.bias.copy_(fit.bias)
-        return Network(own.features, head, own.n_features)
+        return own.under(head)
 
 
 class _MeanRisk(nn.Module):

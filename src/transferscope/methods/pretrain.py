@@ -28,8 +28,8 @@ def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
     Returns:
         The network with its source head; its curve has parts "source_train" and "source_test".
     """
-    data = domain(source, options)
-    own = working_copy(network, source.train, options)
+    data = domain(source, options, network)
+    own = working_copy(network, source.train, options, start="pretrained")
     own.head = source_head(own, data.train.n_outputs, options)
 
     def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:

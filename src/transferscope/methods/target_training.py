@@ -42,8 +42,8 @@ class TargetTraining:
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
-        target = domain(task.target, options)
-        own = working_copy(network, task.target.train, options)
+        target = domain(task.target, options, network)
+        own = working_copy(network, task.target.train, options, start=self.start)
         kept_source_head = own.head if self.start == "pretrained" else None
         own.head = self.first_head(own, target, options)
         frozen = self.frozen(own)

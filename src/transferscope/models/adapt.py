@@ -1,52 +1,178 @@
-"""Any module as a network, by naming its head."""
+"""Any module as a network: its head, its blocks, and one tensor out of whatever it returns."""
 
 import copy
+from collections import OrderedDict
 from difflib import get_close_matches
 
 import torch
 from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
+from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
 
 _TOLERANCE = 1e-4
+_ALL_OF_IT = 0.9  # of a backbone's parameters, nearly
+_LISTED = 6
+
+NO_HEAD = "none"
+"""As the name of a head: the module makes features, and has no head."""
 
 
-def adapt(module: nn.Module, head: str, *, input_shape: tuple[int, ...]) -> Network:
+def adapt(
+    module: nn.Module, head: str | None = None, *, input_shape: tuple[int, ...], input: NetworkInput | None = None
+) -> Network:
     """Split a module into the submodule called `head` and everything before it.
 
     The split is tried out on two random inputs: the head's outputs on the features must be what the module computes,
     so nothing but the head may follow the features (a softmax after the head, for one).
 
     Args:
-        module: Any module from inputs (N, *input_shape) to outputs (N, n_outputs); it is copied, never changed.
-        head: Name of a submodule, as in `module.named_modules()`: "fc", "classifier.1".
+        module: Any module from inputs (N, *input_shape) to outputs (N, n_outputs), or to an object that has them as
+            `logits`; it is copied, never changed.
+        head: Name of a submodule, as in `module.named_modules()`: "fc", "classifier.1"; "none" for a module that makes
+            features (also as `pooler_output` or `last_hidden_state`) and has no head, which gets an untrained one; None
+            to find it: the last linear layer that the module calls.
         input_shape: Shape of one input, for the trial.
+        input: How inputs must be scaled for the module; None to standardise them by the training examples.
 
     Returns:
-        A network on the module's device that shares no memory with it. When the module is an `nn.Sequential` and the
-        head its last part, the other parts are the blocks of the backbone; otherwise the backbone is one block.
+        A network on the module's device that shares no memory with it, whose weights count as trained ones. Its blocks
+        are the parts of an `nn.Sequential`, or the groups that `find_blocks` names.
 
     Raises:
-        NetworkError: There is no such submodule; the module fails on inputs of this shape or returns something else
-            than one tensor (N, n_outputs); or more than the head follows the features.
+        NetworkError: There is no such submodule, or none is found; the module fails on inputs of this shape or returns
+            something else than one tensor (N, n_outputs); or more than the head follows the features.
 
     Example:
         >>> whole = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
         >>> adapt(whole, "2", input_shape=(4,)).n_features
         3
     """
-    _check_name(module, head)
-    features = copy.deepcopy(module)
-    own_head = features.get_submodule(head)
-    if isinstance(features, nn.Sequential) and features[-1] is own_head:
-        features = features[:-1]
-    else:
-        _replace(features, head)
+    if head not in (None, NO_HEAD):
+        _check_name(module, str(head))
+    copied = copy.deepcopy(module)
     with seeded(0), torch.no_grad():
         inputs = torch.randn(2, *input_shape).to(_place(module))
-        n_features = _try_out(module, features, own_head, inputs)
-    return Network(features, own_head, n_features)
+        whole = _one_tensor(copied, inputs)
+        if head is None:
+            head = _last_linear(whole, inputs)
+        elif head != NO_HEAD and whole is not copied:
+            head = f"module.{head}"
+        if head == NO_HEAD:
+            features, n_features = whole, int(_run(whole.eval(), inputs, "the network").shape[1])
+            own_head: nn.Module = nn.Linear(n_features, 1).to(_place(module))
+        else:
+            features, own_head = whole, whole.get_submodule(head)
+            original = copy.deepcopy(whole)
+            if isinstance(whole, nn.Sequential) and whole[-1] is own_head:
+                features = nn.Sequential(OrderedDict(list(whole._modules.items())[:-1]))
+            else:
+                _replace(features, head)
+            n_features = _try_out(original, features, own_head, inputs)
+    features.train(module.training)
+    own_head.train(module.training)
+    blocks = () if isinstance(features, nn.Sequential) else find_blocks(features)
+    return Network(features, own_head, n_features, input=input, block_names=blocks)
+
+
+class OneTensor(nn.Module):
+    """A module whose outputs are an object, as one tensor (N, width).
+
+    `logits` where there are any, otherwise features: the pooled ones, or of a sequence of hidden states the first,
+    where
+    the module has a class token, and their mean where it has none; of a feature map the mean over its pixels.
+
+    Args:
+        module: What returns the object.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The tensor."""
+        outputs = self.module(inputs)
+        found = next(
+            (value for name in _FIELDS if isinstance(value := getattr(outputs, name, None), Tensor)),
+            None,
+        )
+        if found is None:
+            shown = type(outputs).__name__
+            raise NetworkError(
+                f"the network returns {shown}; expected one tensor (N, width), or an object with logits, pooler_output "
+                "or last_hidden_state: wrap it in a module that picks it"
+            )
+        if found.ndim == 3:
+            tokens = any("cls_token" in n or "class_embedding" in n for n, _ in self.module.named_parameters())
+            return found[:, 0] if tokens else found.mean(dim=1)
+        return found.mean(dim=(2, 3)) if found.ndim == 4 else found
+
+    def reset_parameters(self) -> None:
+        """Draw the weights again, as the configuration of a transformers model says.
+
+        Raises:
+            NetworkError: The module has no configuration.
+        """
+        config = getattr(self.module, "config", None)
+        if config is None or not hasattr(self.module, "init_weights"):
+            raise NetworkError(
+                f"{type(self.module).__name__} has no configuration to be initialised again from; "
+                "leave scratch out, or "
+                "name the network by a factory"
+            )
+        kept = self.module.state_dict()
+        options = {} if any("pooler" in name for name in kept) else {"add_pooling_layer": False}
+        try:
+            fresh = type(self.module)(config, **options)
+        except TypeError:  # a model without that option
+            fresh = type(self.module)(config)
+        drawn = fresh.state_dict()
+        lacking = [name for name in kept if name not in drawn or drawn[name].shape != kept[name].shape]
+        if lacking:
+            raise NetworkError(
+                f"{type(self.module).__name__} was changed after it was made of its configuration "
+                f"({lacking[0]}), so it "
+                "cannot be initialised again; leave scratch out, or name the network by a factory"
+            )
+        self.module.load_state_dict({name: drawn[name] for name in kept})
+
+
+_FIELDS = ("logits", "pooler_output", "last_hidden_state")
+
+
+def find_blocks(features: nn.Module) -> tuple[str, ...]:
+    """Names of the groups of a backbone from input to head: encoder layers, stages, or top-level children.
+
+    The children that have parameters, in the order in which the module lists them. Taken apart further are lists of
+    modules, a group that has such a list, one called "features", and one with more than nine tenths of the parameters.
+
+    Args:
+        features: The backbone, without its head.
+
+    Returns:
+        Names of submodules; () when it is one block.
+    """
+    total = sum(parameter.numel() for parameter in features.parameters())
+
+    def groups(module: nn.Module, prefix: str) -> list[str]:
+        found: list[str] = []
+        for name, child in module.named_children():
+            size = sum(parameter.numel() for parameter in child.parameters())
+            inner = [one for one in child.children() if any(True for _ in one.parameters())]
+            several = len(inner) > 1 or any(True for one in inner for _ in one.children())
+            listed = any(isinstance(one, nn.ModuleList) for one in inner)
+            if isinstance(child, nn.ModuleList):
+                parts = {one: part for one, part in child.named_children() if any(True for _ in part.parameters())}
+                found += [f"{prefix}{name}.{one}" for one in parts]
+            elif several and (listed or name == "features" or size > _ALL_OF_IT * total):
+                found += groups(child, f"{prefix}{name}.")
+            elif size:
+                found.append(f"{prefix}{name}")
+        return found
+
+    return tuple(groups(features, ""))
 
 
 def _check_name(module: nn.Module, head: str) -> None:
@@ -57,6 +183,46 @@ def _check_name(module: nn.Module, head: str) -> None:
     hint = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
     last = ", ".join(names[-3:]) or "none: it has no submodules"
     raise NetworkError(f"the network has no submodule {head!r}: {hint}its last ones are {last}")
+
+
+def _one_tensor(module: nn.Module, inputs: Tensor) -> nn.Module:
+    """The module itself where it returns a tensor, or its outputs as one."""
+    was_training = module.training
+    try:
+        outputs = module.eval()(inputs)
+    except Exception:  # said by the trial, in words
+        return module
+    finally:
+        module.train(was_training)
+    has_fields = any(isinstance(getattr(outputs, name, None), Tensor) for name in _FIELDS)
+    return OneTensor(module) if not isinstance(outputs, Tensor) and has_fields else module
+
+
+def _last_linear(module: nn.Module, inputs: Tensor) -> str:
+    """The linear layer that is called last, once its outputs are seen to be those of the module."""
+    called: list[tuple[str, Tensor]] = []
+    linear = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
+    handles = [
+        layer.register_forward_hook(lambda _, __, output, name=name: called.append((name, output)))
+        for name, layer in linear
+    ]
+    was_training = module.training
+    try:
+        outputs = _run(module.eval(), inputs, "the network")
+    finally:
+        module.train(was_training)
+        for handle in handles:
+            handle.remove()
+    if called and called[-1][1].shape == outputs.shape and torch.equal(called[-1][1], outputs):
+        return called[-1][0]
+    names = [f"{name.removeprefix('module.')} ({output.shape[-1]} outputs)" for name, output in called[-_LISTED:]]
+    listed = f"the linear layers that it calls are {', '.join(names)}" if names else "it calls no linear layer"
+    raise NetworkError(
+        f"the head of the network cannot be found, because its outputs {tuple(outputs.shape)} are not "
+        "those of its last "
+        f'linear layer: {listed}; name the head, as in head = "classifier.1", or head = "none" for a network of '
+        "features alone"
+    )
 
 
 def _replace(module: nn.Module, name: str) -> None:
@@ -88,7 +254,9 @@ def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
     """One tensor (N, width) from a module, or an error that says what came instead."""
     try:
         outputs = module(inputs)
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+    except NetworkError:
+        raise
+    except Exception as error:  # code of another package may raise anything
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise NetworkError(f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line}") from error
     if not isinstance(outputs, Tensor):

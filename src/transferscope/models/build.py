@@ -1,23 +1,34 @@
-"""Networks by name, those of other packages and of files included."""
+"""Networks by name: the own backbones, those of other packages and of files, of transformers, timm and torchvision."""
 
 import inspect
+import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 from torch import nn
 
+from transferscope import registry
 from transferscope.errors import NetworkError, SettingsError, TransferscopeError
+from transferscope.models.adapt import adapt
 from transferscope.models.backbones.backbone import Backbone
 from transferscope.models.backbones.conv4 import conv4
 from transferscope.models.backbones.lenet import lenet
 from transferscope.models.backbones.linear import linear
 from transferscope.models.backbones.mlp import mlp
 from transferscope.models.backbones.resnet import resnet20, resnet32, resnet56
-from transferscope.models.network import Network, seeded
+from transferscope.models.hubs.factory import Factory
+from transferscope.models.hubs.hub import NamedModule
+from transferscope.models.hubs.huggingface import HuggingFace
+from transferscope.models.hubs.timm import Timm
+from transferscope.models.hubs.torchvision import Torchvision
+from transferscope.models.inputs import NetworkInput
+from transferscope.models.network import Network, new_head, seeded
 from transferscope.registry import Registry
 
 MOST_LAYERS = 64
@@ -39,19 +50,27 @@ class BackboneEntry:
     any_depth: bool = False
 
 
-def _as_entry(found: object) -> BackboneEntry:
+@dataclass(frozen=True, slots=True)
+class FactoryEntry:
+    """A function or class of another package that makes a whole module, head included, of keyword arguments alone."""
+
+    function: Callable[..., object]
+
+
+def _as_entry(found: object) -> BackboneEntry | FactoryEntry:
     """The entry of a function of another package: `function(input_shape)` or `function(input_shape, widths=(...))`.
 
-    It returns the features as a module from inputs (N, *input_shape) to (N, n_features), or as a `Backbone`.
+    It returns the features as a module from inputs (N, *input_shape) to (N, n_features), or as a `Backbone`. A function
+    that does not take `input_shape` first makes a whole module, as does a class of modules.
 
     Raises:
-        TypeError: It is no such function.
+        TypeError: It is no function.
     """
     if not callable(found):
         raise TypeError("is no function")
     parameters = inspect.signature(found).parameters
     if next(iter(parameters), None) != "input_shape":
-        raise TypeError("takes something else than input_shape first")
+        return FactoryEntry(found)
     widths = parameters["widths"].default if "widths" in parameters else ()
     if not isinstance(widths, tuple) or not all(isinstance(width, int) for width in widths):
         raise TypeError("has widths without usual values, as in widths=(32, 64)")
@@ -83,7 +102,7 @@ def _measured(features: object, input_shape: tuple[int, ...]) -> Backbone:
     return Backbone(features, int(outputs.shape[1]))
 
 
-BACKBONES: Registry[BackboneEntry] = Registry(
+BACKBONES: Registry[BackboneEntry | FactoryEntry] = Registry(
     "network",
     "transferscope.networks",
     {
@@ -100,54 +119,153 @@ BACKBONES: Registry[BackboneEntry] = Registry(
 """Every backbone by the name it has in study files."""
 
 
+HUBS: dict[str, Callable[[str], NamedModule]] = {"hf": HuggingFace, "timm": Timm, "torchvision": Torchvision}
+"""Other libraries by the word before the colon of a name."""
+
+Option = bool | int | float | str
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """Which backbone, and how wide.
+    """Which network.
 
     Attributes:
-        name: One of `BACKBONES`, or a reference to a function that makes the features, as in "package.module:function"
-            or "path/to/file.py:function".
-        widths: Units or channels of its layers from the input up, each at least 1; None for the usual ones: () for
-            linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, 32) for conv4 and (16, 32, 64) for the
-            residual networks.
+        name: One of `BACKBONES`; "hf:FOLDER_OR_ID", "timm:NAME" or "torchvision:NAME"; or a reference to a function,
+            as in "package.module:function" or "path/to/file.py:function", that makes the features from `input_shape`,
+            or a whole module from `options`.
+        widths: Units or channels of a backbone's layers from the input up, each at least 1; None for the usual ones:
+            () for linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, 32) for conv4 and (16, 32, 64) for
+            the residual networks.
+        options: Keyword arguments of a function that makes a whole module.
+        head: Name of the head of a whole module, as in "classifier.1"; "none" for a module of features; None to find
+        it.
+        input: How inputs are brought to the network; None for what is known of it, see `input_of`.
 
     Raises:
         UnknownNameError: There is no such backbone.
-        SettingsError: A width is below 1, or their number does not fit the backbone; or a reference leads nowhere.
+        SettingsError: A width is below 1, or their number does not fit the backbone; a reference leads nowhere; or a
+            setting is for networks of another kind.
     """
 
     name: str = "lenet"
     widths: tuple[int, ...] | None = None
+    options: dict[str, Option] = field(default_factory=dict)
+    head: str | None = None
+    input: NetworkInput | None = None
 
     def __post_init__(self) -> None:
         """Check the name and the widths."""
-        entry = BACKBONES[self.name]
-        if self.widths is not None:
-            _check_widths(self.name, entry, self.widths)
+        hub, _, rest = self.name.partition(":")
+        if hub in HUBS and not rest:
+            raise SettingsError(f"name = {self.name!r} names no network; expected one after the colon, as in hf:FOLDER")
+        entry = None if hub in HUBS else BACKBONES[self.name]
+        if isinstance(entry, BackboneEntry):
+            if self.options or self.head is not None:
+                raise SettingsError(f"{self.name} has no options and finds its head; leave options and head out")
+            if self.widths is not None:
+                _check_widths(self.name, entry, self.widths)
+        elif self.widths is not None or (self.options and entry is None):
+            wrong = "widths" if self.widths is not None else "options"
+            raise SettingsError(f"{self.name} takes no {wrong}; leave them out")
+
+    @property
+    def module(self) -> NamedModule | None:
+        """What the name stands for; None for a backbone, which is built for the shape of the inputs."""
+        hub, _, rest = self.name.partition(":")
+        return HUBS[hub](rest) if hub in HUBS else _factory(self.name, json.dumps(self.options, sort_keys=True))
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of a network can change an answer, as JSON values; one of another package by its source too."""
-        origin = BACKBONES.identity(BACKBONES[self.name])
-        return {**asdict(self), "name": origin["class"], "origin": origin} if origin else asdict(self)
+        plain: dict[str, Any] = {"name": self.name, "widths": self.widths}
+        module = self.module
+        if module is None:
+            origin = BACKBONES.identity(BACKBONES[self.name])
+            plain |= {"name": origin["class"], "origin": origin} if origin else {}
+        else:
+            name = self.name if self.name.partition(":")[0] in HUBS else module.identity["origin"]["class"]
+            plain = {"name": name, "head": self.head, **module.identity}
+            if "config" in module.identity:
+                plain["name"] = "hf"  # a folder by another path is the same network
+        known = input_of(self)
+        return plain if known is None else {**plain, "input": asdict(known)}
 
     def read_as(self, input_shape: tuple[int, ...]) -> str:
         """The end of a message about weights that do not belong to this network."""
-        widths = BACKBONES[self.name].widths if self.widths is None else self.widths
+        entry = None if self.module is not None else BACKBONES[self.name]
+        if not isinstance(entry, BackboneEntry):
+            return f". It was read as {self.name}; choose the network as in its training"
+        widths = entry.widths if self.widths is None else self.widths
         return (
             f". It was read as {self.name} of widths {widths} for inputs of shape {input_shape}; choose these as in "
             "its training"
         )
 
 
+@lru_cache(maxsize=64)  # whether a function loads weights takes two calls of it to tell
+def _factory(name: str, options: str) -> Factory | None:
+    entry = BACKBONES[name]
+    if isinstance(entry, BackboneEntry):
+        return None
+    return Factory(name, entry.function, json.loads(options), BACKBONES.identity(entry))
+
+
+def input_of(settings: NetworkSettings) -> NetworkInput | None:
+    """How inputs are brought to a network: as the settings say, and for the rest as its own files say.
+
+    Returns:
+        Size, channels and scaling; None where nothing is said, as of the backbones: their inputs keep their size and
+        are
+        standardised by the training examples.
+
+    Raises:
+        NetworkError: The network cannot be opened.
+    """
+    known = None if settings.module is None else settings.module.input
+    return known if settings.input is None else settings.input.over(known)
+
+
+def is_network_name(text: str) -> bool:
+    """Whether a text names a network that need not be a backbone, rather than a file of weights or data."""
+    return text.partition(":")[0] in HUBS or registry.is_reference(text)
+
+
+def makes_network(text: str) -> bool:
+    """Whether a name stands for a whole network, rather than for data.
+
+    Raises:
+        SettingsError: It is a reference that leads nowhere.
+    """
+    if text.partition(":")[0] in HUBS:
+        return True
+    if not registry.is_reference(text):
+        return False
+    try:
+        entry = BACKBONES[text]
+        if isinstance(entry, FactoryEntry):
+            inspect.signature(entry.function).bind()
+            return True
+    except (SettingsError, TypeError, ValueError):
+        return False  # what reads data says what is wrong
+    return False
+
+
+def seen_from(name: str, folder: Path) -> str:
+    """A name as it is meant in a file of `folder`, with the paths of code and of folders of transformers absolute."""
+    hub, _, rest = name.partition(":")
+    if hub == "hf" and rest and (folder / Path(rest).expanduser()).is_dir():
+        return f"hf:{(folder.absolute() / Path(rest).expanduser())}"
+    return registry.seen_from(name, folder)
+
+
 def build_network(
     settings: NetworkSettings | str, input_shape: tuple[int, ...], n_outputs: int, *, seed: int
 ) -> Network:
-    """A freshly initialised network.
+    """A freshly initialised network, of random weights whatever its name stands for.
 
     Args:
-        settings: Which backbone and how wide, or just its name.
-        input_shape: Shape of one input: (C, H, W) for images, (D,) for vectors.
+        settings: Which network, or just its name.
+        input_shape: Shape of one input, as the network reads it: (C, H, W) for images, (D,) for vectors.
         n_outputs: Number of classes or regression targets, at least 1.
         seed: Seed of the initialisation; the global random state is left as it was.
 
@@ -156,8 +274,8 @@ def build_network(
 
     Raises:
         UnknownNameError: There is no such backbone.
-        NetworkError: The backbone cannot read inputs of this shape, `n_outputs` is below 1, or the network is too large
-            for this machine's memory.
+        NetworkError: The network cannot read inputs of this shape, cannot be made or initialised, `n_outputs` is below
+            1, or it is too large for this machine's memory.
 
     Example:
         >>> build_network("lenet", (1, 28, 28), 10, seed=0).n_features
@@ -168,14 +286,44 @@ def build_network(
         raise NetworkError(
             f"a network from inputs of shape {input_shape} to {n_outputs} outputs was asked for; all must be >= 1"
         )
+    module = settings.module
+    if module is not None:
+        network = _split(module, module.random(seed), settings, input_shape, n_outputs, seed)
+        network.is_random = True
+        return network
     entry = BACKBONES[settings.name]
+    assert isinstance(entry, BackboneEntry)
     widths = entry.widths if settings.widths is None else settings.widths
     if max(widths, default=0) > _WIDE or math.prod(input_shape) > _WIDE**2:
         _check_memory(entry, settings.name, input_shape, widths)
     with seeded(seed):
         backbone = entry.build(input_shape, widths)
-        head = nn.Linear(backbone.n_features, n_outputs)
-    return Network(backbone.features, head, backbone.n_features)
+        own_head = nn.Linear(backbone.n_features, n_outputs)
+    return Network(backbone.features, own_head, backbone.n_features, input=settings.input, is_random=True)
+
+
+def frame_network(settings: NetworkSettings, input_shape: tuple[int, ...], n_outputs: int) -> Network:
+    """A network of the architecture with any weights, for `open_network` to put others in their place.
+
+    Unlike `build_network` it takes a function's network that cannot be initialised again.
+    """
+    module = settings.module
+    if not isinstance(module, Factory):
+        return build_network(settings, input_shape, n_outputs, seed=0)
+    return _split(module, module.made(0), settings, input_shape, n_outputs, 0)
+
+
+def _split(
+    named: NamedModule,
+    module: nn.Module,
+    settings: NetworkSettings,
+    input_shape: tuple[int, ...],
+    n_outputs: int,
+    seed: int,
+) -> Network:
+    head = named.head if settings.head is None else settings.head
+    network = adapt(module, head, input_shape=input_shape, input=input_of(settings)).train()
+    return network.under(new_head(network.n_features, n_outputs, seed=seed))
 
 
 _WIDE = 4096

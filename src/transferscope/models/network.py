@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
+from transferscope.models.inputs import NetworkInput
 
 
 class Network(nn.Module):
@@ -16,16 +17,34 @@ class Network(nn.Module):
 
     Args:
         features: Maps inputs (N, *input_shape) to features (N, n_features). An `nn.Sequential` of blocks, so that the
-            first k can be frozen; any other module counts as one block.
+            first k can be frozen; of any other module `block_names` says the blocks, or it counts as one.
         head: Maps features (N, n_features) to outputs (N, n_outputs): logits, or regression values.
         n_features: Width of the features.
+        input: How inputs must be scaled for it; None for a network whose inputs are standardised by the training
+            examples of their data.
+        block_names: Names of the backbone's blocks within `features`, from the input up; empty for the parts of an
+            `nn.Sequential`.
+        is_random: Whether the weights are those of an initialisation, so that a method that starts from scratch takes
+            them as they are; it initialises others again (see `models.reinitialise`).
     """
 
-    def __init__(self, features: nn.Module, head: nn.Module, n_features: int) -> None:
+    def __init__(
+        self,
+        features: nn.Module,
+        head: nn.Module,
+        n_features: int,
+        *,
+        input: NetworkInput | None = None,
+        block_names: tuple[str, ...] = (),
+        is_random: bool = False,
+    ) -> None:
         super().__init__()
         self.features = features
         self.head = head
         self.n_features = n_features
+        self.input = input
+        self.block_names = block_names
+        self.is_random = is_random
 
     def forward(self, inputs: Float[Tensor, "N ..."]) -> Float[Tensor, "N K"]:
         """Outputs of the head on the features of `inputs`."""
@@ -33,9 +52,27 @@ class Network(nn.Module):
         return outputs
 
     def blocks(self) -> list[nn.Module]:
-        """The backbone's blocks that have parameters, from the input up."""
-        parts = list(self.features) if isinstance(self.features, nn.Sequential) else [self.features]
-        return [part for part in parts if any(True for _ in part.parameters())]
+        """The backbone's blocks that have parameters, from the input up; together they have all of its parameters."""
+        return list(self.named_blocks().values())
+
+    def named_blocks(self) -> dict[str, nn.Module]:
+        """The blocks by name; parameters outside of all of them, such as a class token, belong to the first."""
+        if self.block_names:
+            found = {name: self.features.get_submodule(name) for name in self.block_names}
+        elif isinstance(self.features, nn.Sequential):
+            found = dict(self.features.named_children())
+        else:
+            found = {"features": self.features}
+        found = {name: block for name, block in found.items() if any(True for _ in block.parameters())}
+        inside = {id(parameter) for block in found.values() for parameter in block.parameters()}
+        outside = [parameter for parameter in self.features.parameters() if id(parameter) not in inside]
+        if found and outside:
+            first = next(iter(found))
+            together = nn.Module()
+            together.block = found[first]
+            together.outside = nn.ParameterList(outside)
+            found[first] = together
+        return found
 
     def copy(self) -> "Network":
         """A deep copy that shares no memory with this network."""
@@ -43,7 +80,20 @@ class Network(nn.Module):
 
     def with_head(self, head: nn.Module) -> "Network":
         """A copy of the backbone under another head."""
-        return Network(copy.deepcopy(self.features), head, self.n_features)
+        copied = self.under(head)
+        copied.features = copy.deepcopy(self.features)
+        return copied
+
+    def under(self, head: nn.Module) -> "Network":
+        """This very backbone under another head; the two networks share it."""
+        return Network(
+            self.features,
+            head,
+            self.n_features,
+            input=self.input,
+            block_names=self.block_names,
+            is_random=self.is_random,
+        )
 
 
 def new_head(n_features: int, n_outputs: int, *, seed: int) -> nn.Linear:

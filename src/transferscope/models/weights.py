@@ -65,7 +65,7 @@ def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | Non
     """
     tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
     with written_whole(path) as unfinished:
-        save_file(tensors, unfinished, metadata={**(notes or {}), _CHECKSUM: _checksum(tensors)})
+        save_file(tensors, unfinished, metadata={**(notes or {}), _CHECKSUM: digest_of(tensors)})
 
 
 def is_whole(path: Path) -> bool:
@@ -78,7 +78,7 @@ def is_whole(path: Path) -> bool:
             checksum = (stored.metadata() or {}).get(_CHECKSUM)
             if checksum is None:
                 return len(stored.keys()) > 0
-        return bool(checksum == _checksum(load_file(path)))
+        return bool(checksum == digest_of(load_file(path)))
     except (SafetensorError, OSError, ValueError, RuntimeError, MemoryError):
         return False
 
@@ -131,7 +131,7 @@ def open_network(
         NetworkError: The file's backbone is another one or incomplete, its weights are not finite or all zero, it
             lacks the head that is wanted, or neither backbone nor head have anything to take from a file.
     """
-    stored = _read(path)
+    stored = read_state_dict(path)
     own = {name: tensor for name, tensor in frame.state_dict().items() if name.startswith("features.")}
     taken = {name: stored[name] for name in own if name in stored}
     of_head = {name: tensor for name, tensor in stored.items() if name.startswith("head.") and head != "frame"}
@@ -145,14 +145,9 @@ def open_network(
         )
     _check_names(stored, own, needed, path, read_as)
     if head == "file" and not linear:
-        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {_listed(stored)}{read_as}")
+        raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {listed(stored)}{read_as}")
     _check_values({**{name: taken[name] for name in needed}, **linear}, path)
-    matrices = [taken[name] for name, tensor in needed.items() if tensor.ndim > 1]
-    if matrices and not any(matrix.to(torch.float32).any() for matrix in matrices):
-        raise NetworkError(
-            f"{path} holds nothing but zeros in the matrices of the backbone, so that the features say nothing of the "
-            "input; give the file of a trained network"
-        )
+    _check_zeros({name: taken[name] for name in needed}, path)
     network = frame.copy() if not linear else frame.with_head(_new_head(linear, frame))
     network.load_state_dict({**taken, **linear}, strict=False)
     numbers = sum(tensor.numel() for tensor in needed.values())
@@ -166,8 +161,8 @@ def open_network(
     return OpenedNetwork(network, report)
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
-    """Checksum of tensors with their names, types and shapes."""
+def digest_of(tensors: Mapping[str, Tensor]) -> str:
+    """Digest of tensors with their names, types and shapes: 32 hexadecimal digits."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -176,7 +171,16 @@ def _checksum(tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def _read(path: Path) -> dict[str, Tensor]:
+def read_state_dict(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name, out of what training scripts put around them; no code in it is run.
+
+    Args:
+        path: A safetensors file, or a state dict written by `torch.save`; see `open_network`.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: It holds something else.
+    """
     require_regular(path, "a safetensors file or a state dict")
     if not path.is_file():
         raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
@@ -227,7 +231,7 @@ def _new_head(linear: Mapping[str, Tensor], frame: Network) -> nn.Linear:
         return nn.Linear(n_features, n_outputs, bias="head.bias" in linear).to(device)
 
 
-def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
+def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path | str) -> None:
     """Whether all are dense numbers with a point, or whole ones where the network counts batches."""
     for name, tensor in given.items():
         counts = name in own and not own[name].is_floating_point()
@@ -248,8 +252,8 @@ def _check_names(
     """Whether the file has the whole backbone, in the network's shapes, and no more of one."""
     if needed and not needed.keys() & stored.keys():
         raise NetworkError(
-            f"{path} shares no name with the network's backbone: it has {_listed(stored)}, and the network "
-            f"{_listed(needed)}{read_as}"
+            f"{path} shares no name with the network's backbone: it has {listed(stored)}, and the network "
+            f"{listed(needed)}{read_as}"
         )
     missing = [name for name in needed if name not in stored]
     if missing:
@@ -257,12 +261,12 @@ def _check_names(
         there = numbers - sum(needed[name].numel() for name in missing)
         raise NetworkError(
             f"{path} is not of this architecture: it gives {there:,} of the {numbers:,} numbers of the backbone and "
-            f"lacks {_listed(missing)}; all are needed{read_as}"
+            f"lacks {listed(missing)}; all are needed{read_as}"
         )
     more = [name for name in stored if name.startswith("features.") and name not in own]
     if more:
         raise NetworkError(
-            f"{path} is not of this architecture: its backbone has {_listed(more)} too, which the network has no place "
+            f"{path} is not of this architecture: its backbone has {listed(more)} too, which the network has no place "
             f"for{read_as}"
         )
     wrong = [
@@ -272,21 +276,48 @@ def _check_names(
     ]
     if wrong:
         raise NetworkError(
-            f"{path} does not fit the network: {_listed(wrong)}; build the network with the file's widths{read_as}"
+            f"{path} does not fit the network: {listed(wrong)}; build the network with the file's widths{read_as}"
         )
 
 
-def _check_values(given: Mapping[str, Tensor], path: Path) -> None:
+def check_weights(given: Mapping[str, Tensor], own: Mapping[str, Tensor], place: Path | str) -> None:
+    """Whether weights can be those of a trained network.
+
+    Args:
+        given: The weights, under names of the network.
+        own: The network's own tensors by name.
+        place: Where they are from, for the message.
+
+    Raises:
+        CorruptDataError: Some are no dense floating-point numbers.
+        NetworkError: Some are not finite, or all matrices are zero.
+    """
+    _check_form(given, own, place)
+    _check_values(given, place)
+    _check_zeros(given, place)
+
+
+def _check_zeros(given: Mapping[str, Tensor], path: Path | str) -> None:
+    matrices = [tensor for tensor in given.values() if tensor.ndim > 1]
+    if matrices and not any(matrix.to(torch.float32).any() for matrix in matrices):
+        raise NetworkError(
+            f"{path} holds nothing but zeros in the matrices of the backbone, so that the features say nothing of the "
+            "input; give the file of a trained network"
+        )
+
+
+def _check_values(given: Mapping[str, Tensor], path: Path | str) -> None:
     """Whether all are finite, as the float32 that networks compute with."""
     wrong = [name for name, tensor in given.items() if not torch.isfinite(tensor.to(torch.float32)).all()]
     if wrong:
         raise NetworkError(
-            f"{path} holds NaN or infinity in {_listed(wrong)}; its training diverged, so give the network of an "
+            f"{path} holds NaN or infinity in {listed(wrong)}; its training diverged, so give the network of an "
             "earlier step, or leave it out"
         )
 
 
-def _listed(items: Iterable[str]) -> str:
+def listed(items: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
     names = list(items)
     shown = ", ".join(names[:_LISTED])
     return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"

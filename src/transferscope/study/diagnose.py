@@ -9,13 +9,19 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.diagnostics import Examples, Findings, Subject
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.models import Network
+from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
 from transferscope.records import Cost
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.fitting import fit_method, fresh_network, number, spread_examples, task_of
-from transferscope.training import choose_device, pixel_scale
+from transferscope.study.fitting import (
+    fit_method,
+    number,
+    spread_examples,
+    task_of,
+)
+from transferscope.training import choose_device, scale_of
 
 
 def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -62,7 +68,8 @@ class _Scene:
         self.device = choose_device(context.device)
         self.files = _networks(cell, recipe, context)
         self.task = task_of(cell, recipe.fit)
-        self.frame = fresh_network(recipe.fit, self.task.target, number(cell, "seed")).to(self.device)
+        train = self.task.target.train
+        self.frame = frame_network(self.recipe.network, train.input_shape, train.n_outputs).to(self.device)
         self.start = self._network(0)
         self.examples = self._examples(self.task.target)
         self.source = None if self.task.source is None else self._source(self.task.source)
@@ -100,7 +107,9 @@ class _Scene:
         return self._shown(source.train, source)
 
     def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
-        return spread_examples(chosen, scale=pixel_scale(data.train), at_most=self.scope.examples, device=self.device)
+        return spread_examples(
+            chosen, scale=scale_of(self.frame, data.train), at_most=self.scope.examples, device=self.device
+        )
 
 
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:

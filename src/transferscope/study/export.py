@@ -9,17 +9,18 @@ import numpy as np
 from transferscope.data.unlabelled import input_form
 from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.methods import Control
-from transferscope.models import Network
+from transferscope.models import Network, input_of
+from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
 from transferscope.store import Store, StoredCell
 from transferscope.study.backends.attempt import thread_limit
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
-from transferscope.study.fitting import fit_method, fresh_network, task_of
+from transferscope.study.fitting import fit_method, task_of
 from transferscope.study.places import one_study, open_existing
 from transferscope.study.work import measure_on
 from transferscope.trained import ModelCard, TrainedModel, save_model
-from transferscope.training import choose_device, pixel_scale
+from transferscope.training import choose_device, scale_of
 
 METRICS = ("accuracy", "r2")
 
@@ -162,16 +163,18 @@ def export(
         on_start(run, again)
         with thread_limit(context.threads):
             task = task_of(cell, recipe)
-            scale = pixel_scale(task.target.train)
             network = _trained(run, recipe, context) if again else _kept(run, recipe, context)
+            scale = scale_of(network, task.target.train)
             measured = measure_on(network.to(choose_device(context.device)), task.target, part="target_test")
             predictions = measured.predictions.numpy()
         stored = store.arrays(name, "predictions").get(key)
+        known = input_of(recipe.network)
+        own = () if known is None else known.transforms
         card = ModelCard(
             network=recipe.network,
             n_outputs=task.target.train.n_outputs,
             classes=task.target.train.classes,
-            inputs=input_form(recipe.target.data, recipe.target.transforms, task.target),
+            inputs=input_form(recipe.target.data, (*recipe.target.transforms, *own), task.target),
             study=name,
             cell=key,
             method=run.method,
@@ -231,7 +234,7 @@ def _trained(run: Run, recipe: MethodRecipe, context: WorkContext) -> Network:
 
 def _kept(run: Run, recipe: MethodRecipe, context: WorkContext) -> Network:
     task = task_of(run.cell.cell, recipe)
-    frame = fresh_network(recipe, task.target, run.seed)
+    frame = frame_network(recipe.network, task.target.train.input_shape, task.target.train.n_outputs)
     return open_network(frame, context.network(run.cell.cell.key)).network
 
 

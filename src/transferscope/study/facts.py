@@ -10,14 +10,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from transferscope.data.leakage import check_leakage
 from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.data.transforms import apply_transforms
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.files import require_regular
-from transferscope.models import LoadReport, build_network, open_network
+from transferscope.methods import Control
+from transferscope.models import (
+    LoadReport,
+    NetworkInput,
+    NetworkSettings,
+    Pretrained,
+    build_network,
+    input_of,
+    open_pretrained,
+)
+from transferscope.models.pretrained import fingerprint_of
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 
@@ -60,28 +72,35 @@ class DataFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkFile:
+class PretrainedSource:
     """A source that is a network.
 
     Attributes:
-        path: Its file.
-        checksum: SHA-256 of the file's content.
-        report: What the file gives to the study's network.
+        pretrained: How it is named.
+        checksum: SHA-256 of its file's content; of a named network without a file, a digest of its weights.
+        report: What the weights give to the network.
+        input: How inputs are brought to it, in words; "" for inputs as they are, standardised by the target.
     """
 
-    path: Path
+    pretrained: Pretrained
     checksum: str
     report: LoadReport
+    input: str
 
     def as_json(self) -> dict[str, Any]:
         """What the report says of it, as JSON values."""
-        return {
+        described = {
             "network": self.checksum,
-            "file": str(self.path),
+            "file": self.pretrained.name,
             "matched_numbers": self.report.matched,
             "backbone_numbers": self.report.backbone,
             "left_out": list(self.report.unexpected),
         }
+        if self.pretrained.weights is not None and self.pretrained.network.module is not None:
+            described["architecture"] = self.pretrained.network.name
+        if self.report.missing:
+            described["lacking"] = list(self.report.missing)
+        return described | ({"input": self.input} if self.input else {})
 
 
 @dataclass(frozen=True)
@@ -97,7 +116,7 @@ class StudyData:
 
     target: Dataset
     sources: Mapping[str, Dataset]
-    networks: Mapping[str, NetworkFile]
+    networks: Mapping[str, PretrainedSource]
     held_out: Mapping[str, Mapping[str, Dataset]] = field(default_factory=dict)
 
     @property
@@ -128,6 +147,55 @@ kept_data = lru_cache(maxsize=DATA_SETS_KEPT)(read_data)
 """`read_data`, kept in memory for the cells of the study that is being done; planning a study begins anew."""
 
 
+def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> Dataset:
+    """A data set as a network reads it: with its image size and channels.
+
+    Args:
+        dataset: The data, or a part of their training examples.
+        data: What they are; their test part is kept in memory as the network reads it.
+        network: The network.
+
+    Returns:
+        The data set itself for a network that reads inputs as they are.
+
+    Raises:
+        DataError: The data cannot be brought to the network's input, as vectors to an image size.
+    """
+    known = input_of(network)
+    if known is None or not known.transforms:
+        return dataset
+    train = examples_as_read(dataset.train, known, dataset.name)
+    return replace(dataset, train=train, test=_test_as_read(data, known))
+
+
+def examples_as_read(examples: LabelledSet, known: NetworkInput | None, name: str) -> LabelledSet:
+    """Examples as a network reads them.
+
+    Args:
+        examples: As the data have them.
+        known: The network's input; None for a network that reads inputs as they are.
+        name: Of the data, for messages.
+
+    Raises:
+        DataError: They cannot be brought to the network's input, as vectors to an image size.
+    """
+    if known is None or not known.transforms:
+        return examples
+    one = examples.take(np.arange(1))
+    return apply_transforms(Dataset(name, examples, one, {}), known.transforms, seed=0).train
+
+
+@lru_cache(maxsize=DATA_SETS_KEPT // 4)
+def _test_as_read(data: DataSettings, known: NetworkInput) -> LabelledSet:
+    whole = kept_data(data)
+    return examples_as_read(whole.test, known, whole.name)
+
+
+def shape_as_read(dataset: Dataset, network: NetworkSettings) -> tuple[int, ...]:
+    """The shape of one input as a network reads it; raises as `examples_as_read`."""
+    return examples_as_read(dataset.train.take(np.arange(1)), input_of(network), dataset.name).input_shape
+
+
 def load_data(spec: StudySpec) -> StudyData:
     """Load the data of a study, and check that the study can be done with them.
 
@@ -141,11 +209,12 @@ def load_data(spec: StudySpec) -> StudyData:
         SettingsError: A name or option of the data is unknown.
     """
     faults: list[TransferscopeError] = []
-    files = {name: Path(source.network) for name, source in spec.sources.items() if source.network is not None}
+    networks = {name: source.pretrained(spec.network) for name, source in spec.sources.items() if source.is_network}
     checksums = {}
-    for name, file in files.items():
-        with _noted(faults, f"[sources.{name}]"):
-            checksums[name] = checksum(file)
+    for name, pretrained in networks.items():
+        if pretrained.weights is not None:
+            with _noted(faults, f"[sources.{name}]"):
+                checksums[name] = checksum(pretrained.weights)
     wanted = {"[target]": spec.target.as_data}
     for name, source in spec.sources.items():
         if source.as_data is not None:
@@ -156,6 +225,7 @@ def load_data(spec: StudySpec) -> StudyData:
             check_name(data.data, data.transforms)
     _raise_all(faults)
     kept_data.cache_clear()  # files may have changed since an earlier study of this process
+    _test_as_read.cache_clear()
     loaded: dict[str, Dataset] = {}
     for where, data in wanted.items():
         with _noted(faults, where):
@@ -172,15 +242,26 @@ def load_data(spec: StudySpec) -> StudyData:
         for key, dataset in further.items():
             with _noted(faults, ""):  # another test part is refused where it does not fit
                 replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
-    shape = target.train.input_shape
-    network = build_network(spec.network, shape, target.train.n_outputs, seed=0)  # whether it reads such inputs at all
-    networks = {}
-    for name, file in files.items():
+    if spec.network.module is None or _builds_network(spec):
+        with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
+            shape = shape_as_read(target, spec.network)
+            build_network(spec.network, shape, target.train.n_outputs, seed=0)
+        _raise_all(faults)
+    opened = {}
+    for name, pretrained in networks.items():
         with _noted(faults, f"[sources.{name}]"):
-            opened = open_network(network, file, head="frame", read_as=spec.network.read_as(shape))
-            networks[name] = NetworkFile(file, checksums[name], opened.report)
+            found = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
+            known = input_of(pretrained.network)
+            digest = checksums.get(name) or fingerprint_of(found)
+            opened[name] = PretrainedSource(pretrained, digest, found.report, "" if known is None else str(known))
     _raise_all(faults)
-    return StudyData(target, sources, networks, {name: further for name, further in held_out.items() if further})
+    return StudyData(target, sources, opened, {name: further for name, further in held_out.items() if further})
+
+
+def _builds_network(spec: StudySpec) -> bool:
+    """Whether some run begins with random weights of the study's network."""
+    starts = [method.start for method in spec.methods.values() if not isinstance(method, Control)]
+    return "random" in starts or any(source.data is not None for source in spec.sources.values())
 
 
 @contextmanager

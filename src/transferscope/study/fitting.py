@@ -1,7 +1,9 @@
 """What every kind of cell needs to fit a method: its task, the network it starts from, its options."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -9,16 +11,16 @@ from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.diagnostics import Examples
 from transferscope.errors import CorruptDataError, SettingsError
-from transferscope.methods import FitOptions, Fitted, Snapshots
+from transferscope.methods import Control, FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, trials_file, tune
-from transferscope.models import Network, build_network
-from transferscope.models.weights import open_network, save_weights
+from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
+from transferscope.models.pretrained import fingerprint_of
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
-from transferscope.study.facts import checksum, kept_data
+from transferscope.study.facts import as_read, checksum, kept_data
 from transferscope.study.settings import DataSettings
-from transferscope.training import PixelScale, TrainingSettings, pixel_scale, stream_seed, to_tensors
+from transferscope.training import PixelScale, TrainingSettings, scale_of, stream_seed, to_tensors
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     Returns:
         The fitted method; a function of the recipe and of the labels.
     """
-    task, network = task_of(cell, recipe), _start(cell, recipe, context)
+    task = task_of(cell, recipe)
+    network = starting_network(cell, recipe, task, context)
     options = fit_options(cell, context, recipe.training)
     method, tuned = recipe.method, None
     if recipe.tuning is not None:
@@ -67,32 +70,46 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
-        options = replace(options, snapshots=snapshots(context, key, task.target, every=recipe.snapshots))
+        notes = scale_of(network, task.target.train).as_notes
+        options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
-        save_weights(fitted.network, context.network(key), notes=pixel_scale(task.target.train).as_notes)
+        save_weights(fitted.network, context.network(key), notes=fitted.scale.as_notes)
     return CellFit(fitted, task, options, tuned)
 
 
 def snapshots(
-    context: WorkContext, key: str, data: Dataset, *, every: tuple[int, ...] = (), steps: tuple[int, ...] = ()
+    context: WorkContext,
+    key: str,
+    notes: Mapping[str, str],
+    *,
+    every: tuple[int, ...] = (),
+    steps: tuple[int, ...] = (),
 ) -> Snapshots:
-    """Snapshots of a cell, as files beside its network that say how their inputs are scaled: as those of `data`."""
-    notes = pixel_scale(data.train).as_notes
+    """Snapshots of a cell, as files beside its network, with notes that say how their inputs are scaled."""
     return Snapshots(
         lambda step, network: save_weights(network, context.snapshot(key, step), notes=notes), every, steps
     )
 
 
 def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
-    """The task of a method cell, with the few-shot subset of its seed."""
+    """The task of a method cell, with the few-shot subset of its seed, as its network reads the data."""
     seed = number(cell, "seed")
     target = kept_data(recipe.target)
     subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"))
     data = None if recipe.source is None else recipe.source.as_data
     source = None if data is None else source_data(data, number(cell, "n_source"), seed)
-    return TransferTask(replace(target, train=subset), source)
+    few = replace(target, train=subset)
+    if _uses_no_network(recipe):
+        return TransferTask(few, source)
+    seen = None if data is None or source is None else as_read(source, data, recipe.network)
+    return TransferTask(as_read(few, recipe.target, recipe.network), seen)
+
+
+def _uses_no_network(recipe: MethodRecipe) -> bool:
+    """Whether the method is a control on the inputs as they are."""
+    return isinstance(recipe.method, Control) and recipe.method.start == "random"
 
 
 def source_data(data: DataSettings, n_source: int, seed: int) -> Dataset:
@@ -103,35 +120,50 @@ def source_data(data: DataSettings, n_source: int, seed: int) -> Dataset:
     return replace(source, train=few_shot(source.train, n_source, seed=stream_seed(seed, "source subset")))
 
 
-def _start(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Network:
+def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask, context: WorkContext) -> Network:
     """The network that the method starts from."""
-    seed = number(cell, "seed")
+    seed, target = number(cell, "seed"), task.target
+    if _uses_no_network(recipe):
+        return build_network("linear", target.train.input_shape, target.train.n_outputs, seed=0)
     if recipe.method.start == "random" or recipe.source is None:
-        return fresh_network(recipe, kept_data(recipe.target), seed)
-    if recipe.source.as_data is not None:
-        frame = fresh_network(recipe, kept_data(recipe.source.as_data), seed)
-        return open_network(frame, _pretrained(cell, context)).network
-    target = kept_data(recipe.target)
-    read_as = recipe.network.read_as(target.train.input_shape)
-    frame = fresh_network(recipe, target, seed)
-    return open_network(frame, network_file(recipe), head="frame", read_as=read_as).network
+        return fresh_network(recipe, target, seed)
+    if task.source is not None:
+        return open_network(fresh_network(recipe, task.source, seed), _pretrained(cell, context)).network
+    return open_source(
+        recipe, target.train.input_shape, n_outputs=target.train.n_outputs, seed=stream_seed(seed, "network")
+    ).network
 
 
-def network_file(recipe: MethodRecipe) -> Path:
-    """The file of a source that is a network.
+def open_source(
+    recipe: MethodRecipe,
+    input_shape: tuple[int, ...],
+    *,
+    n_outputs: int = 1,
+    head: Literal["frame", "either"] = "frame",
+    seed: int = 0,
+) -> OpenedNetwork:
+    """The network of a source that is one; arguments as of `open_pretrained`.
 
     Raises:
-        MissingDataError: It is gone.
-        CorruptDataError: It is not the file that the cell was planned with.
+        MissingDataError: Its file is gone.
+        CorruptDataError: It is not the network that the cell was planned with.
     """
     assert recipe.source is not None
-    file = Path(str(recipe.source.network))
-    if recipe.checksum is not None and checksum(file) != recipe.checksum:
+    pretrained, planned = recipe.source.pretrained(recipe.network), recipe.checksum
+    if planned is not None and pretrained.weights is not None:
+        _check_unchanged(pretrained.name, checksum(pretrained.weights), planned)
+    opened = open_pretrained(pretrained, input_shape, n_outputs=n_outputs, head=head, seed=seed)
+    if planned is not None and pretrained.weights is None:
+        _check_unchanged(pretrained.name, fingerprint_of(opened), planned)
+    return opened
+
+
+def _check_unchanged(name: str, found: str, planned: str) -> None:
+    if found != planned:
         raise CorruptDataError(
-            f"the network file {file} has changed since the study was planned with it; put the earlier file back, or "
+            f"the network file {name} has changed since the study was planned with it; put the earlier file back, or "
             "run the study file again, which redoes the cells that start from it"
         )
-    return file
 
 
 def _pretrained(cell: PlannedCell, context: WorkContext) -> Path:
@@ -175,7 +207,7 @@ def spread_examples(
 
     Args:
         chosen: Where they are taken from.
-        scale: How; `pixel_scale` of the training examples of the same data for a network of a study.
+        scale: How; `scale_of` the network and the training examples of the same data.
         at_most: How many, at least 1; all if there are fewer.
         device: Where to put them.
 

@@ -198,15 +198,16 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     method = spec.methods[name]
     tuning, arithmetic = _tuning(spec, name), _arithmetic(spec)
     origin = None if source is None else spec.sources[source]
+    network = spec.network if origin is None or not origin.is_network else origin.pretrained(spec.network).network
     recipe = MethodRecipe(
         spec.target.as_data,
         origin,
-        spec.network,
+        network,
         spec.training,
         method,
         tuning,
         None if isinstance(method, Control) else _snapshots(spec.diagnostics),
-        data.sources[source].fingerprint if source and origin and origin.network else None,
+        data.sources[source].fingerprint if source and origin and origin.is_network else None,
     )
     shared = shared_digest(
         {
@@ -214,7 +215,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "method": method_identity(method),
             "target": data.target,
             "source": None if source is None else data.sources[source].fingerprint,
-            "network": spec.network.identity,
+            "network": network.identity,
             "training": asdict(spec.training),
             "tuning": None if tuning is None else tuning.as_json(),
             **arithmetic,

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError, unknown_name
+from transferscope.models import NetworkInput, NetworkSettings, Pretrained
+from transferscope.models.build import Option, is_network_name
 from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
 
 Value = bool | int | float | str
@@ -75,13 +78,19 @@ class SourceSettings:
         transforms: As for the target.
         limit: As for the target.
         test_limit: As for the target.
-        network: Path of a safetensors file with the weights of the study's network; None for data.
+        network: Path of a file with the weights of the study's network; or the name of a pretrained network, as in
+            "hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory" or "path/to/file.py:factory".
+        weights: A file of weights for it, or for the study's network; None for those that its name stands for.
+        options: As in `NetworkSettings`, of a named network.
+        head: Likewise.
+        input: How inputs are brought to the network: size, mean, std, channels and scale; None for what is known of it.
+        least_share: Share of the numbers of a named network's backbone that the weights must give.
         held_out: Further test sets with the source's labels, by name, as in { A = "half-images:cifar10?parts=A" };
             after transfer the source head is measured on the test part of each, transformed and scaled like the
             source.
 
     Raises:
-        SettingsError: Not exactly one of `data` and `network` is given, or a network has data settings.
+        SettingsError: Not exactly one of data and a network is given, or a setting belongs to the other.
     """
 
     data: str | None = None
@@ -89,16 +98,60 @@ class SourceSettings:
     limit: int | None = None
     test_limit: int | None = None
     network: str | None = None
+    weights: str | None = None
+    options: dict[str, Option] = field(default_factory=dict)
+    head: str | None = None
+    input: NetworkInput | None = None
+    least_share: float = 1.0
     held_out: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check that it is one thing."""
         _check_positive(limit=self.limit, test_limit=self.test_limit)
-        if (self.data is None) == (self.network is None):
+        if (self.data is None) == (not self.is_network):
             seen = "both" if self.data is not None else "neither"
             raise SettingsError(f'gives {seen} of data and network; give exactly one, as in data = "mnist"')
-        if self.network is not None and (self.transforms or self.limit or self.test_limit or self.held_out):
+        if self.is_network and (self.transforms or self.limit or self.test_limit or self.held_out):
             raise SettingsError("is a network; transforms, limit, test_limit and held_out are for data")
+        of_named = self.options or self.head is not None or self.least_share != 1.0
+        if self.data is not None and (of_named or self.input is not None):
+            raise SettingsError("is data; options, head, input and least_share are for networks")
+        if self.data is None and not self.names_network and of_named:
+            raise SettingsError(
+                "has weights of the study's network; options, head and least_share are for a network "
+                "that is named, as in "
+                'network = "package.module:factory"'
+            )
+        if self.names_network:
+            self.pretrained(NetworkSettings())  # whether there is such a network
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is a network that is pretrained already."""
+        return self.network is not None or self.weights is not None
+
+    @property
+    def names_network(self) -> bool:
+        """Whether it says which network it is, rather than giving weights of the study's."""
+        return self.network is not None and (self.weights is not None or is_network_name(self.network))
+
+    def pretrained(self, network: NetworkSettings) -> Pretrained:
+        """The pretrained network.
+
+        Args:
+            network: The study's network.
+
+        Raises:
+            SettingsError: The source is data, or a setting of its network is wrong.
+        """
+        if not self.is_network:
+            raise SettingsError("a source that is data was asked for its network")
+        if self.names_network:
+            own = NetworkSettings(str(self.network), None, self.options, self.head, self.input)
+        else:
+            own = network if self.input is None else replace(network, input=self.input.over(network.input))
+        weights = self.weights if self.names_network else self.weights or self.network
+        return Pretrained(own, None if weights is None else Path(weights), self.least_share)
 
     @property
     def as_data(self) -> DataSettings | None:

@@ -12,6 +12,8 @@ from transferscope.data.places import expanded
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
+from transferscope.models.build import is_network_name
+from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
@@ -105,11 +107,17 @@ def read_spec(path: Path) -> StudySpec:
     folder = path.parent
     spec = parse_spec(_code_seen_from(read_toml(path), folder), place=str(path))
 
+    def seen_network(source: SourceSettings) -> str | None:
+        if source.network is None or source.names_network:
+            return source.network  # code and folders were seen from here before
+        return str(folder.absolute() / expanded(source.network))
+
     def seen(source: SourceSettings) -> SourceSettings:
         return replace(
             source,
             data=None if source.data is None else seen_from(source.data, folder),
-            network=None if source.network is None else str(folder.absolute() / expanded(source.network)),
+            network=seen_network(source),
+            weights=None if source.weights is None else str(folder.absolute() / expanded(source.weights)),
             held_out={name: seen_from(data, folder) for name, data in source.held_out.items()},
         )
 
@@ -126,7 +134,17 @@ def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any
     changed = dict(tables)
     network = tables.get("network")
     if isinstance(network, Mapping) and isinstance(network.get("name"), str):
-        changed["network"] = {**network, "name": registry.seen_from(network["name"], folder)}
+        changed["network"] = {**network, "name": network_seen_from(network["name"], folder)}
+    sources = tables.get("sources")
+    if isinstance(sources, Mapping):
+        changed["sources"] = {
+            name: {**table, "network": network_seen_from(table["network"], folder)}
+            if isinstance(table, Mapping)
+            and isinstance(table.get("network"), str)
+            and is_network_name(table["network"])
+            else table
+            for name, table in sources.items()
+        }
     for family, key in (("methods", "method"), ("diagnostics", "diagnostic")):
         found = tables.get(family)
         if isinstance(found, Mapping):

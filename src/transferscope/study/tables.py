@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, TypeVar, get_type_hints
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -69,6 +69,18 @@ def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> 
     if not isinstance(table, Mapping):
         mistakes.add(f"{where} is {_shown(table)}; write a line {where}, and its settings below it")
         return None
+    inner = {key: kind_of for key, kind_of in _inner_tables(kind).items() if isinstance(table.get(key), Mapping)}
+    if inner:
+        known = len(mistakes.sentences)
+        parts = {key: read_table(of, table[key], f"{where} {key}".strip(), mistakes) for key, of in inner.items()}
+        whole = read_table(kind, {key: value for key, value in table.items() if key not in inner}, where, mistakes)
+        if whole is None or len(mistakes.sentences) > known:
+            return None
+        try:
+            return replace(whole, **parts)  # type: ignore[type-var]
+        except SettingsError as error:
+            mistakes.add(f"{where} {error}".strip())
+            return None
     unfit = [f"{where} {key} {why}".strip() for key, value in table.items() if (why := _unfit(value))]
     if unfit:
         mistakes.sentences.extend(unfit)
@@ -82,6 +94,16 @@ def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> 
     except SettingsError as error:
         mistakes.add(f"{where} {error}".strip())
     return None
+
+
+def _inner_tables(kind: type) -> dict[str, type]:
+    """The settings that are tables with settings of their own, by name."""
+    hints = get_type_hints(kind)
+    found: dict[str, list[type]] = {
+        item.name: [one for one in get_args(hints[item.name]) if isinstance(one, type) and is_dataclass(one)]
+        for item in _settings(kind)
+    }
+    return {name: kinds[0] for name, kinds in found.items() if kinds}
 
 
 def settings_of(kind: type[T], plain: object) -> T:

@@ -15,7 +15,7 @@ from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import WorkContext
 from transferscope.study.diagnose import diagnose
-from transferscope.study.facts import kept_data
+from transferscope.study.facts import as_read, kept_data
 from transferscope.study.fitting import (
     fit_method,
     fit_options,
@@ -24,7 +24,7 @@ from transferscope.study.fitting import (
     snapshots,
     source_data,
 )
-from transferscope.training import measure, outputs_of, pixel_scale, to_tensors
+from transferscope.training import measure, outputs_of, scale_of, to_tensors
 from transferscope.training.evaluate import Measures
 
 
@@ -41,13 +41,14 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
     recipe = PretrainRecipe.from_payload(cell.payload)
     seed = number(cell, "seed")
-    source = source_data(recipe.source, number(cell, "n_source"), seed)
+    source = as_read(source_data(recipe.source, number(cell, "n_source"), seed), recipe.source, recipe.network)
     network = fresh_network(recipe, source, seed)
     options = fit_options(cell, context, recipe.pretraining)
+    notes = scale_of(network, source.train).as_notes
     if recipe.checkpoints:
-        options = replace(options, snapshots=snapshots(context, cell.key, source, steps=recipe.checkpoints))
+        options = replace(options, snapshots=snapshots(context, cell.key, notes, steps=recipe.checkpoints))
     fitted = pretrain(source, network, options)
-    save_weights(fitted.network, context.network(cell.key), notes=pixel_scale(source.train).as_notes)
+    save_weights(fitted.network, context.network(cell.key), notes=notes)
     final = measure_on(fitted.network, source, part="source_test")
     return Outcome((*fitted.history, *final.records), fitted.cost, notes={"status": fitted.status})
 
@@ -69,9 +70,9 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def measure_on(network: Network, data: Dataset, *, part: str) -> Measures:
-    """Measure a network on the test examples of a data set, scaled by its training examples."""
+    """Measure a network on the test examples of a data set, scaled as it reads them."""
     device = next(network.parameters()).device
-    test = to_tensors(data.test, pixel_scale(data.train), device)
+    test = to_tensors(data.test, scale_of(network, data.train), device)
     return measure(outputs_of(network, test), test.labels, part=part)
 
 
@@ -83,7 +84,7 @@ def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[s
     """The source head on the transferred backbone: what is left of the source task, and on which inputs."""
     if fitted.source_head is None or task.source is None:
         return ()
-    reader = Network(fitted.network.features, fitted.source_head, fitted.network.n_features)
+    reader = fitted.network.under(fitted.source_head)
     parts = {"source_test": task.source}
     parts |= {f"source_test/{name}": replace(task.source, test=data.test) for name, data in held_out.items()}
     return tuple(record for part, data in parts.items() for record in measure_on(reader, data, part=part).records)
@@ -91,7 +92,7 @@ def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[s
 
 def _held_out(recipe: MethodRecipe) -> dict[str, Dataset]:
     further = {} if recipe.source is None else recipe.source.held_out_data
-    return {name: kept_data(data) for name, data in further.items()}
+    return {name: as_read(kept_data(data), data, recipe.network) for name, data in further.items()}
 
 
 def _budget(options: FitOptions, task: TransferTask) -> dict[str, Any]:

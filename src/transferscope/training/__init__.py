@@ -6,7 +6,15 @@ from transferscope.training.loop import Curve, RunOptions, TrainingRun, Watch, t
 from transferscope.training.losses import check_targets, encode, task_loss
 from transferscope.training.settings import LEAST_LR, TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
-from transferscope.training.tensors import Batch, PixelScale, TensorSet, choose_device, pixel_scale, to_tensors
+from transferscope.training.tensors import (
+    Batch,
+    PixelScale,
+    TensorSet,
+    choose_device,
+    pixel_scale,
+    scale_of,
+    to_tensors,
+)
 
 __all__ = [
     "LEAST_LR",
@@ -30,6 +38,7 @@ __all__ = [
     "measure",
     "outputs_of",
     "pixel_scale",
+    "scale_of",
     "stream_seed",
     "task_loss",
     "to_tensors",

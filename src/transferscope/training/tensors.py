@@ -11,10 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transferscope.data.task import LabelledSet
-from transferscope.errors import SettingsError
+from transferscope.errors import DataError, SettingsError
+from transferscope.models.network import Network
 
 _STATISTICS_CHUNK = 8192  # inputs at a time, of at most 4096 numbers each; fewer of larger ones
 _NOTE = "transferscope.pixel_scale"  # key in the metadata of a file of weights
+_ROUNDING = 1e-5  # of pixels that were divided by 255, or resized
 _LISTED = 4  # channels of a scale in words
 
 
@@ -124,6 +126,31 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     variance = np.maximum(squares / count - mean**2, 0.0)
     std = np.where(variance > 1e-12, np.sqrt(variance), 1.0)
     return PixelScale(np.atleast_1d(mean).astype(np.float32), np.atleast_1d(std).astype(np.float32))
+
+
+def scale_of(network: Network, train: LabelledSet) -> PixelScale:
+    """How inputs are scaled for a network: as it is said of the network, else by the training inputs.
+
+    Args:
+        network: What will read them.
+        train: Training examples of the same data; never pass test examples here.
+
+    Raises:
+        SettingsError: The network's scaling is for another number of channels.
+        DataError: The network's scaling is for bytes, and the images are floating-point numbers outside of 0..1.
+    """
+    known = network.input
+    if known is None or not known.is_scaled:
+        return pixel_scale(train)
+    if train.is_image and train.inputs.dtype != np.uint8 and len(train):
+        low, high = float(train.inputs.min()), float(train.inputs.max())
+        if low < -_ROUNDING or high > 1 + _ROUNDING:
+            raise DataError(
+                f"the images are numbers from {low:.4g} to {high:.4g} and the network reads bytes, or "
+                "numbers from 0 to 1, "
+                f"as {known}; give the images as bytes, or divide them"
+            )
+    return PixelScale(*known.per_unit).fitted_to(train)
 
 
 def _joined(numbers: list[float]) -> str:

@@ -1,8 +1,11 @@
 """A network that a study kept is measured from its file as the study measured it; expensive looks are left out."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from study.test_diagnose import LOOKS
 from study.test_work import tables
@@ -12,7 +15,7 @@ from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, s
 from transferscope.data.load import load
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Curvature, Landscape
 from transferscope.errors import SettingsError, UnknownNameError
-from transferscope.models import NetworkSettings
+from transferscope.models import NetworkInput, NetworkSettings
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import plan_study
 from transferscope.study.settings import DataSettings
@@ -125,3 +128,32 @@ def test_a_question_out_of_range_is_refused(kept: Kept) -> None:
         "examples = 0, labels = 12 and seed = 0; expected at least 1 example and label, and a seed of at least 0"
     )
     assert choices.LONGEST == 120.0  # two minutes, as the documentation says
+
+
+def test_a_network_of_a_users_file_is_looked_at_with_its_own_scaling(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(
+        "from torch import nn\n\n\ndef net():\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.ReLU(), nn.Linear(5, 3))\n"
+    )
+    generator = np.random.default_rng(0)
+    images, labels = generator.integers(0, 256, (40, 1, 8, 8), dtype=np.uint8), np.arange(40) % 3
+    np.savez(tmp_path / "data.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+    torch.save({"model": module.state_dict()}, tmp_path / "net.pt")
+    known = NetworkInput(mean=127, std=128, scale=1)
+    question = FileQuestion(
+        tmp_path / "net.pt",
+        DataSettings(f"npz:{tmp_path}/data.npz"),
+        NetworkSettings(f"{tmp_path}/nets.py:net", input=known),
+        against=tmp_path / "net.pt",
+        examples=40,
+    )
+    found = subject_of(question)
+    with torch.no_grad():
+        outputs = module((torch.from_numpy(images).float() - 127) / 128)
+        loss = torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels))
+    assert found.scale_from == "network"
+    measured = {record.name: record.estimate.value for record in found.performance}
+    assert measured["loss"] == pytest.approx(float(loss), rel=1e-5)
+    assert not found.backbone_only

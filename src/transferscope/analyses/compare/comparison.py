@@ -335,7 +335,7 @@ def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) 
         return float(frames.cells.set_index("key")["seconds"].reindex(started).mean())
     sources = frames.study.spec.get("sources")
     settings = sources.get(source) if isinstance(sources, Mapping) else None
-    given = isinstance(settings, Mapping) and settings.get("network") is not None
+    given = isinstance(settings, Mapping) and any(settings.get(name) is not None for name in ("network", "weights"))
     return math.nan if given else 0.0
 
 

@@ -12,10 +12,19 @@ from typing import Any
 
 import numpy as np
 import tomli_w
+from torch import nn
 
 from transferscope import registry
 from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.result import ComparisonResult
+from transferscope.analyses.compare.sources import (
+    Source,
+    named_sources,
+    network_settings,
+    slug,
+    source_table,
+    usable_methods,
+)
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.data.load import load, seen_from
@@ -23,6 +32,8 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS
 from transferscope.methods.tuning import runs_of_a_search, search_grid
+from transferscope.models import Pretrained
+from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
@@ -54,8 +65,9 @@ class Budget:
         steps: Optimiser steps of every method, at least 1; None for FIRST_STEPS, which `compare` doubles until training
             from scratch is finished.
         pretraining_steps: Optimiser steps of pre-training, at least 1.
-        network: Name of the backbone; None for a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels
-            on a side, and conv4 on larger ones, which are brought to 64 pixels at most.
+        network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
+            a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
+            which are brought to 64 pixels at most.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
     """
@@ -68,11 +80,11 @@ class Budget:
 
 
 def compare(
-    source: str | Dataset | Sequence[str | Dataset],
+    source: Source | Sequence[Source],
     target: str | Dataset,
     *,
     labels: Sequence[int] = (),
-    methods: Sequence[str] = METHODS.own,
+    methods: Sequence[str] | None = None,
     diagnostics: Sequence[str] = (),
     seeds: int = 5,
     budget: Budget | None = None,
@@ -94,11 +106,14 @@ def compare(
 
     Args:
         source: What to transfer from: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), a data
-            set in memory, or several of them.
+            set in memory; a pretrained network by name ("hf:FOLDER", "timm:NAME", "torchvision:NAME",
+            "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a `torch.nn.Module` that can be made
+            again in another process (see `pretrained_module`); or several of them.
         target: The target, likewise. Its test part is what methods are compared on.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
         methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class";
-            "scratch" is always added, as the baseline.
+            "scratch" is always added, as the baseline. None for all of transferscope's own that need no more than the
+            sources have: data, for those that train on source data.
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
         seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.
@@ -120,13 +135,15 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
-    sources = [source] if isinstance(source, str | Dataset) else _listed("source", source)
-    _check_data(*sources, target)
+    if isinstance(source, str | Dataset | Pretrained | nn.Module):
+        source = [source]
+    sources = named_sources(_listed("source", source), Path(folder))
+    _check_data(*(one for one in sources if not isinstance(one, Pretrained)), target)
     tables = study_tables(
         sources,
         target,
         labels=[_whole("labels", label) for label in _listed("labels", labels)],
-        methods=_listed("methods", methods),
+        methods=usable_methods(METHODS.own, sources) if methods is None else _listed("methods", methods),
         diagnostics=_listed("diagnostics", diagnostics),
         seeds=_whole("seeds", seeds),
         budget=budget or Budget(),
@@ -148,7 +165,7 @@ def compare(
 
 
 def study_tables(
-    sources: Sequence[str | Dataset],
+    sources: Sequence[str | Dataset | Pretrained],
     target: str | Dataset,
     *,
     labels: Sequence[int],
@@ -166,7 +183,7 @@ def study_tables(
     decides what a run costs and keeps what it shows.
 
     Args:
-        sources: As in `compare`.
+        sources: From `named_sources`.
         target: As in `compare`.
         labels: As in `compare`.
         methods: As in `compare`.
@@ -187,18 +204,28 @@ def study_tables(
     """
     if not sources:
         raise SettingsError("there is no source to transfer from; give at least one")
-    names = [_specify(source, folder) for source in (*sources, target)]
-    keys = _keys(names[:-1])
+    networks = [one for one in sources if isinstance(one, Pretrained)]
+    names = [one.network.name if isinstance(one, Pretrained) else _specify(one, folder) for one in (*sources, target)]
+    keys = _keys(names)
+    *source_keys, target_key = keys
     chosen = {_table_of(name): registry.seen_from(name, Path.cwd()) for name in ("scratch", *methods)}
-    given_network = None if budget.network is None else registry.seen_from(budget.network, Path.cwd())
-    study = f"{'-'.join(keys)}-to-{_keys(names[-1:])[0]}"
-    tables = {
+    study = f"{'-'.join(source_keys)}-to-{_keys(names[-1:])[0]}"
+    network: dict[str, Any] = {}
+    if budget.network is not None:
+        network = {"name": network_seen_from(budget.network, Path.cwd())}
+    elif networks:
+        first = networks[0].network
+        network = {"name": network_seen_from(first.name, Path.cwd()), **network_settings(first)}
+    tables: dict[str, Any] = {
         "name": study,
         "seeds": seeds,
         "store": f"{study}.sqlite",
         "target": {"data": names[-1], "labels": sorted(labels)},
-        "sources": {key: {"data": name} for key, name in zip(keys, names[:-1], strict=True)},
-        "network": {} if given_network is None else {"name": given_network},
+        "sources": {
+            key: source_table(one) if isinstance(one, Pretrained) else {"data": name}
+            for key, name, one in zip(source_keys, names[:-1], sources, strict=True)
+        },
+        "network": network,
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
         "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr if lr is None else lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
@@ -210,16 +237,21 @@ def study_tables(
         found = {name: search_grid(method, spec.training, rates=lr is None) for name, method in spec.methods.items()}
         grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in found.items() if axes}
         tables["tuning"] = {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
-    shapes = [load(seen_from(name, folder)).train.input_shape for name in names]
-    largest = LARGEST if given_network is None else None
-    *source_transforms, target_transforms = matching_transforms(shapes, largest=largest)
-    side = max(shapes[-1][1:], default=0)
-    network = given_network or ("mlp" if len(shapes[-1]) != 3 else "lenet" if side <= LARGEST_LENET else "conv4")
-    named = zip(keys, names[:-1], source_transforms, strict=True)
+    data = {key: name for key, name, one in zip(keys, names, (*sources, target), strict=True) if one not in networks}
+    shapes = [load(seen_from(name, folder)).train.input_shape for name in data.values()]
+    transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
+    if len(data) == 1 and network:
+        transforms[target_key] = []  # each network brings the target to its own input
+    if not network:
+        small = max(shapes[-1][1:], default=0) <= LARGEST_LENET
+        network = {"name": "mlp" if len(shapes[-1]) != 3 else "lenet" if small else "conv4"}
     return tables | {
-        "target": {"data": names[-1], "transforms": target_transforms, "labels": sorted(labels)},
-        "sources": {key: {"data": name, "transforms": transforms} for key, name, transforms in named},
-        "network": {"name": network},
+        "target": {"data": names[-1], "transforms": transforms[target_key], "labels": sorted(labels)},
+        "sources": {
+            key: {**table, "transforms": transforms[key]} if key in data else table
+            for key, table in tables["sources"].items()
+        },
+        "network": network,
     }
 
 
@@ -341,7 +373,8 @@ def _free_name(path: Path) -> Path:
 
 def network_in_words(tables: Mapping[str, Any], budget: Budget) -> str:
     """Why a comparison that names no network takes conv4, and images of 64 pixels; empty where it does not."""
-    if budget.network is not None or tables["network"]["name"] != "conv4":
+    named = budget.network is not None or any("network" in source for source in tables["sources"].values())
+    if named or tables["network"]["name"] != "conv4":
         return ""
     smaller = f"resize:{LARGEST}" in tables["target"]["transforms"]
     return (
@@ -403,7 +436,7 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     if isinstance(data, str):
         return seen_from(data, Path.cwd())
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{_slug(data.name)}-{data.fingerprint}.npz"
+    path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
         partial = path.with_suffix(".partial.npz")
         np.savez(
@@ -423,15 +456,16 @@ def _labels(examples: LabelledSet) -> np.ndarray:
 
 
 def _keys(names: Sequence[str]) -> list[str]:
-    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"."""
+    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function."""
     keys: list[str] = []
     for name in names:
+        name = (
+            f"code:{name.rpartition(':')[2].rpartition('.')[2]}"
+            if registry.is_reference(name) and "/" in name
+            else name
+        )
         kind, _, rest = name.split("?")[0].partition(":")
-        stem = _slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind)
+        stem = slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind)
         count = sum(key == stem or key.startswith(f"{stem}-") for key in keys)
         keys.append(f"{stem}-{count + 1}" if count else stem)
     return keys
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "data"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import pandas as pd
+from torch import nn
 
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.question import (
@@ -16,12 +17,14 @@ from transferscope.analyses.compare.question import (
     write_study,
 )
 from transferscope.analyses.compare.settings import settings_in_words, settings_section
+from transferscope.analyses.compare.sources import Source, named_sources, usable_methods
 from transferscope.analyses.decide.page import decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
 from transferscope.analyses.result import AnalysisResult
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
+from transferscope.models import Pretrained
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import Verdict
 from transferscope.store import Store
@@ -79,9 +82,9 @@ class DecisionResult(AnalysisResult):
 
 def decide(
     target: str | Dataset,
-    sources: Sequence[str | Dataset] | str | Dataset,
+    sources: Sequence[Source] | Source,
     *,
-    methods: Sequence[str] = METHODS_RACED,
+    methods: Sequence[str] | None = None,
     labels: int | None = None,
     question: Literal["whether", "which"] = "which",
     risk: float = 0.05,
@@ -102,8 +105,9 @@ def decide(
 
     Args:
         target: The data of interest, as in `compare`.
-        sources: What to transfer from, likewise.
-        methods: Names of methods; "scratch" is always added.
+        sources: What to transfer from, likewise: data, and pretrained networks.
+        methods: Names of methods; "scratch" is always added. None for those of METHODS_RACED that the sources suffice
+            for.
         labels: Number of labelled target examples, at least 1; None for all that there are.
         question: "whether" transfer helps, or "which" way is best, which settles whether as well.
         risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
@@ -129,7 +133,7 @@ def decide(
     """
     path = write_race(
         target,
-        [sources] if isinstance(sources, str | Dataset) else list(sources),
+        [sources] if isinstance(sources, str | Dataset | Pretrained | nn.Module) else list(sources),
         methods=methods,
         labels=labels,
         race=RaceSettings(question, risk, margin, cells, minutes),
@@ -149,9 +153,9 @@ def decide(
 
 def write_race(
     target: str | Dataset,
-    sources: Sequence[str | Dataset],
+    sources: Sequence[Source],
     *,
-    methods: Sequence[str],
+    methods: Sequence[str] | None,
     labels: int | None,
     race: RaceSettings,
     seeds: int,
@@ -168,11 +172,12 @@ def write_race(
     """
     if seeds < 2:
         raise SettingsError(f"seeds = {seeds}; a race needs at least 2, to know how much runs differ")
+    named = named_sources(sources, folder)
     tables = study_tables(
-        sources,
+        named,
         target,
         labels=[] if labels is None else [labels],
-        methods=list(methods),
+        methods=usable_methods(METHODS_RACED, named) if methods is None else list(methods),
         diagnostics=[],
         seeds=seeds,
         budget=budget,

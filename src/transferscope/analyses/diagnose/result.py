@@ -322,8 +322,8 @@ def scale_in_words(looked_at: FileSubject) -> str:
             f"inputs standardised by their own training statistics: {numbers}; if the network was trained otherwise, "
             "say how with --scaling (none for pixels as 0..1)"
         )
-    who = "as the file says" if looked_at.scale_from == "file" else "as --scaling says"
-    return f"inputs scaled {who}: {numbers}"
+    who = {"file": "as the file says", "network": "as the network's input says", "given": "as --scaling says"}
+    return f"inputs scaled {who[looked_at.scale_from]}: {numbers}"
 
 
 def in_digits(estimate: Estimate, spread: Spread | None = None) -> str:

@@ -14,14 +14,26 @@ from transferscope.diagnostics import Diagnostic, Examples, Findings, Landscape,
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
 from transferscope.errors import DataError, NetworkError, SettingsError
-from transferscope.models import Network, NetworkSettings, build_network, open_network
+from transferscope.models import (
+    Network,
+    NetworkSettings,
+    Pretrained,
+    build_network,
+    input_of,
+    open_network,
+    open_pretrained,
+)
 from transferscope.models.weights import read_notes
 from transferscope.records import Record
+from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.study.settings import DataSettings
-from transferscope.training import PixelScale, choose_device, measure, pixel_scale, stream_seed
+from transferscope.training import PixelScale, choose_device, measure, pixel_scale, scale_of, stream_seed
 
 _THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
+
+
+ScaleFrom = Literal["own", "file", "network", "given"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ class FileQuestion:
         device: "auto", "cpu", "cuda" or "mps".
         scaling: How inputs are scaled before the network reads them: "own" by the mean and standard deviation of the
             training examples, "none" as they are (bytes as 0..1), or "MEAN/STD" in that unit, as for
-            `PixelScale.from_text`; None for what the file says, and "own" where it says nothing.
+            `PixelScale.from_text`; None for what the file says, else the network's input, and "own" where neither says.
 
     Raises:
         SettingsError: A number is out of range, or the scaling cannot be read.
@@ -84,7 +96,7 @@ class FileSubject:
             then has the head of the network.
         classes: Names of the classes; None for regression.
         scale: How inputs were scaled.
-        scale_from: Who said so: "own" (their own training examples), "file" or "given".
+        scale_from: Who said so: "own" (their own training examples), "file", "network" (its input) or "given".
     """
 
     subject: Subject
@@ -92,7 +104,7 @@ class FileSubject:
     backbone_only: bool
     classes: tuple[str, ...] | None
     scale: PixelScale
-    scale_from: Literal["own", "file", "given"]
+    scale_from: ScaleFrom
 
     def check(self, diagnostic: Diagnostic) -> None:
         """Whether a diagnostic can look at this.
@@ -174,14 +186,14 @@ def subject_of(question: FileQuestion) -> FileSubject:
     data = _data(question)
     network = _trained(question, data, device)
     submodule(network, question.head)
-    scale, scale_from = _scale(question, data)
-    start = None if question.against is None else _start(network, question.against)
+    scale, scale_from = _scale(question, data, network)
+    start = None if question.against is None else _start(question, network, question.against)
     chosen = data.train if question.part == "target_train" else data.test
     subject = Subject(
         network,
         spread_examples(chosen, scale=scale, at_most=question.examples, device=device),
         start=None if start is None else start.network,
-        source=_source(question, data, device),
+        source=_source(question, data, network, device),
         head=question.head,
         n_train=len(data.train),
         part=question.part,
@@ -199,42 +211,54 @@ class _Start:
 
 
 def _data(question: FileQuestion) -> Dataset:
-    data = _load(question.data)
+    data = _load(question, question.data)
     if question.labels is None:
         return data
     subset = few_shot(data.train, question.labels, seed=stream_seed(question.seed, "subset"))
     return replace(data, train=subset)
 
 
-def _load(data: DataSettings) -> Dataset:
-    return load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+def _load(question: FileQuestion, data: DataSettings) -> Dataset:
+    """The data as the network reads them."""
+    found = load(data.data, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+    known = input_of(question.network)
+    train, test = (examples_as_read(part, known, found.name) for part in (found.train, found.test))
+    return replace(found, train=train, test=test)
 
 
-def _source(question: FileQuestion, target: Dataset, device: torch.device) -> Examples | None:
+def _source(question: FileQuestion, target: Dataset, network: Network, device: torch.device) -> Examples | None:
     if question.source is None:
         return None
-    source = _load(question.source)
+    source = _load(question, question.source)
     if source.train.input_shape != target.train.input_shape:
         raise DataError(
             f"source inputs have shape {source.train.input_shape} and target inputs {target.train.input_shape}; bring "
             "both to one shape with transformations such as resize:28"
         )
-    scale = pixel_scale(source.train)  # as a study does, whose files know the scale of the target alone
+    scale = scale_of(network, source.train)  # as a study does, whose files know the scale of the target alone
     if question.scaling not in (None, "own"):
         scale = PixelScale.from_text(str(question.scaling)).fitted_to(source.train)
     return spread_examples(source.train, scale=scale, at_most=question.examples, device=device)
 
 
-def _scale(question: FileQuestion, data: Dataset) -> tuple[PixelScale, Literal["own", "file", "given"]]:
+def _scale(question: FileQuestion, data: Dataset, network: Network) -> tuple[PixelScale, ScaleFrom]:
     """How the network reads its inputs, and who says so."""
     if question.scaling not in (None, "own"):
         return PixelScale.from_text(str(question.scaling)).fitted_to(data.train), "given"
     noted = None if question.scaling == "own" else PixelScale.from_notes(read_notes(question.checkpoint))
-    return (pixel_scale(data.train), "own") if noted is None else (noted.fitted_to(data.train), "file")
+    if noted is not None:
+        return noted.fitted_to(data.train), "file"
+    if question.scaling is None and network.input is not None and network.input.is_scaled:
+        return scale_of(network, data.train), "network"
+    return pixel_scale(data.train), "own"
 
 
 def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Network:
     path, shape = question.checkpoint, data.train.input_shape
+    if question.network.module is not None:
+        network = _named(question, path, data.train.input_shape).to(device)
+        _check_head(network, data, path)
+        return network
     frame = build_network(question.network, shape, data.train.n_outputs, seed=0).to(device)
     network = open_network(frame, path, read_as=question.network.read_as(shape)).network
     _check_head(network, data, path)
@@ -252,9 +276,27 @@ def _check_head(network: Network, data: Dataset, path: Path) -> None:
         )
 
 
-def _start(network: Network, path: Path) -> _Start:
+def _named(question: FileQuestion, path: Path, shape: tuple[int, ...]) -> Network:
+    """The network of a file for a named module, with the head of the file.
+
+    Raises:
+        NetworkError: The file has no head of the module's shape.
+    """
+    opened = open_pretrained(Pretrained(question.network, path), shape, head="either")
+    if opened.report.n_outputs == 0:
+        raise NetworkError(f"{path} has no linear head of {question.network.name}; give the network with its head")
+    return opened.network
+
+
+def _start(question: FileQuestion, network: Network, path: Path) -> _Start:
     """The network of a file; its backbone under the head of `network` where the heads differ."""
-    opened = open_network(network, path, head="either")
+    if question.network.module is not None:
+        shape = tuple(_data(question).train.input_shape)
+        opened = open_pretrained(Pretrained(question.network, path), shape, head="either")
+        device = next(network.parameters()).device
+        opened = replace(opened, network=opened.network.to(device))
+    else:
+        opened = open_network(network, path, head="either")
     if opened.report.n_outputs == _head_width(network):
         return _Start(opened.network, backbone_only=False)
     return _Start(opened.network.with_head(network.copy().head), backbone_only=True)

@@ -18,7 +18,8 @@ from transferscope.analyses.result import AnalysisResult
 from transferscope.data.load import load
 from transferscope.diagnostics import tsne_of_distances, weight_distances
 from transferscope.errors import DataError, StoreError
-from transferscope.models import Network, build_network
+from transferscope.models import Network
+from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network
 from transferscope.report.blocks import Figure, Section, Table
 from transferscope.report.figures.style import drawing, new_figure
@@ -27,6 +28,7 @@ from transferscope.report.save import file_name, write_table
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
+from transferscope.study.facts import shape_as_read
 from transferscope.study.fitting import number
 from transferscope.study.places import one_study, open_existing
 
@@ -259,7 +261,8 @@ def _entry(cell: PlannedCell, step: int | None, file: Path) -> MappedNetwork:
 def _frame(cell: PlannedCell) -> Network:
     recipe = MethodRecipe.from_payload(cell.payload)
     data = load(recipe.target.data, transforms=recipe.target.transforms, limit=recipe.target.limit)
-    return build_network(recipe.network, data.train.input_shape, data.train.n_outputs, seed=0)
+    shape, n_outputs = shape_as_read(data, recipe.network), data.train.n_outputs
+    return frame_network(recipe.network, shape, n_outputs)
 
 
 def _read(frame: Network, entry: MappedNetwork) -> Network:

@@ -18,9 +18,10 @@ from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.subject import Examples
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval
+from transferscope.models import Network
 from transferscope.theory.effective_dimension import DimensionBand
 from transferscope.theory.placement import Pair
-from transferscope.training import pixel_scale, to_tensors
+from transferscope.training import pixel_scale, scale_of, to_tensors
 
 LEAST_EXAMPLES = 40
 """Fewer target examples than these say next to nothing about a pair."""
@@ -38,17 +39,12 @@ class TargetExamples:
     """Labelled target examples.
 
     Attributes:
-        examples: Inputs scaled by the training part, and labels.
+        examples: Inputs scaled by the training part or as a network reads them, and labels.
         codes: Labels as numbers to regress on, shape (N, C); see `diagnostics.features.label_codes`.
     """
 
     examples: Examples
     codes: Float64[np.ndarray, "N C"]
-
-    @property
-    def input_shape(self) -> tuple[int, ...]:
-        """Shape of one input."""
-        return tuple(self.examples.inputs.shape[1:])
 
     @property
     def flat_inputs(self) -> Float64[np.ndarray, "N D"]:
@@ -57,15 +53,16 @@ class TargetExamples:
         return flat
 
 
-def target_examples(target: Dataset, *, at_most: int) -> TargetExamples:
+def target_examples(target: Dataset, *, at_most: int, network: Network | None = None) -> TargetExamples:
     """Examples of both parts of a target, drawn at random with a fixed seed, as networks read them.
 
     Args:
         target: The whole target, not a few-shot subset.
         at_most: How many to take; all if there are fewer.
+        network: The network that is to read them; None for one that reads standardised inputs.
 
     Returns:
-        The examples, on the CPU.
+        The examples, on the CPU; the same ones for every network.
 
     Raises:
         DataError: There are fewer than `LEAST_EXAMPLES`.
@@ -77,7 +74,7 @@ def target_examples(target: Dataset, *, at_most: int) -> TargetExamples:
             "pair"
         )
     chosen = np.sort(np.random.default_rng(0).permutation(n_train + n_test)[:at_most])
-    scale = pixel_scale(target.train)
+    scale = pixel_scale(target.train) if network is None else scale_of(network, target.train)
 
     def read(part: LabelledSet, index: np.ndarray) -> Examples:
         batch = to_tensors(part.take(index), scale).batch(torch.arange(len(index)))

@@ -8,7 +8,7 @@ import numpy as np
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.finished_study import (
     Origin,
-    Pretrained,
+    StudyNetworks,
     finished_cells,
     pretrained_of,
     target_data,
@@ -34,12 +34,13 @@ from transferscope.analyses.place.measured import (
 )
 from transferscope.analyses.place.placement import DOCUMENT, Placement, Placements, to_document
 from transferscope.analyses.place.result import PlacementResult
+from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
-from transferscope.models import build_network, open_network
 from transferscope.records import FinishedRuns
 from transferscope.study.context import no_progress
+from transferscope.study.facts import as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
 from transferscope.theory.parameters import at_least
@@ -117,7 +118,7 @@ def place(
         pairs: dict[str, Pair] = {}
         points: list[Placement] = []
         for origin, title in pretrained.names.items():
-            pair = _estimate(pretrained, origin, target, noise, directions, on_part)
+            pair = _estimate(pretrained, origin, data, target, noise, directions, on_part)
             pairs[title] = pair.best
             gains = measured_transfer(cells, errors, source=origin.source, n_source=origin.n_source)
             points += [_placement(title, origin, pair, measured, data.train.kind) for measured in gains]
@@ -130,8 +131,9 @@ def place(
 
 
 def _estimate(
-    pretrained: Pretrained,
+    pretrained: StudyNetworks,
     origin: Origin,
+    data: Dataset,
     target: TargetExamples,
     noise: Unexplained,
     directions: DimensionBand,
@@ -139,12 +141,14 @@ def _estimate(
 ) -> PairEstimate:
     """The parameters of the pair of one source with the target, from all its pretrained networks."""
     what, missed, dimensions = f"the features pretrained on {origin.source}", [], []
-    own, settings, shape = pretrained.files[origin], pretrained.recipe.network, target.input_shape
+    own, recipe = pretrained.files[origin], pretrained.recipes[origin]
     for file in dict.fromkeys(own.values()):  # a network from a file is that of every seed
         seed = next(seed for seed in own if own[seed] == file)
-        frame = build_network(settings, shape, 1, seed=0)
-        opened = open_network(frame, pretrained.file(origin, seed), head="either", read_as=settings.read_as(shape))
-        features: np.ndarray = features_of(opened.network, target.examples).numpy()
+        network, read = pretrained.open(origin, seed, data).network, target
+        if network.input is not None:
+            seen = as_read(data, recipe.target, recipe.network)
+            read = target_examples(seen, at_most=len(target.codes), network=network)
+        features: np.ndarray = features_of(network, read.examples).numpy()
         missed.append(unexplained(features, target.codes, what=what))
         dimensions.append(_dimension(features, what))
         on_network()

@@ -1,7 +1,6 @@
 """A candidate to transfer from: a pretrained network, its features of labelled target examples, and its source head."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -11,10 +10,11 @@ from transferscope.data.task import LabelledSet
 from transferscope.diagnostics import Examples
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import NetworkError
-from transferscope.models import Network, NetworkSettings, build_network, open_network
+from transferscope.models import Network, NetworkSettings, OpenedNetwork, build_network
 from transferscope.scores.score import TargetView
+from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
-from transferscope.training import pixel_scale
+from transferscope.training import scale_of
 
 LEAST_PER_CLASS = 2
 """Fewer labels than these for each class leave a score without a spread within classes."""
@@ -43,12 +43,24 @@ class LabelledTarget:
     """Labelled target examples, as networks read them and as scores read them.
 
     Attributes:
-        examples: Inputs standardised with their own statistics, as methods do it, and labels.
+        subset: The examples.
         labels: Class indices (int64, shape (n,)), or numbers (float64, shape (n, K)).
+        device: Where networks read them.
     """
 
-    examples: Examples
+    subset: LabelledSet
     labels: np.ndarray
+    device: torch.device
+    _read: dict[str, Examples] = field(default_factory=dict, compare=False, repr=False)
+
+    def read_by(self, network: Network) -> Examples:
+        """The examples as a network reads them; standardised by themselves where its scaling is not known."""
+        key = str(network.input)
+        if key not in self._read:
+            seen = examples_as_read(self.subset, network.input, "the target")
+            scale = scale_of(network, seen)
+            self._read[key] = spread_examples(seen, scale=scale, at_most=len(seen), device=self.device)
+        return self._read[key]
 
     def view_of(self, candidate: CandidateNetwork) -> TargetView:
         """A candidate's features of them, and in float64 the probabilities that its source head gives.
@@ -56,7 +68,7 @@ class LabelledTarget:
         Raises:
             NetworkError: The features are not finite.
         """
-        features = features_of(candidate.network, self.examples)
+        features = features_of(candidate.network, self.read_by(candidate.network))
         if not torch.isfinite(features).all():
             raise NetworkError(
                 f"the features of {candidate.name} hold NaN or infinity; its training diverged, so leave it out"
@@ -73,10 +85,9 @@ class LabelledTarget:
 
 def labelled_target(subset: LabelledSet, device: torch.device) -> LabelledTarget:
     """A few-shot subset as networks and scores read it."""
-    examples = spread_examples(subset, scale=pixel_scale(subset), at_most=len(subset), device=device)
     of_classes = subset.classes is not None
     labels = subset.labels.astype(np.int64 if of_classes else np.float64)
-    return LabelledTarget(examples, labels if of_classes else labels.reshape(len(labels), -1))
+    return LabelledTarget(subset, labels if of_classes else labels.reshape(len(labels), -1), device)
 
 
 def least_labels(examples: LabelledSet) -> int:
@@ -84,34 +95,17 @@ def least_labels(examples: LabelledSet) -> int:
     return LEAST_NUMBERS if examples.classes is None else LEAST_PER_CLASS * int((examples.class_counts() > 0).sum())
 
 
-def open_candidate(
-    name: str,
-    file: Path,
-    settings: NetworkSettings,
-    input_shape: tuple[int, ...],
-    *,
-    of_classes: bool,
-    device: torch.device,
-) -> CandidateNetwork:
-    """The network of a file, with its head where the file has a linear one.
+def candidate_of(name: str, opened: OpenedNetwork, *, of_classes: bool, device: torch.device) -> CandidateNetwork:
+    """A network that was opened with its own head, as a candidate.
 
     Args:
         name: What to call it.
-        file: Weights: safetensors, or a state dict written by `torch.save`.
-        settings: The architecture.
-        input_shape: Shape of one target input.
+        opened: The network.
         of_classes: Whether its head, if it has at least two outputs, is one of classes.
         device: Where to put it.
-
-    Raises:
-        MissingDataError: There is no such file.
-        CorruptDataError: The file holds something else than weights.
-        NetworkError: The weights do not belong to the architecture, or are not finite.
     """
-    frame = build_network(settings, input_shape, 1, seed=0).to(device)
-    opened = open_network(frame, file, head="either", read_as=settings.read_as(input_shape))
     n_outputs = opened.report.n_outputs
-    return CandidateNetwork(name, opened.network, n_outputs if of_classes and n_outputs > 1 else None)
+    return CandidateNetwork(name, opened.network.to(device), n_outputs if of_classes and n_outputs > 1 else None)
 
 
 def random_candidate(
@@ -126,7 +120,7 @@ def random_candidate(
 
     Args:
         settings: The architecture.
-        input_shape: Shape of one target input.
+        input_shape: Shape of one target input, as the network reads it.
         n_classes: Outputs of its head, for scores that read source classes; None for no such head.
         seed: Seed of the initialisation.
         device: Where to put it.

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy import stats
 
-from transferscope.analyses.finished_study import Origin, Pretrained
+from transferscope.analyses.finished_study import Origin, StudyNetworks
 from transferscope.analyses.rank.ranking import Choice, Hindsight, Transferred
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.estimate import Estimate, Interval
@@ -44,7 +44,7 @@ class Results:
 
 
 def results_of(
-    cells: Sequence[StoredCell], records: RecordColumns, pretrained: Pretrained, *, against: str | None
+    cells: Sequence[StoredCell], records: RecordColumns, pretrained: StudyNetworks, *, against: str | None
 ) -> Results | None:
     """What transfer from every candidate gave, by the method that counts: final accuracy, or R² where there is none.
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from transferscope.analyses.finished_study import Origin, Pretrained, finished_cells, pretrained_of, target_data
+from transferscope.analyses.finished_study import Origin, StudyNetworks, finished_cells, pretrained_of, target_data
 from transferscope.analyses.rank.candidates import (
     CandidateNetwork,
+    candidate_of,
     labelled_target,
     least_labels,
-    open_candidate,
     random_candidate,
 )
 from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, results_of
@@ -19,20 +19,21 @@ from transferscope.analyses.rank.ranking import DOCUMENT, RANDOM, StudyRanking, 
 from transferscope.analyses.rank.result import RankingResult
 from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
 from transferscope.data.splits import few_shot
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError
-from transferscope.models import NetworkSettings
+from transferscope.models import NetworkSettings, Pretrained, open_pretrained
+from transferscope.models.build import is_network_name
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell
 from transferscope.study.context import no_progress
-from transferscope.study.facts import read_data
+from transferscope.study.facts import read_data, shape_as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.study.settings import DataSettings
 from transferscope.training import choose_device, stream_seed
 
 
 def rank(
-    networks: str | Path | Sequence[str | Path],
+    networks: str | Path | Pretrained | Sequence[str | Path | Pretrained],
     target: str | DataSettings | None = None,
     *,
     network: str | NetworkSettings = "lenet",
@@ -51,8 +52,10 @@ def rank(
     have chosen, given what transfer gave; the ranking is kept with the study, whose report shows it from then on.
 
     Args:
-        networks: Files of weights (safetensors, or state dicts of torch) of one architecture; without a target, a
-            finished study: its file, or the path or URL of its store. One network alone is held against random
+        networks: Files of weights (safetensors, or state dicts of torch) of one architecture; names of pretrained
+            networks ("hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory", "file.py:factory"); or
+            `Pretrained` networks, each with its own input; without a target, a finished study: its file, or the path
+            or URL of its store. One network alone is held against random
             features.
         target: The target by name, such as "usps" or "npz:PATH", or with its transformations as a `DataSettings`. Only
             its training part is read.
@@ -82,11 +85,11 @@ def rank(
                 "`against` and `study` are about a finished study, and a target was given; leave them out"
             )
         data = target if isinstance(target, DataSettings) else DataSettings(target)
-        files = [Path(file) for file in ([networks] if isinstance(networks, str | Path) else networks)]
+        settings = network if isinstance(network, NetworkSettings) else NetworkSettings(network)
+        given = [networks] if isinstance(networks, str | Path | Pretrained) else networks
         ranked = _rank_files(
-            files,
+            [one if isinstance(one, Pretrained) else _named(one, settings) for one in given],
             data,
-            network if isinstance(network, NetworkSettings) else NetworkSettings(network),
             labels=labels,
             seeds=seeds,
             scores=scores,
@@ -106,10 +109,16 @@ def rank(
     return RankingResult(found, name, kept)
 
 
+def _named(network: str | Path, settings: NetworkSettings) -> Pretrained:
+    """The network of a file of weights, or of a name; head and input of the settings are those of either."""
+    if isinstance(network, str) and is_network_name(network):
+        return Pretrained(NetworkSettings(network, head=settings.head, input=settings.input))
+    return Pretrained(settings, Path(network))
+
+
 def _rank_files(
-    files: Sequence[Path],
+    networks: Sequence[Pretrained],
     data: DataSettings,
-    settings: NetworkSettings,
     *,
     labels: int | None,
     seeds: int,
@@ -118,14 +127,16 @@ def _rank_files(
     on_progress: Callable[[int, int], None],
 ) -> Ranked:
     """Networks from files, on subsets of the target's training examples; none of the test part is read."""
-    twice = [path for path in files if files.count(path) > 1]
+    files = [one.name for one in networks]
+    twice = [file for file in files if files.count(file) > 1]
     if twice:
         raise SettingsError(f"{twice[0]} is given twice; give each file once")
     if not files:
         raise SettingsError("no pretrained network was given; give at least one to rank")
     if seeds < 1 or (labels is not None and labels < 1):
         raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
-    train = read_data(data).train
+    dataset = read_data(data)
+    train = dataset.train
     chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
     n_target, least = labels or len(train), least_labels(train)
     if n_target > len(train):
@@ -136,15 +147,21 @@ def _rank_files(
     if n_target < least:
         why = "2 for each class" if train.classes is not None else "that many numbers"
         raise DataError(f"{n_target} labels are too few to rank with; give at least {least} ({why})")
-    short = [path.name for path in files]
-    names = short if len(set(short)) == len(short) else [str(path) for path in files]
+    short = [Path(one.name).name if one.weights is not None else one.name for one in networks]
+    names = short if len(set(short)) == len(short) else files
     opened = tuple(
-        open_candidate(name, path, settings, train.input_shape, of_classes=True, device=place)
-        for name, path in zip(names, files, strict=True)
+        candidate_of(
+            name,
+            open_pretrained(one, shape_as_read(dataset, one.network), head="either"),
+            of_classes=True,
+            device=place,
+        )
+        for name, one in zip(names, networks, strict=True)
     )
+    settings = networks[0].network
     sizes = {n_target: range(1 if n_target == len(train) else seeds)}
     (ranked,) = _rank_sizes(
-        names, lambda _: opened, sizes, train, settings, chosen, place, networks_vary=False, on_progress=on_progress
+        names, lambda _: opened, sizes, dataset, settings, chosen, place, networks_vary=False, on_progress=on_progress
     )
     return ranked
 
@@ -167,18 +184,17 @@ def _rank_study(
         "that starts from a pretrained network, such as [methods.fine-tune], and run it again",
     )
     results = results_of(cells, store.records(study), pretrained, against=against)
-    train, names = target_data(pretrained.recipe).train, tuple(pretrained.names.values())
+    dataset, names = target_data(pretrained.recipe), tuple(pretrained.names.values())
+    train = dataset.train
     chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
     settings = pretrained.recipe.network
     facts = store.study(study).facts.get("sources", {})
 
     def opened(seed: int) -> tuple[CandidateNetwork, ...]:
         return tuple(
-            open_candidate(
+            candidate_of(
                 name,
-                pretrained.file(origin, seed),
-                settings,
-                train.input_shape,
+                pretrained.open(origin, seed, dataset),
                 of_classes=facts.get(origin.source, {}).get("kind", "classification") == "classification",
                 device=place,
             )
@@ -187,7 +203,7 @@ def _rank_study(
 
     sizes = _seeds_by_size(study, cells, pretrained, train)
     ranked = _rank_sizes(
-        names, opened, sizes, train, settings, chosen, place, networks_vary=True, on_progress=on_progress
+        names, opened, sizes, dataset, settings, chosen, place, networks_vary=True, on_progress=on_progress
     )
     hindsight = None
     if results is not None and len(names) > 1:
@@ -198,7 +214,7 @@ def _rank_study(
 
 
 def _seeds_by_size(
-    study: str, cells: Sequence[StoredCell], pretrained: Pretrained, train: LabelledSet
+    study: str, cells: Sequence[StoredCell], pretrained: StudyNetworks, train: LabelledSet
 ) -> dict[int, list[int]]:
     """The seeds of each number of labels that is not too small, ascending; without seeds whose pre-training failed."""
     complete = set.intersection(*(set(files) for files in pretrained.files.values()))
@@ -220,7 +236,7 @@ def _rank_sizes(
     names: Sequence[str],
     opened: Callable[[int], tuple[CandidateNetwork, ...]],
     sizes: Mapping[int, Sequence[int]],
-    train: LabelledSet,
+    target: Dataset,
     settings: NetworkSettings,
     chosen: Chosen,
     device: torch.device,
@@ -234,13 +250,14 @@ def _rank_sizes(
         names: Of the candidates.
         opened: The candidates of a seed.
         sizes: Seeds by number of labels.
-        train: What subsets are drawn from.
+        target: Whose training examples subsets are drawn from.
         settings: The architecture, for random features.
         chosen: The scores.
         device: Where networks are run.
         networks_vary: Whether each seed has candidates of its own.
         on_progress: Called with (values of scores done, values in all).
     """
+    train, shape = target.train, shape_as_read(target, settings)
     n_values = sum(map(len, sizes.values())) * (1 + len(names)) * len(chosen.scores)
     n_done = 0
 
@@ -253,7 +270,7 @@ def _rank_sizes(
         own = opened(seed)
         n_classes = max((one.n_source_classes for one in own if one.n_source_classes is not None), default=None)
         untrained = random_candidate(
-            settings, train.input_shape, n_classes=n_classes, seed=stream_seed(seed, "network"), device=device
+            settings, shape, n_classes=n_classes, seed=stream_seed(seed, "network"), device=device
         )
         drawn = few_shot(train, n_target, seed=stream_seed(seed, "subset"))
         return Subset(seed, labelled_target(drawn, device), (*own, untrained))

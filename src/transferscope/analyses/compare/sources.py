@@ -1,0 +1,126 @@
+"""What a comparison transfers from, as a study file can hold it: data by name, and pretrained networks."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import nn
+
+from transferscope.data.task import Dataset
+from transferscope.errors import SettingsError
+from transferscope.files import written_whole
+from transferscope.methods import METHODS
+from transferscope.models import NetworkInput, NetworkSettings, Pretrained
+from transferscope.models.build import makes_network
+from transferscope.models.build import seen_from as network_seen_from
+from transferscope.models.weights import digest_of
+
+Source = str | Dataset | Pretrained | nn.Module
+"""What to transfer from."""
+
+
+def named_sources(sources: Sequence[Source], folder: Path) -> list[str | Dataset | Pretrained]:
+    """Sources as a study file can hold them: names of networks told from names of data, modules written to the folder.
+
+    A reference to code ("package.module:function") is a network if it leads to a class of modules, or to a function
+    that
+    can be called without arguments; a function of a `DataSpec` and a seed is data.
+
+    Raises:
+        SettingsError: A module cannot be made again in another process, or a reference leads nowhere.
+    """
+
+    def named(source: Source) -> str | Dataset | Pretrained:
+        if isinstance(source, nn.Module):
+            return pretrained_module(source, folder)
+        return Pretrained(NetworkSettings(source)) if isinstance(source, str) and makes_network(source) else source
+
+    return [named(source) for source in sources]
+
+
+def usable_methods(methods: Sequence[str], sources: Sequence[str | Dataset | Pretrained]) -> list[str]:
+    """Those of transferscope's methods that the sources suffice for: some train on source data."""
+    if any(not isinstance(source, Pretrained) for source in sources):
+        return list(methods)
+    return [name for name in methods if not METHODS[name]().uses_source]
+
+
+def source_table(pretrained: Pretrained) -> dict[str, Any]:
+    """A pretrained network as a table of a study file."""
+    network = pretrained.network
+    if network.widths is not None:
+        raise SettingsError(
+            f"{pretrained.name} is to be read as {network.name} of widths {network.widths}, which only the study's own "
+            "network can have; write a study file with [network] widths, and weights in [sources.NAME]"
+        )
+    table = {"network": network_seen_from(network.name, Path.cwd()), **network_settings(network)}
+    if pretrained.weights is not None:
+        table["weights"] = str(pretrained.weights.expanduser().absolute())
+    return table if pretrained.least_share == 1 else {**table, "least_share": pretrained.least_share}
+
+
+def network_settings(network: NetworkSettings) -> dict[str, Any]:
+    """Options, head and input of a network, where they are given."""
+    known = {} if network.input is None else {k: v for k, v in asdict(network.input).items() if v is not None}
+    given = {"options": dict(network.options), "head": network.head, "input": known}
+    return {name: value for name, value in given.items() if value}
+
+
+def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
+    """A module in memory as a pretrained network that every process can open.
+
+    A model of transformers is written to the folder as `save_pretrained` does it. Of any other, the weights are
+    written,
+    and its class must be one that another process can import and call without arguments.
+
+    Args:
+        module: The module, with its trained weights; its attribute `input`, a `NetworkInput`, says how inputs are
+            scaled for it, where nobody else does.
+        folder: Where to, under names that are digests of the content.
+
+    Raises:
+        SettingsError: Another process could not make the module again.
+    """
+    state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in module.state_dict().items()}
+    digest, kind = digest_of(state), type(module)
+    found, folder = getattr(module, "input", None), folder.absolute()
+    known = found if isinstance(found, NetworkInput) else None
+    if hasattr(module, "save_pretrained") and hasattr(module, "config"):
+        saved = folder / f"{slug(kind.__name__)}-{digest[:16]}"
+        if not (saved / "config.json").is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            save: Any = module.save_pretrained
+            save(saved)
+        return Pretrained(NetworkSettings(f"hf:{saved}", input=known))
+    reason = ""
+    if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+        reason = "its class is not in a module that another process can import"
+    else:
+        try:
+            made = kind().state_dict()
+            if {n: t.shape for n, t in made.items()} != {n: t.shape for n, t in state.items()}:
+                reason = "its class makes other layers when it is called without arguments"
+        except Exception as error:  # code of another package may raise anything
+            reason = f"its class cannot be called without arguments ({' '.join(str(error).split())})"
+    if reason:
+        raise SettingsError(
+            f"the {kind.__name__} in memory cannot be made again in another process: {reason}; save "
+            "its state_dict to a "
+            "file and give Pretrained(NetworkSettings('file.py:function'), Path(FILE)) with a "
+            "function that makes it, or "
+            "a model of transformers"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{slug(kind.__name__)}-{digest[:16]}.safetensors"
+    if not path.is_file():
+        with written_whole(path) as unfinished:
+            save_file(state, unfinished)
+    return Pretrained(NetworkSettings(f"{kind.__module__}:{kind.__qualname__}", input=known), path)
+
+
+def slug(name: str) -> str:
+    """A name for files and tables."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "data"

@@ -1,0 +1,98 @@
+"""Networks that a function or class of the user makes: "package.module:factory" or "path/to/file.py:factory"."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import nn
+
+from transferscope.errors import NetworkError
+from transferscope.models.hubs.hub import WithWeights, said
+from transferscope.models.initialise import draw_again
+from transferscope.models.inputs import NetworkInput
+from transferscope.models.network import seeded
+
+
+@dataclass(frozen=True)
+class Factory:
+    """A network that a function makes.
+
+    Attributes:
+        name: The reference to it, for messages.
+        function: Called with the options alone; returns a module.
+        options: Its keyword arguments.
+        origin: Digest of its source, as `Registry.identity` gives it.
+    """
+
+    name: str
+    function: Callable[..., object]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def input(self) -> NetworkInput | None:
+        """What the function has as its attribute `input`, a `NetworkInput` or its settings; None without one.
+
+        Raises:
+            NetworkError: It is something else.
+        """
+        found = getattr(self.function, "input", None)
+        if found is None or isinstance(found, NetworkInput):
+            return found
+        if isinstance(found, Mapping):
+            with said(self.name, "opened: its attribute input cannot be read"):
+                return NetworkInput(**found)
+        return None  # something else of that name, as a class may have
+
+    @property
+    def head(self) -> str | None:
+        """Found by itself."""
+        return None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Options and source."""
+        return {"options": dict(self.options), "origin": dict(self.origin)}
+
+    def random(self, seed: int) -> nn.Module:
+        """What the function makes from that seed; weights that it gives whatever the seed are drawn again."""
+        module = self.made(seed)
+        if self._has_weights:
+            draw_again(module, seed=seed)
+        return module
+
+    def trained(self) -> WithWeights:
+        """What the function makes, if it has weights that do not depend on the seed; the others count as missing."""
+        if not self._has_weights:
+            raise NetworkError(
+                f"{self.name} makes a network of random weights, and there are no trained ones to transfer from; give "
+                "them as weights = FILE (safetensors or a state dict), or load them in the function"
+            )
+        return WithWeights(self.made(0), tuple(name for name, fixed in self._fixed.items() if not fixed))
+
+    def made(self, seed: int) -> nn.Module:
+        """What the function makes while the global seed is this one."""
+        with seeded(seed), said(self.name, "made"):
+            module = self.function(**self.options)
+        if not isinstance(module, nn.Module):
+            raise NetworkError(f"{self.name} returns {type(module).__name__}; expected a torch.nn.Module")
+        return module.to("cpu")
+
+    @cached_property
+    def _fixed(self) -> dict[str, bool]:
+        """Whether each parameter is the same whatever the seed."""
+        first, second = (dict(self.made(seed).named_parameters()) for seed in (0, 1))
+        return {name: name in second and torch.equal(tensor, second[name]) for name, tensor in first.items()}
+
+    @cached_property
+    def _has_weights(self) -> bool:
+        """Whether what the function makes is trained already, at least in part.
+
+        Matrices and kernels tell, of which chance leaves no two equal; those of one value, such as zeros, do not.
+        """
+        return any(
+            self._fixed[name] and tensor.ndim > 1 and tensor.numel() > 1 and bool((tensor != tensor.flatten()[0]).any())
+            for name, tensor in self.made(0).named_parameters()
+        )

@@ -1,0 +1,112 @@
+"""What every place that networks come from by name can do."""
+
+import importlib
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+from torch import nn
+
+from transferscope.errors import NetworkError, TransferscopeError, missing_extra
+from transferscope.models.inputs import NetworkInput
+
+
+@dataclass(frozen=True)
+class WithWeights:
+    """A module with the weights that its name stands for.
+
+    Attributes:
+        module: The module.
+        missing: Weights of the module that were not among them, under the module's names.
+        unexpected: Weights among them that the module has no place for.
+    """
+
+    module: nn.Module
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+
+
+class NamedModule(Protocol):
+    """A module that a name stands for, before it is split into features and head."""
+
+    @property
+    def input(self) -> NetworkInput | None:
+        """How inputs must be scaled for its weights; None where nobody says."""
+        ...
+
+    @property
+    def head(self) -> str | None:
+        """Name of its head; None where it must be found."""
+        ...
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What of its origin can change an answer, as JSON values, its weights left out."""
+        ...
+
+    def random(self, seed: int) -> nn.Module:
+        """The module with weights drawn from a seed; the global random state is left as it was.
+
+        Raises:
+            NetworkError: It cannot be made, or its weights cannot be drawn.
+        """
+        ...
+
+    def trained(self) -> WithWeights:
+        """The module with the weights that the name stands for.
+
+        Raises:
+            NetworkError: It cannot be made, or the name stands for no weights.
+        """
+        ...
+
+
+def imported(package: str, extra: str) -> ModuleType:
+    """An optional package.
+
+    Args:
+        package: Its name.
+        extra: The extra of transferscope that installs it.
+
+    Raises:
+        MissingExtraError: It is not installed.
+        NetworkError: It is, and cannot be imported: of torchvision, say, a build for another torch.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importlib.import_module(package)
+    except Exception as error:  # a library that does not load raises OSError or RuntimeError
+        if isinstance(error, ModuleNotFoundError) and error.name == package:
+            raise missing_extra(package, extra, f"opening a network of {package}") from error
+        raise NetworkError(
+            f"{package} is installed and cannot be imported: {first_line(error)}; install the version that belongs to "
+            "this torch"
+        ) from error
+
+
+@contextmanager
+def said(name: str, what: str) -> Iterator[None]:
+    """Whatever a library raises, as one sentence.
+
+    Args:
+        name: The network, as in "timm:resnet18".
+        what: What was about to happen to it, as in "opened".
+
+    Raises:
+        NetworkError: Something was raised.
+    """
+    try:
+        yield
+    except TransferscopeError:
+        raise
+    except Exception as error:  # code of another package may raise anything
+        raise NetworkError(f"the network {name} cannot be {what}: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    """What an exception says, its first line alone."""
+    return next(iter(str(error).strip().splitlines()), "") or f"it raised {type(error).__name__}"

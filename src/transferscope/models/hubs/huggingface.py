@@ -1,0 +1,175 @@
+"""Networks of transformers: a folder that `save_pretrained` wrote, or the name of one on the Hugging Face hub."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+from transferscope.errors import MissingDataError, NetworkError, TransferscopeError
+from transferscope.models.adapt import NO_HEAD
+from transferscope.models.hubs.hub import WithWeights, first_line, imported, said
+from transferscope.models.inputs import NetworkInput, read_image_processor
+from transferscope.models.network import seeded
+
+_VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # of a configuration: no answer depends
+
+
+@dataclass(frozen=True)
+class HuggingFace:
+    """A network of transformers.
+
+    Its class is the one that its configuration names; code that lies beside the weights is never run, and weights are
+    read from safetensors alone.
+
+    Attributes:
+        name: A folder, or an id on the hub, which is fetched once.
+    """
+
+    name: str
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where its files are."""
+        given = Path(self.name).expanduser()
+        if given.is_dir():
+            if not (given / "config.json").is_file():
+                raise NetworkError(f"{given} has no config.json; give a folder that save_pretrained wrote")
+            return given
+        if given.is_absolute() or self.name.startswith((".", "~")) or self.name.count("/") > 1:
+            raise MissingDataError(
+                f"there is no folder {given}; give one that save_pretrained wrote, or an id of the hub"
+            )
+        hub = imported("huggingface_hub", "hf")
+        try:
+            return Path(hub.snapshot_download(self.name, allow_patterns=["*.json", "*.safetensors"]))
+        except Exception as error:  # of the network, of the hub, of the name
+            raise MissingDataError(
+                f"hf:{self.name} is no folder here and cannot be fetched from the hub: {first_line(error)}"
+            ) from error
+
+    @cached_property
+    def input(self) -> NetworkInput | None:
+        """That of `preprocessor_config.json`; without one, the size that the configuration says."""
+        found = read_image_processor(self.folder)
+        size, channels = self._json.get("image_size"), self._json.get("num_channels")
+        usual = NetworkInput(
+            size=size if isinstance(size, int) else None, channels=channels if channels in (1, 3) else None
+        )
+        return usual if found is None else found.over(usual)
+
+    @property
+    def head(self) -> str | None:
+        """Found by itself in a model with logits; other models make features alone."""
+        return None if "For" in self._class.__name__ else NO_HEAD
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The configuration."""
+        return {"config": {key: value for key, value in self._json.items() if key not in _VOLATILE}}
+
+    def random(self, seed: int) -> nn.Module:
+        """The model of the configuration, as its class initialises it."""
+        with seeded(seed), self._said("made of its configuration"):
+            module: nn.Module = self._class(self._config, **self._options)
+        return module.train()
+
+    def trained(self) -> WithWeights:
+        """The model with the weights of its safetensors file."""
+        with seeded(0), self._said("opened"):
+            module, found = self._class.from_pretrained(
+                str(self.folder),
+                config=self._config,
+                use_safetensors=True,
+                local_files_only=True,
+                output_loading_info=True,
+                **self._options,
+            )
+        wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
+        missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
+        return WithWeights(module.train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
+        try:
+            found = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
+        except (ValueError, OSError) as error:
+            raise NetworkError(
+                f"{self.folder / 'config.json'} cannot be read as JSON; fetch the folder again"
+            ) from error
+        if not isinstance(found, dict):
+            raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
+        return found
+
+    @cached_property
+    def _config(self) -> Any:
+        with self._said("opened"):
+            return _transformers().AutoConfig.from_pretrained(
+                str(self.folder), local_files_only=True, trust_remote_code=False
+            )
+
+    @cached_property
+    def _class(self) -> Any:
+        named = (self._json.get("architectures") or [None])[0]
+        found = getattr(_transformers(), named, None) if isinstance(named, str) else None
+        if found is None:
+            raise NetworkError(
+                f"the configuration of hf:{self.name} names the architecture {named!r}, which this "
+                "version of transformers "
+                "does not have; give a model whose code is part of transformers"
+            )
+        return found
+
+    @cached_property
+    def _options(self) -> dict[str, Any]:
+        """Without a pooling layer that the file has no weights for: a random one after trained layers."""
+        if self.head != NO_HEAD or any("pooler" in name for name in self._stored_names):
+            return {}
+        with seeded(0):
+            whole = self._class(self._config)
+        if any("pooler" in name for name, _ in whole.named_parameters()):
+            return {"add_pooling_layer": False}
+        return {}
+
+    @property
+    def _stored_names(self) -> list[str]:
+        names: list[str] = []
+        for file in sorted(self.folder.glob("*.safetensors")):
+            try:
+                with safe_open(file, framework="pt") as stored:
+                    names += stored.keys()
+            except (SafetensorError, OSError) as error:
+                raise NetworkError(f"{file} cannot be read as weights; expected a safetensors file") from error
+        return names
+
+    @contextmanager
+    def _said(self, what: str) -> Iterator[None]:
+        """Whatever transformers raises, in one sentence; its progress bars and warnings stay out of the way."""
+        transformers = _transformers()
+        transformers.utils.logging.disable_progress_bar()
+        verbosity = transformers.logging.get_verbosity()
+        transformers.logging.set_verbosity_error()
+        try:
+            with said(f"hf:{self.name}", what):
+                yield
+        finally:
+            transformers.logging.set_verbosity(verbosity)
+
+
+def _transformers() -> ModuleType:
+    """The package; a torchvision that cannot be imported beside this torch is hidden from it, which needs none."""
+    if "torchvision" not in sys.modules:
+        try:
+            imported("torchvision", "torchvision")
+        except TransferscopeError:
+            for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+                del sys.modules[name]
+            sys.modules["torchvision"] = None  # type: ignore[assignment]  # how Python marks what is not to be imported
+    return imported("transformers", "hf")

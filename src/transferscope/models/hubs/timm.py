@@ -1,0 +1,67 @@
+"""Networks of timm by name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from torch import nn
+
+from transferscope.models.hubs.hub import WithWeights, imported, said
+from transferscope.models.inputs import NetworkInput
+from transferscope.models.network import seeded
+
+
+@dataclass(frozen=True)
+class Timm:
+    """A network of timm.
+
+    Attributes:
+        name: As in `timm.list_models()`, with or without the tag of its weights.
+    """
+
+    name: str
+
+    @cached_property
+    def input(self) -> NetworkInput | None:
+        """As the configuration of its weights says."""
+        found = self._config
+        channels, size, _ = found["input_size"]
+        return NetworkInput(
+            size=size,
+            mean=tuple(found["mean"]),
+            std=tuple(found["std"]),
+            channels=channels if channels in (1, 3) else None,
+        )
+
+    @property
+    def head(self) -> str | None:
+        """The layer that timm calls the classifier."""
+        found = self._config.get("classifier")
+        return found if isinstance(found, str) else None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The name says it all."""
+        return {}
+
+    def random(self, seed: int) -> nn.Module:
+        """The network as timm initialises it."""
+        with seeded(seed), said(f"timm:{self.name}", "made"):
+            module: nn.Module = self._timm.create_model(self.name, pretrained=False)
+        return module
+
+    def trained(self) -> WithWeights:
+        """The network with the weights that timm fetches once."""
+        with seeded(0), said(f"timm:{self.name}", "opened"):
+            return WithWeights(self._timm.create_model(self.name, pretrained=True))
+
+    @cached_property
+    def _config(self) -> Mapping[str, Any]:
+        with said(f"timm:{self.name}", "found"):
+            found: Mapping[str, Any] = self._timm.get_pretrained_cfg(self.name, allow_unregistered=False).to_dict()
+        return found
+
+    @cached_property
+    def _timm(self) -> Any:
+        return imported("timm", "timm")  # it imports torchvision

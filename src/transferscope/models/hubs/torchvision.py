@@ -1,0 +1,62 @@
+"""Networks of torchvision by name, with the weights that it calls the default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from torch import nn
+
+from transferscope.errors import NetworkError
+from transferscope.models.hubs.hub import WithWeights, imported, said
+from transferscope.models.inputs import NetworkInput
+from transferscope.models.network import seeded
+
+
+@dataclass(frozen=True)
+class Torchvision:
+    """A network of torchvision.
+
+    Attributes:
+        name: As in `torchvision.models.list_models()`.
+    """
+
+    name: str
+    head: str | None = None
+
+    @cached_property
+    def input(self) -> NetworkInput | None:
+        """As the transformation that belongs to the default weights says; None for a network without weights."""
+        weights = self._weights
+        if weights is None:
+            return None
+        found = weights.transforms()
+        return NetworkInput(size=found.crop_size[0], mean=tuple(found.mean), std=tuple(found.std), channels=3)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The name says it all."""
+        return {}
+
+    def random(self, seed: int) -> nn.Module:
+        """The network as torchvision initialises it."""
+        with seeded(seed), said(f"torchvision:{self.name}", "made"):
+            module: nn.Module = self._models.get_model(self.name, weights=None)
+        return module
+
+    def trained(self) -> WithWeights:
+        """The network with its default weights, which torchvision fetches once."""
+        if self._weights is None:
+            raise NetworkError(f"torchvision has no weights of {self.name}; give them as weights = FILE")
+        with seeded(0), said(f"torchvision:{self.name}", "opened"):
+            return WithWeights(self._models.get_model(self.name, weights=self._weights))
+
+    @cached_property
+    def _models(self) -> Any:
+        return imported("torchvision", "torchvision").models
+
+    @property
+    def _weights(self) -> Any:
+        with said(f"torchvision:{self.name}", "found"):
+            known = self._models.get_model_weights(self.name)
+        return known.DEFAULT if len(known) else None

@@ -1,0 +1,72 @@
+"""Random weights for a network that has others: what training from scratch begins with."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from transferscope.errors import NetworkError
+from transferscope.models.network import Network, seeded
+
+_LISTED = 3
+
+
+def reinitialise(network: Network, *, seed: int) -> Network:
+    """A copy whose weights are drawn anew, so that nothing is left of those it had.
+
+    Each module with parameters draws them by its own `reset_parameters`, from the inputs up; a module may also draw
+    those of the modules within it.
+
+    Args:
+        network: The network; it is not changed.
+        seed: Seed of the draw; the global random state is left as it was.
+
+    Returns:
+        The network on the device where it was; the same weights for the same architecture and seed.
+
+    Raises:
+        NetworkError: A module holds parameters, or numbers that are saved with it, and cannot draw them.
+    """
+    fresh = network.copy()
+    place = next((parameter.device for parameter in fresh.parameters()), torch.device("cpu"))
+    draw_again(fresh.to("cpu"), seed=seed)
+    fresh.is_random = True
+    return fresh.to(place)
+
+
+def draw_again(module: nn.Module, *, seed: int) -> None:
+    """Draw the weights of a module on the CPU anew, in place; see `reinitialise`.
+
+    All numbers that are saved with it are blotted out (NaN) before, so that none can be missed.
+
+    Raises:
+        NetworkError: A module holds parameters, or numbers that are saved with it, and does not draw them.
+    """
+    saved = {name: tensor for name, tensor in module.state_dict(keep_vars=True).items() if tensor.is_floating_point()}
+    with seeded(seed), torch.no_grad():
+        for tensor in saved.values():
+            tensor.fill_(torch.nan)
+        for part in _inner_first(module):
+            _reset(part)()
+        stuck = [name for name, tensor in module.state_dict().items() if name in saved and tensor.isnan().any()]
+    if stuck:
+        shown = ", ".join(stuck[:_LISTED]) + (f" and {len(stuck) - _LISTED} more" if len(stuck) > _LISTED else "")
+        raise NetworkError(
+            f"the network cannot be initialised again, which training from scratch begins with: no reset_parameters() "
+            f"draws {shown}; give its module that method, name the network by a function that makes it with random "
+            "weights, or leave scratch out"
+        )
+
+
+def _inner_first(module: nn.Module) -> list[nn.Module]:
+    """The modules that draw their weights, those within others first."""
+    inner = [one for child in module.children() for one in _inner_first(child)]
+    return [*dict.fromkeys(inner), *([module] if _reset(module) is not None else [])]
+
+
+def _reset(module: nn.Module) -> Any:
+    """How a module draws its weights; None when it cannot."""
+    if isinstance(module, nn.MultiheadAttention):
+        return module._reset_parameters
+    found = getattr(module, "reset_parameters", None)
+    return found if callable(found) else None

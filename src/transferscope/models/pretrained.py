@@ -1,0 +1,176 @@
+"""Pretrained networks: a named module with its weights, or a backbone with those of a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from torch import Tensor, nn
+
+from transferscope.errors import NetworkError, SettingsError
+from transferscope.models.adapt import OneTensor, adapt
+from transferscope.models.build import NetworkSettings, build_network, frame_network, input_of
+from transferscope.models.network import Network, new_head
+from transferscope.models.weights import (
+    LoadReport,
+    OpenedNetwork,
+    check_weights,
+    digest_of,
+    listed,
+    open_network,
+    read_state_dict,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pretrained:
+    """A pretrained network as it is named.
+
+    Attributes:
+        network: The architecture, and how its inputs are scaled.
+        weights: A file of weights; None for those that the network's name stands for.
+        least_share: Share of the backbone's numbers that the weights must give, above 0 and at most 1; the others stay
+            random. A file for a backbone must give all.
+
+    Raises:
+        SettingsError: The share is out of range.
+    """
+
+    network: NetworkSettings
+    weights: Path | None = None
+    least_share: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the share."""
+        if self.weights is not None:
+            object.__setattr__(self, "weights", Path(self.weights))  # a text will do
+        if not 0 < self.least_share <= 1:
+            raise SettingsError(f"least_share = {self.least_share} is out of range; expected above 0 and at most 1")
+
+    @property
+    def name(self) -> str:
+        """What to call it: its file, or its name."""
+        return self.network.name if self.weights is None else str(self.weights)
+
+
+def open_pretrained(
+    pretrained: Pretrained,
+    input_shape: tuple[int, ...],
+    *,
+    n_outputs: int = 1,
+    head: Literal["frame", "either"] = "frame",
+    seed: int = 0,
+) -> OpenedNetwork:
+    """A pretrained network for inputs of a shape.
+
+    Args:
+        pretrained: Which.
+        input_shape: Shape of one input, as the network reads it.
+        n_outputs: Outputs of the head where it is a new one.
+        head: "frame" for a new head from the seed, for data with other labels; "either" for the head that belongs to
+        the
+            weights where there is a linear one.
+        seed: Seed of a new head, and of weights that the file does not give.
+
+    Returns:
+        The network on the CPU, and which of its weights were found; `n_outputs` of the report is 0 for a new head.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: The file holds something else than weights.
+        NetworkError: The weights belong to another architecture, give less than the stated share, or are not finite; it
+            is not known how the network's inputs are scaled; or the network cannot be made.
+    """
+    settings = pretrained.network
+    named = settings.module
+    if named is None:
+        if pretrained.weights is None:
+            raise NetworkError(f"{settings.name} is a backbone without weights; give them as weights = FILE")
+        frame = build_network(settings, input_shape, n_outputs, seed=seed)
+        return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
+    known = input_of(settings)
+    if known is None or not known.is_scaled:
+        raise NetworkError(
+            f"it is not known how {pretrained.name} scales its inputs, and the wrong scaling would "
+            "spoil its features; say "
+            "it as in its training, as in input = { mean = 0.45, std = 0.22 } for pixels from 0 to "
+            "1, or input = { mean = "
+            "127, std = 128, scale = 1 } for bytes"
+        )
+    name = named.head if settings.head is None else settings.head
+    if pretrained.weights is None:
+        found = named.trained()
+        module, missing, unexpected = found.module, {name: name for name in found.missing}, found.unexpected
+        check_weights(module.state_dict(), module.state_dict(), pretrained.name)
+    else:
+        stored = read_state_dict(pretrained.weights)
+        if stored and all(key.startswith(("features.", "head.")) for key in stored):  # as a study keeps its networks
+            frame = frame_network(settings, input_shape, n_outputs)
+            return open_network(frame, pretrained.weights, head=head, read_as=settings.read_as(input_shape))
+        module = named.random(seed)
+        missing, unexpected = _load(module, stored, pretrained)
+    network = adapt(module, name, input_shape=input_shape, input=known).train()
+    report = _report(network, module, missing, unexpected, pretrained)
+    if head == "frame" or report.n_outputs == 0:
+        fresh = new_head(network.n_features, n_outputs, seed=seed)  # as a network of random weights has
+        return OpenedNetwork(network.under(fresh), replace(report, n_outputs=0))
+    return OpenedNetwork(network, report)
+
+
+def fingerprint_of(opened: OpenedNetwork) -> str:
+    """Digest of the backbone's weights, whatever file they came from."""
+    return digest_of(opened.network.features.state_dict())
+
+
+def _load(
+    module: nn.Module, stored: Mapping[str, Tensor], pretrained: Pretrained
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Take over what fits; which of the module's weights are missing then, as a message says it, and what is left."""
+    assert pretrained.weights is not None
+    own = module.state_dict()
+    taken = {name: tensor for name, tensor in stored.items() if name in own and own[name].shape == tensor.shape}
+    check_weights(taken, own, pretrained.weights)
+    if not any(own[name].is_floating_point() for name in taken):
+        raise NetworkError(
+            f"{pretrained.weights} has no weight of {pretrained.network.name} in its name and shape: it has "
+            f"{listed(stored)}, and the network {listed(own)}; choose the network that wrote the file"
+        )
+    module.load_state_dict(taken, strict=False)
+    missing = {
+        name: f"{name} ({tuple(stored[name].shape)} instead of {tuple(tensor.shape)})" if name in stored else name
+        for name, tensor in own.items()
+        if name not in taken
+    }
+    return missing, tuple(name for name in stored if name not in own)
+
+
+def _report(
+    network: Network, module: nn.Module, missing: Mapping[str, str], unexpected: tuple[str, ...], pretrained: Pretrained
+) -> LoadReport:
+    """What the weights gave to the backbone, once it is enough."""
+    prefix = "module." if isinstance(network.features, OneTensor) else ""
+    state = {name.removeprefix(prefix): tensor for name, tensor in network.features.state_dict().items()}
+    needed = {name: tensor.numel() for name, tensor in state.items() if tensor.is_floating_point()}
+    lacking = [name for name in needed if name in missing]
+    numbers = sum(needed.values())
+    matched = numbers - sum(needed[name] for name in lacking)
+    if not numbers:
+        raise NetworkError(f"{pretrained.name} has no weights before its head; choose a network with a backbone")
+    if matched < pretrained.least_share * numbers:
+        needs = "all are needed"
+        if pretrained.least_share < 1:
+            needs = f"least_share = {pretrained.least_share:g} of them are needed"
+        raise NetworkError(
+            f"{pretrained.name} is not of this architecture: it gives {matched:,} of the {numbers:,} numbers of the "
+            f"backbone and lacks {listed(missing[name] for name in lacking)}; {needs}{pretrained.network.read_as(())}"
+        )
+    of_head = [name for name in module.state_dict() if name not in state]
+    head = network.head
+    own_head = of_head and isinstance(head, nn.Linear) and not any(name in missing for name in of_head)
+    return LoadReport(
+        missing=tuple(lacking),
+        unexpected=unexpected,
+        matched=matched,
+        backbone=numbers,
+        n_outputs=head.out_features if own_head and isinstance(head, nn.Linear) else 0,
+    )

@@ -1,0 +1,105 @@
+"""What a comparison transfers from, as its study file holds it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from transferscope.analyses.compare.question import Budget, compare, study_tables, write_study
+from transferscope.analyses.compare.sources import named_sources, usable_methods
+from transferscope.analyses.rank.question import rank
+from transferscope.errors import SettingsError
+from transferscope.methods import METHODS
+from transferscope.models import NetworkInput, NetworkSettings, Pretrained
+from transferscope.study.spec import read_spec
+
+NETS = """
+from torch import nn
+
+
+class Net(nn.Sequential):
+    def __init__(self, width=5):
+        super().__init__(nn.Flatten(), nn.Linear(64, width), nn.ReLU(), nn.Linear(width, 3))
+"""
+
+
+@pytest.fixture
+def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[nn.Module]:
+    (tmp_path / "nets_of_a_user.py").write_text(NETS)
+    monkeypatch.syspath_prepend(tmp_path)
+    import importlib
+
+    found: type[nn.Module] = importlib.import_module("nets_of_a_user").Net
+    return found
+
+
+def test_a_module_in_memory_is_compared_and_rated_with_its_own_scaling(net: type[nn.Module], tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    module = net()
+    module.input = NetworkInput(mean=0.0, std=1.0)  # type: ignore[assignment]
+    result = compare(
+        module,
+        "digits",
+        labels=[40],
+        methods=["linear-probe"],
+        seeds=2,
+        budget=Budget(4, workers=0),
+        tuning=False,
+        folder=tmp_path,
+    )
+    runs = result.table()
+    assert {"scratch", "linear-probe"} <= set(runs["method"])
+    study = read_spec(result.study)
+    assert study.sources["Net"].input == module.input
+    assert study.network.name == "nets_of_a_user:Net"
+    first = Pretrained(
+        NetworkSettings("nets_of_a_user:Net", input=NetworkInput(mean=0.0, std=1.0)),
+        Path(str(study.sources["Net"].weights)),
+    )
+    ranked = rank([first], "digits", labels=40, seeds=1, scores=["logme"])
+    assert "Net-" in str(ranked.verdict)
+
+
+def test_a_module_that_no_other_process_can_make_is_refused(net: type[nn.Module], tmp_path: Path) -> None:
+    class Local(nn.Linear):
+        pass
+
+    reasons = {
+        "its class is not in a module": Local(2, 2),
+        "its class makes other layers": net(9),
+        "its class cannot be called without arguments": nn.Linear(2, 2),
+    }
+    for reason, module in reasons.items():
+        with pytest.raises(SettingsError, match=reason) as caught:
+            named_sources([module], tmp_path)
+        assert "\n" not in str(caught.value)
+
+
+def test_names_of_networks_are_told_from_names_of_data(net: type[nn.Module], tmp_path: Path) -> None:
+    (tmp_path / "data.py").write_text("def moons(spec, seed):\n    return None\n")
+    given = ["hf:folder", "nets_of_a_user:Net", "npz:digits", "mnist", f"{tmp_path}/data.py:moons"]
+    named = named_sources(given, tmp_path)
+    assert [isinstance(one, Pretrained) for one in named] == [True, True, False, False, False]
+    assert not any(METHODS[name]().uses_source for name in usable_methods(METHODS.own, named[:2]))
+    assert usable_methods(METHODS.own, named) == list(METHODS.own)
+
+
+def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    monkeypatch.chdir(tmp_path)
+    source = Pretrained(
+        NetworkSettings("nets.py:Net", options={"width": 7}, input=NetworkInput(mean=0, std=1)), Path("w.pt")
+    )
+    tables = study_tables(
+        [source], "digits", labels=[20], methods=["fine-tune"], diagnostics=[], seeds=1, budget=Budget(),
+        folder=Path("r")
+    )  # fmt: skip
+    monkeypatch.chdir("/")
+    study = read_spec(write_study(tables, tmp_path / "runs").path)
+    assert study.sources["Net"].network == study.network.name == f"{tmp_path}/nets.py:Net"
+    assert study.sources["Net"].weights == f"{tmp_path}/w.pt"
+    assert study.network.options == {"width": 7}
+    assert study.target.transforms == ()  # each network brings images to its own size

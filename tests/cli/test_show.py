@@ -1,0 +1,58 @@
+"""`transferscope show network` as a reader meets it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from typer.testing import CliRunner
+
+from transferscope.cli.show import app
+from transferscope.errors import NetworkError, SettingsError
+
+NETS = """
+from torch import nn
+
+
+def net():
+    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 5), nn.ReLU(), nn.Linear(5, 3))
+"""
+
+
+def run(*arguments: str) -> list[str]:
+    result = CliRunner().invoke(app, ["network", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout.splitlines()
+
+
+def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 5), nn.ReLU(), nn.Linear(5, 3))
+    torch.save(module.state_dict(), tmp_path / "net.pt")
+    weights, scaling = ("--weights", f"{tmp_path}/net.pt"), ("--input", "mean=127,std=128,scale=1")
+    shown = run(f"{tmp_path}/nets.py:net", "--shape", "1,8,8", *weights, *scaling)
+    assert shown[1:] == [
+        "inputs:    (byte - 127) / 128",
+        "backbone:  385 parameters, 5 features; blocks from the input up:",
+        "    1  0             20",
+        "    2  2            365",
+        "head:      Linear(in_features=5, out_features=3, bias=True), 18 parameters; every method puts a new one in "
+        "its place",
+        f"weights:   {tmp_path}/net.pt gives 385 of 385 numbers; its head has 3 outputs",
+    ]
+    assert run("lenet", "--shape", "1,28,28")[1] == "inputs:    standardised by the training examples"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["lenet", "--shape", "a,b"], SettingsError("--shape 'a,b' is no shape")),
+        (["lenet", "--input", "size=0"], SettingsError("size = 0 is out of range")),
+        (["lenet", "--shape", "1,8,8"], NetworkError("lenet needs images of at least 16 x 16 pixels")),
+        (["mlp", "--head", "fc"], SettingsError("mlp has no options and finds its head")),
+    ],
+)
+def test_what_cannot_be_shown_is_one_sentence(arguments: list[str], error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)) as caught:
+        CliRunner().invoke(app, ["network", *arguments], catch_exceptions=False)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,148 @@
+"""Networks of transformers, opened from what `save_pretrained` writes; what is not installed says so."""
+
+import importlib
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from transferscope.errors import MissingDataError, MissingExtraError, NetworkError, SettingsError
+from transferscope.models import (
+    NetworkInput,
+    NetworkSettings,
+    Pretrained,
+    build_network,
+    input_of,
+    open_pretrained,
+    reinitialise,
+)
+from transferscope.models.hubs.huggingface import _transformers
+
+PROCESSOR = {
+    "do_normalize": True,
+    "do_rescale": True,
+    "rescale_factor": 1 / 255,
+    "image_mean": [0.5, 0.4, 0.3],
+    "image_std": [0.2, 0.2, 0.1],
+    "size": {"height": 32, "width": 32},
+}
+
+
+@pytest.fixture
+def transformers() -> Any:
+    try:
+        return _transformers()
+    except MissingExtraError:
+        pytest.skip("transformers is not installed")
+
+
+def vit(transformers: Any, **changes: Any) -> Any:
+    return transformers.ViTConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, image_size=32, patch_size=8,
+        num_labels=5, **changes,
+    )  # fmt: skip
+
+
+def saved(model: Any, folder: Path) -> NetworkSettings:
+    model.save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    return NetworkSettings(f"hf:{folder}")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_vision_transformer_and_a_resnet_give_their_own_outputs(transformers: Any, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    resnet = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], num_labels=5)
+    models = {
+        "vit": transformers.ViTForImageClassification(vit(transformers)),
+        "resnet": transformers.ResNetForImageClassification(resnet),
+    }
+    blocks = {
+        "vit": ["embeddings", "layers.0", "layers.1", "layernorm"],
+        "resnet": ["embedder", "stages.0", "stages.1"],
+    }
+    inputs = torch.randn(3, 3, 32, 32)
+    for name, model in models.items():
+        settings = saved(model, tmp_path / name)
+        opened = open_pretrained(Pretrained(settings), (3, 32, 32), head="either")
+        with torch.no_grad():
+            torch.testing.assert_close(opened.network.eval()(inputs), model.eval()(inputs).logits, rtol=0, atol=0)
+        assert opened.report.n_outputs == 5
+        assert input_of(settings) == NetworkInput(32, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3)
+        assert [one.removeprefix("module.").partition(".")[2] for one in opened.network.named_blocks()] == [
+            one if name == "vit" else f"encoder.{one}" if one != "embedder" else one for one in blocks[name]
+        ]
+        fresh, drawn = build_network(settings, (3, 32, 32), 5, seed=1), reinitialise(opened.network, seed=1)
+        for network in (fresh, drawn):
+            assert network.is_random
+            assert not torch.equal(network.state_dict()["head.weight"], opened.network.state_dict()["head.weight"])
+        assert drawn.state_dict().keys() == fresh.state_dict().keys()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_encoder_without_a_head_makes_features(transformers: Any, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = transformers.ViTModel(vit(transformers), add_pooling_layer=False)
+    settings = saved(model, tmp_path)
+    opened = open_pretrained(Pretrained(settings), (3, 32, 32), head="either")
+    inputs = torch.randn(3, 3, 32, 32)
+    with torch.no_grad():
+        expected = model.eval()(inputs).last_hidden_state[:, 0]
+        torch.testing.assert_close(opened.network.eval().features(inputs), expected, rtol=0, atol=0)
+    assert (opened.report.n_outputs, opened.report.missing) == (0, ())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_folder_that_cannot_be_opened_is_refused_in_one_sentence(transformers: Any, tmp_path: Path) -> None:
+    model = transformers.ViTForImageClassification(vit(transformers))
+    model.save_pretrained(tmp_path / "unscaled")
+    saved(model, tmp_path / "strange")
+    config = json.loads((tmp_path / "strange" / "config.json").read_text())
+    (tmp_path / "strange" / "config.json").write_text(json.dumps({**config, "architectures": ["MyNet"]}))
+    saved(model, tmp_path / "bare")
+    (tmp_path / "bare" / "model.safetensors").unlink()
+    saved(model, tmp_path / "wide")
+    (tmp_path / "wide" / "config.json").write_text(json.dumps({**config, "hidden_size": 24, "num_attention_heads": 2}))
+    messages = {
+        "unscaled": "it is not known how hf:.*unscaled scales its inputs",
+        "strange": "names the architecture 'MyNet', which this version of transformers does not have",
+        "bare": "bare cannot be opened: ",
+        "wide": "wide (cannot be opened|is not of this architecture)",
+    }
+    for name, message in messages.items():
+        with pytest.raises(NetworkError, match=message) as caught:
+            open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path / name}")), (3, 32, 32))
+        assert "\n" not in str(caught.value)
+
+
+def test_a_place_without_a_network_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NetworkError, match=r"has no config.json; give a folder that save_pretrained wrote"):
+        input_of(NetworkSettings(f"hf:{tmp_path}"))
+    with pytest.raises(MissingDataError, match="there is no folder"):
+        input_of(NetworkSettings(f"hf:{tmp_path}/none"))
+    with pytest.raises(SettingsError, match="names no network"):
+        NetworkSettings("timm:")
+    with pytest.raises(SettingsError, match="takes no widths"):
+        NetworkSettings("hf:folder", (3, 4))
+
+
+@pytest.mark.parametrize(("hub", "package"), [("timm:resnet18", "timm"), ("torchvision:resnet18", "torchvision")])
+def test_a_library_that_does_not_import_is_one_sentence(hub: str, package: str) -> None:
+    if _imports(package):
+        pytest.skip(f"{package} imports here")
+    with pytest.raises((MissingExtraError, NetworkError), match=package) as caught:  # absent, or made for another torch
+        build_network(hub, (3, 32, 32), 4, seed=0)
+    assert "\n" not in str(caught.value)
+
+
+def _imports(package: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            importlib.import_module(package)
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,253 @@
+"""Networks of functions and classes of the user, their heads and blocks, and weights drawn again."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from transferscope.errors import NetworkError, SettingsError
+from transferscope.models import (
+    Network,
+    NetworkInput,
+    NetworkSettings,
+    Pretrained,
+    adapt,
+    build_network,
+    open_pretrained,
+    reinitialise,
+)
+
+CODE = """
+import torch
+from torch import nn
+
+
+class Small(nn.Module):
+    def __init__(self, width=4, classes=3):
+        super().__init__()
+        self.stem = nn.Conv2d(1, width, 3)
+        self.stages = nn.ModuleList([nn.Conv2d(width, width, 3) for _ in range(2)])
+        self.norm = nn.BatchNorm2d(width)
+        self.classifier = nn.ModuleDict({"drop": nn.Dropout(0.5), "out": nn.Linear(width, classes)})
+
+    def forward(self, x):
+        x = torch.relu(self.stem(x))
+        for stage in self.stages:
+            x = torch.relu(stage(x))
+        return self.classifier["out"](self.classifier["drop"](self.norm(x).mean((2, 3))))
+
+
+def trained():
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        return Small()
+
+
+def in_part():
+    module = trained()
+    module.stages[1] = nn.Conv2d(4, 4, 3)
+    return module
+
+
+def token():
+    module = Small()
+    module.stem = Shifted()
+    return module
+
+
+class Shifted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token = nn.Parameter(torch.zeros(4))
+        self.conv = nn.Conv2d(1, 4, 3)
+
+    def forward(self, x):
+        return self.conv(x) + self.token[:, None, None]
+
+
+def trained_token():
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        return token()
+
+
+def softmax():
+    return nn.Sequential(Small(), nn.Softmax(1))
+
+
+def broken():
+    raise ValueError("no such depth")
+
+
+def number():
+    return 3
+"""
+
+SCALED = NetworkInput(mean=0.0, std=1.0)
+SHAPE = (1, 12, 12)
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    path = tmp_path / "nets.py"
+    path.write_text(CODE)
+    return path
+
+
+def named(code: Path, what: str, **settings: object) -> NetworkSettings:
+    return NetworkSettings(f"{code}:{what}", **settings)  # type: ignore[arg-type]
+
+
+def same(first: nn.Module, second: nn.Module) -> bool:
+    one, other = first.state_dict(), second.state_dict()
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_class_of_a_file_is_a_network_whose_head_and_blocks_are_found(code: Path) -> None:
+    network = build_network(named(code, "Small", options={"width": 6}), SHAPE, 5, seed=0)
+    assert (network.n_features, network.eval()(torch.zeros(2, *SHAPE)).shape) == (6, (2, 5))
+    assert list(network.named_blocks()) == ["stem", "stages.0", "stages.1", "norm"]
+    assert sum(p.numel() for b in network.blocks() for p in b.parameters()) == sum(
+        p.numel() for p in network.features.parameters()
+    )
+    assert same(network, build_network(named(code, "Small", options={"width": 6}), SHAPE, 5, seed=0))
+    assert not same(network, build_network(named(code, "Small", options={"width": 6}), SHAPE, 5, seed=1))
+
+
+def test_parameters_outside_of_all_blocks_belong_to_the_first() -> None:
+    features = nn.Module()
+    features.token = nn.Parameter(torch.zeros(3))
+    features.a, features.b = nn.Linear(2, 2), nn.Linear(2, 2)
+    network = Network(features, nn.Linear(2, 2), 2, block_names=("a", "b"))
+    for block in network.blocks()[:1]:
+        block.requires_grad_(False)
+    frozen = {name for name, parameter in features.named_parameters() if not parameter.requires_grad}
+    assert frozen == {"token", "a.weight", "a.bias"}
+
+
+@pytest.mark.parametrize("wrapper", [None, "model", "state_dict", "model_state_dict", "ema"])
+@pytest.mark.parametrize("prefix", ["", "module."])
+def test_weights_of_the_usual_wrappers_give_the_outputs_of_the_module(
+    code: Path, tmp_path: Path, wrapper: str | None, prefix: str
+) -> None:
+    settings = named(code, "Small", input=SCALED)
+    assert settings.module is not None
+    module = settings.module.random(3)
+    weights = {f"{prefix}{name}": tensor for name, tensor in module.state_dict().items()}
+    torch.save(weights if wrapper is None else {wrapper: weights, "epoch": 3}, tmp_path / "net.pt")
+    opened = open_pretrained(Pretrained(settings, tmp_path / "net.pt"), SHAPE, head="either")
+    inputs = torch.randn(4, *SHAPE)
+    torch.testing.assert_close(opened.network.eval()(inputs), module.eval()(inputs), rtol=0, atol=0)
+    assert (opened.report.n_outputs, opened.report.matched) == (3, opened.report.backbone)
+    backbone = sum(p.numel() for p in module.parameters()) - (4 * 3 + 3) + 2 * 4  # and two running statistics
+    assert opened.report.backbone == backbone
+
+
+def test_a_function_that_loads_weights_is_a_source_and_starts_from_scratch_at_random(code: Path) -> None:
+    settings = named(code, "trained", input=SCALED)
+    opened = open_pretrained(Pretrained(settings), SHAPE, head="either")
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        expected = nn.Conv2d(1, 4, 3).weight
+    torch.testing.assert_close(
+        opened.network.features.get_submodule("stem").get_parameter("weight"), expected, rtol=0, atol=0
+    )
+    fresh = build_network(settings, SHAPE, 3, seed=0)
+    assert not torch.equal(fresh.features.get_submodule("stem").get_parameter("weight"), expected)
+    assert same(fresh, build_network(settings, SHAPE, 3, seed=0))
+
+
+def test_drawn_again_nothing_of_the_weights_is_left(code: Path) -> None:
+    module = NetworkSettings(f"{code}:Small").module
+    assert module is not None
+    first, second = (adapt(module.random(seed), input_shape=SHAPE) for seed in (1, 2))
+    with torch.no_grad():
+        first.features.get_submodule("norm").get_buffer("running_mean").fill_(5.0)
+    assert not same(first, second)
+    before = torch.get_rng_state()
+    assert same(reinitialise(first, seed=9), reinitialise(second, seed=9))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert float(first.features.get_submodule("norm").get_buffer("running_mean")[0]) == 5.0  # the caller's is as it was
+
+
+def test_a_fraction_of_the_weights_is_taken_only_when_that_is_said(code: Path, tmp_path: Path) -> None:
+    settings = named(code, "Small", input=SCALED)
+    assert settings.module is not None
+    state = settings.module.random(3).state_dict()
+    del state["stages.1.weight"]
+    torch.save(state, tmp_path / "part.pt")
+    with pytest.raises(
+        NetworkError, match=r"gives 208 of the 352 numbers of the backbone and lacks stages.1.weight; all"
+    ):
+        open_pretrained(Pretrained(settings, tmp_path / "part.pt"), SHAPE)
+    with pytest.raises(NetworkError, match=r"least_share = 0.9 of them are needed"):
+        open_pretrained(Pretrained(settings, tmp_path / "part.pt", 0.9), SHAPE)
+    report = open_pretrained(Pretrained(settings, tmp_path / "part.pt", 0.5), SHAPE).report
+    assert (report.matched, report.backbone, report.missing) == (208, 352, ("stages.1.weight",))
+
+
+def test_a_function_that_loads_a_part_of_the_weights_is_found_out(code: Path) -> None:
+    with pytest.raises(NetworkError, match=r"gives 204 of the 352 numbers .* and lacks stages.1.weight, stages.1.bias"):
+        open_pretrained(Pretrained(named(code, "in_part", input=SCALED)), SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("what", "settings", "message"),
+    [
+        ("broken", {}, r"broken cannot be made: no such depth$"),
+        ("number", {}, r"number returns int; expected a torch.nn.Module$"),
+        ("Small", {"options": {"depth": 3}}, r"Small cannot be made: .*unexpected keyword argument 'depth'$"),
+        (
+            "softmax",
+            {},
+            r"head of the network cannot be found.*it calls are 0.classifier.out \(3 outputs\); name the head",
+        ),
+        ("Small", {"head": "clasifier"}, r"no submodule 'clasifier': did you mean 'classifier'"),
+        ("trained_token", {}, r"no reset_parameters\(\) draws stem.token; give its module that method"),
+    ],
+)
+def test_a_network_that_cannot_be_made_is_refused_in_one_sentence(
+    code: Path, what: str, settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(NetworkError, match=message) as caught:
+        build_network(named(code, what, **settings), SHAPE, 3, seed=0)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_module_that_draws_no_token_can_be_transferred_from_and_begin_at_random(code: Path) -> None:
+    assert build_network(named(code, "token"), SHAPE, 3, seed=0).is_random  # its function draws it
+    opened = open_pretrained(Pretrained(named(code, "trained_token", input=SCALED)), SHAPE)
+    with pytest.raises(NetworkError, match="training from scratch begins with"):
+        reinitialise(opened.network, seed=0)
+
+
+def test_what_is_not_known_of_a_pretrained_network_is_asked_for(code: Path, tmp_path: Path) -> None:
+    torch.save({"other": torch.ones(2, 2)}, tmp_path / "other.pt")
+    cases = {
+        "it is not known how .* scales its inputs": Pretrained(named(code, "trained")),
+        "makes a network of random weights": Pretrained(named(code, "Small", input=SCALED)),
+        "lenet is a backbone without weights": Pretrained(NetworkSettings("lenet")),
+        "has no weight of .* in its name and shape": Pretrained(
+            named(code, "Small", input=SCALED), tmp_path / "other.pt"
+        ),
+    }
+    for message, pretrained in cases.items():
+        with pytest.raises(NetworkError, match=message) as caught:
+            open_pretrained(pretrained, (1, 28, 28))
+        assert "\n" not in str(caught.value)
+
+
+def test_inputs_are_read_as_the_formula_says() -> None:
+    known = NetworkInput(mean=127, std=128, scale=1)
+    mean, std = known.per_unit
+    byte = 200
+    assert (byte / 255 - mean[0]) / std[0] == pytest.approx((byte - 127) / 128, rel=1e-5)
+    assert NetworkInput.from_text("size=64, mean=0.5/0.4/0.3, std=0.2/0.2/0.1,channels=3") == NetworkInput(
+        64, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3
+    )
+    assert NetworkInput(size=32).over(known) == NetworkInput(32, 127, 128, None, 1)
+    for text in ("size=big", "width=3", "mean=a", "mean=0.1/0.2,std=1/1/1", "std=0", "size=0", "channels=2"):
+        with pytest.raises(SettingsError) as caught:
+            NetworkInput.from_text(text)
+        assert "\n" not in str(caught.value)
