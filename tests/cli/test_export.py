@@ -284,11 +284,12 @@ def test_photographs_of_mixed_sizes_are_predicted_as_in_the_study(folder: Path, 
     assert found.n_equal == found.n_test == 12
     assert found.model.card.inputs.data == f"{name}?size=32"
     (new := tmp_path / "new").mkdir()  # the test images of the study in a folder of their own, and one of another size
-    data = load(name)
+    data, classes = load(name), found.model.card.classes
+    assert classes is not None
     for i, label in enumerate(data.test.labels):
         original = next(
             file
-            for file in sorted((tmp_path / "mixed" / data.test.classes[label]).iterdir())
+            for file in sorted((tmp_path / "mixed" / classes[label]).iterdir())
             if np.array_equal(load_image(file, 32), data.test.inputs[i])
         )
         shutil.copy(original, new / f"{i:03}.jpg")
@@ -297,7 +298,7 @@ def test_photographs_of_mixed_sizes_are_predicted_as_in_the_study(folder: Path, 
     with Store.open(place, create=False) as store:
         stored = store.arrays("mixed", "predictions")[found.model.card.cell]
     predicted = pd.read_csv(tmp_path / "p.csv")["prediction"].tolist()
-    assert predicted[:-1] == [data.test.classes[one] for one in stored]
+    assert predicted[:-1] == [classes[one] for one in stored]
     assert len(predicted) == 13
 
 
