@@ -129,8 +129,9 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
         TransferscopeError: They cannot be read any more.
     """
     parsed = parse_name(data)
+    pinned = data
     if parsed.kind == "folder" and "size" in dataset.provenance:
-        data = f"{data}{'&' if parsed.options else '?'}size={dataset.provenance['size']}"
+        pinned = f"{data}{'&' if parsed.options else '?'}size={dataset.provenance['size']}"
     columns: tuple[str, ...] = ()
     if parsed.kind in ("csv", "parquet"):
         from transferscope.data.tables import feature_columns
@@ -138,5 +139,5 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
         used = {*parsed.options.get("label", ()), *parsed.options.get("drop", ()), *parsed.options.get("split", ())}
         columns = feature_columns(find_path(parsed.path), leave_out=used, parquet=parsed.kind == "parquet")
     shape = dataset.train.input_shape
-    form = InputForm(data, transforms, shape, shape, columns)
+    form = InputForm(pinned, transforms, shape, shape, columns)
     return form if not transforms else replace(form, raw_shape=load(data).train.input_shape)
