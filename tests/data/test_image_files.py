@@ -196,7 +196,7 @@ def test_a_folder_needs_no_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         load(str(file))
 
 
-def test_new_images_are_read_as_those_of_the_study(tmp_path: Path) -> None:
+def test_new_images_are_read_as_those_of_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = mixed(tmp_path / "photos")
     name = f"folder:{tmp_path / 'photos'}"
     form = input_form(name, (), load(name))
@@ -206,10 +206,11 @@ def test_new_images_are_read_as_those_of_the_study(tmp_path: Path) -> None:
     found = read_unlabelled(str(tmp_path / "new"), form)
     expected = [middle_square(tmp_path / "new" / f"{i}.png", 64) for i in range(2)]
     np.testing.assert_array_equal(found.inputs, np.stack(expected))
-    grey = tmp_path / "grey"
+    grey = tmp_path / "digits"  # a name of the catalogue, which here means the folder as it always did
     grey.mkdir()
+    monkeypatch.chdir(tmp_path)
     Image.new("L", (70, 80), 9).save(grey / "0.png")
-    assert read_unlabelled(f"folder:{grey}", form).inputs.shape == (1, 3, 64, 64)
+    assert read_unlabelled("digits", form).inputs.shape == (1, 3, 64, 64)
     assert len(read_images_below(tmp_path / "photos", form=ImageForm(size=64))[1]) == len(files)
 
 

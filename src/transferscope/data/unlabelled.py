@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Num
@@ -65,7 +66,8 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         DataError: The inputs are not of the study's shape or columns.
         SettingsError: The name cannot be read.
     """
-    parsed = parse_name(spec)
+    alone = ":" not in spec and Path(spec).is_dir()  # here also a folder that is called as a data set is
+    parsed = parse_name(f"folder:{spec}" if alone else spec)
     names: Sequence[str] | None = None
     if parsed.kind == "folder":
         parsed.allow(("resize", "size"))
