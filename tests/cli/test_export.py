@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 from transferscope.cli.main import app
+from transferscope.data.load import load
 from transferscope.errors import (
     CorruptDataError,
     DataError,
@@ -266,3 +267,45 @@ def test_inputs_of_another_form_are_refused(folder: Path, model: TrainedModel, t
         with pytest.raises(Exception, match=said):
             call("predict", str(folder / "best"), data, "--out", str(tmp_path / "p.csv"))
     assert not (tmp_path / "p.csv").exists()
+
+
+def test_photographs_of_mixed_sizes_are_predicted_as_in_the_study(folder: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    for i in range(60):
+        place = tmp_path / "mixed" / ["dark", "mid", "light"][i % 3] / f"{i:02}.jpg"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        height, width = rng.integers(32, 50, 2)
+        pixels = np.clip(60 + 80 * (i % 3) + 20 * rng.normal(size=(height, width, 3)), 0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(place)
+    name = f"folder:{tmp_path / 'mixed'}"
+    small = {"data": name, "transforms": ["resize:20"]}
+    place = study_of(tmp_path, "mixed", name, target=small | {"labels": [20, 40]}, sources={"same": small})
+    found = export(place, tmp_path / "net", method="scratch")
+    assert found.n_equal == found.n_test == 12
+    assert found.model.card.inputs.data == f"{name}?size=32"
+    (new := tmp_path / "new").mkdir()  # the test images of the study in a folder of their own, and one of another size
+    data, classes = load(name), found.model.card.classes
+    assert classes is not None
+    for i, label in enumerate(data.test.labels):
+        original = next(
+            file
+            for file in sorted((tmp_path / "mixed" / classes[label]).iterdir())
+            if np.array_equal(load_image(file, 32), data.test.inputs[i])
+        )
+        shutil.copy(original, new / f"{i:03}.jpg")
+    Image.new("RGB", (400, 300)).save(new / "999.png")
+    call("predict", str(tmp_path / "net"), str(new), "--out", str(tmp_path / "p.csv"))
+    with Store.open(place, create=False) as store:
+        stored = store.arrays("mixed", "predictions")[found.model.card.cell]
+    predicted = pd.read_csv(tmp_path / "p.csv")["prediction"].tolist()
+    assert predicted[:-1] == [classes[one] for one in stored]
+    assert len(predicted) == 13
+
+
+def load_image(file: Path, side: int) -> np.ndarray:
+    """The middle square of a photograph by Pillow alone, (3, side, side)."""
+    with Image.open(file) as image:
+        (width, height), short = image.size, min(image.size)
+        left, top = (width - short) / 2, (height - short) / 2
+        small = image.resize((side, side), Image.Resampling.BILINEAR, box=(left, top, left + short, top + short))
+    return np.asarray(small).transpose(2, 0, 1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from transferscope.data.arrays import Parts
-from transferscope.data.image_folder import load_image_folder
+from transferscope.data.image_files import ImageForm
+from transferscope.data.image_folder import FolderParts, load_image_folder
 from transferscope.errors import CorruptDataError, DataError, SettingsError
 
 
@@ -23,8 +23,10 @@ def fill(path: Path, classes: tuple[str, ...] = ("cat", "dog"), n: int = 4) -> N
             picture(path / name / f"{i}.png", value=10 * label + i)
 
 
-def load(path: Path, resize: int | None = None, test_share: float | None = None) -> Parts:
-    return load_image_folder(path, resize=resize, test_share=test_share, seed=0)
+def load(
+    path: Path, resize: int | None = None, test_share: float | None = None, size: int | None = None
+) -> FolderParts:
+    return load_image_folder(path, form=ImageForm(resize, size), test_share=test_share, seed=0)
 
 
 def test_a_sub_folder_is_a_class(tmp_path: Path) -> None:
@@ -174,18 +176,6 @@ def test_a_mistyped_size_does_not_take_all_memory(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path}?resize=224224 asks for images of 224224 pixels on a side; expected 1 to 4096"
     )
-
-
-def test_images_of_mixed_size_are_refused_or_resized(tmp_path: Path) -> None:
-    fill(tmp_path)
-    odd = picture(tmp_path / "dog" / "odd.png", size=(9, 5))
-    with pytest.raises(DataError) as caught:
-        load(tmp_path)
-    assert str(caught.value) == (
-        f"images differ in size: {tmp_path}/cat/0.png has 6 x 4 pixels and {odd} 9 x 5; "
-        "write ?resize=32 after the folder to bring all to 32 x 32"
-    )
-    assert load(tmp_path, resize=8).train.input_shape == (1, 8, 8)
 
 
 def test_a_broken_image_is_named(tmp_path: Path) -> None:

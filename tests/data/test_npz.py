@@ -8,6 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
+from transferscope.data.load import load
 from transferscope.data.npz import load_npz
 from transferscope.errors import CorruptDataError, DataError
 
@@ -54,6 +55,18 @@ def test_colour_is_found_in_front_and_behind(tmp_path: Path) -> None:
     assert behind.shape == (6, 3, 8, 9)
     assert np.array_equal(behind, front)
     assert behind[1, 2, 3, 4] == last[1, 3, 4, 2]
+
+
+def test_many_channels_are_found_where_images_are_square(tmp_path: Path) -> None:
+    last = RNG.integers(0, 256, (6, 9, 9, 7), dtype=np.uint8)
+    file = write(tmp_path, **images(9, 9, 7) | {"x_train": last})
+    behind = load_npz(file).train.inputs
+    said = load(f"npz:{file}").provenance["understood"]
+    front = load_npz(write(tmp_path, **images(7, 9, 9) | {"x_train": np.moveaxis(last, 3, 1)})).train.inputs
+    assert behind.shape == (6, 7, 9, 9)
+    assert np.array_equal(behind, front)
+    assert behind[1, 2, 3, 4] == last[1, 3, 4, 2]
+    assert said == "classification, 3 classes: 0, 1, 2; images of 7 channels, 9 x 9"
 
 
 def test_vectors_become_float32(tmp_path: Path) -> None:
@@ -131,8 +144,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         images(8, 8, 9),
-        "FILE: inputs have shape (6, 8, 8, 9); expected images with 4 channels at most, either second (N, C, H, W) "
-        "or last (N, H, W, C)",
+        "FILE: inputs have shape (6, 8, 8, 9), in which it is not clear which axis holds the channels; expected images "
+        "with 4 channels at most, either second (N, C, H, W) or last (N, H, W, C), or square ones with fewer channels "
+        "than pixels on a side",
+    ),
+    (
+        images(8, 9, 6),
+        "FILE: inputs have shape (6, 8, 9, 6), in which it is not clear which axis holds the channels; expected images "
+        "with 4 channels at most, either second (N, C, H, W) or last (N, H, W, C), or square ones with fewer channels "
+        "than pixels on a side",
     ),
     (
         {"x_train": np.zeros(6)},

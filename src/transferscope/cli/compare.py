@@ -55,6 +55,7 @@ def compare(
     """
     from transferscope.analyses.compare.question import (
         Budget,
+        network_in_words,
         study_tables,
         tuning_in_words,
         with_steps,
@@ -80,16 +81,19 @@ def compare(
         folder=out,
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
-    study = write_study(tables, out)
+    note = network_in_words(tables, budget)
+    study = write_study(tables, out, note=note)
     typer.echo(f"study:   {study.path}")
     if study.aside:
         typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
+    if note:
+        typer.echo(f"network: {note}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
     if steps is None:
         found = _enough_steps(study.path)
         typer.echo(str(found))
-        write_study(with_steps(tables, found.steps), out)
+        write_study(with_steps(tables, found.steps), out, note=note)
     run_and_report(study.path)
 
 

@@ -53,12 +53,13 @@ def decide(
 
     Runs that cannot change the answer are not made. After Ctrl-C the same command goes on.
     """
-    from transferscope.analyses.compare.question import Budget, tuning_in_words
+    from transferscope.analyses.compare.question import Budget, network_in_words, tuning_in_words
     from transferscope.analyses.decide.question import write_race
     from transferscope.cli.execute import run_and_report
     from transferscope.study.places import read_toml
     from transferscope.study.race import RaceSettings
 
+    allowed = Budget(steps, pretraining_steps, network, workers=workers)
     study = write_race(
         target,
         source,
@@ -66,7 +67,7 @@ def decide(
         labels=labels,
         race=RaceSettings(question.value, risk, margin, cells, None if budget is None else minutes_of(budget)),
         seeds=seeds,
-        budget=Budget(steps, pretraining_steps, network, workers=workers),
+        budget=allowed,
         tuning=tuning,
         lr=lr,
         folder=out,
@@ -74,7 +75,10 @@ def decide(
     typer.echo(f"study:   {study.path}")
     if study.aside:
         typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
-    if said := tuning_in_words(read_toml(study.path)):
+    tables = read_toml(study.path)
+    if said := network_in_words(tables, allowed):
+        typer.echo(f"network: {said}")
+    if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
     run_and_report(study.path)
 

@@ -77,7 +77,8 @@ def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarra
     """Images as (N, C, H, W), uint8 or float32 in [0, 1]; vectors as float32 (N, D).
 
     Args:
-        array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W) with at most 4 channels.
+        array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
+            and have fewer channels than pixels on a side, so that it is clear which axis is which.
         name: What to call the data in messages.
 
     Returns:
@@ -97,11 +98,15 @@ def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarra
             f"{name}: inputs have shape {array.shape}; expected vectors (N, D), grey images (N, H, W), "
             "or colour images (N, H, W, C) or (N, C, H, W)"
         )
-    first, last = array.shape[1] <= _MOST_CHANNELS, array.shape[3] <= _MOST_CHANNELS
+    _, one, two, three = array.shape
+    first, last = one <= _MOST_CHANNELS, three <= _MOST_CHANNELS
+    if not first and not last:
+        first, last = one < two == three, three < one == two
     if first == last:
         raise DataError(
-            f"{name}: inputs have shape {array.shape}; expected images with {_MOST_CHANNELS} channels at most, "
-            "either second (N, C, H, W) or last (N, H, W, C)"
+            f"{name}: inputs have shape {array.shape}, in which it is not clear which axis holds the channels; "
+            f"expected images with {_MOST_CHANNELS} channels at most, either second (N, C, H, W) or last (N, H, W, C), "
+            "or square ones with fewer channels than pixels on a side"
         )
     return _to_pixels(array if first else array.transpose(0, 3, 1, 2), name=name)
 

@@ -1,32 +1,37 @@
 """A user's images: a folder with one sub-folder per class."""
 
-import struct
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64, UInt8
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image
 
 from transferscope.data.arrays import Parts, check_side
-from transferscope.data.places import check_bytes
+from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
-from transferscope.errors import CorruptDataError, DataError
-from transferscope.files import require_regular
+from transferscope.errors import DataError
 
 _TEST_SHARE = 0.2
-_FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
-"""What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
-
 _UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
-_GREY_MODES = ("1", "L", "LA", "La")
-_WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 
 
-def load_image_folder(path: Path, *, resize: int | None, test_share: float | None, seed: int) -> Parts:
+@dataclass(frozen=True)
+class FolderParts(Parts):
+    """Both parts of a folder of images.
+
+    Attributes:
+        chosen_size: The size in pixels that images of mixed sizes were given by themselves; None where there was none.
+        words: What was done for that, in words; empty where there was nothing to do.
+    """
+
+    chosen_size: int | None = None
+    words: str = ""
+
+
+def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, seed: int) -> FolderParts:
     """Read images whose class is the name of their folder.
 
     Hidden files, and those whose suffix belongs to no kind of image, are passed over. Images are PNG, JPEG, BMP, GIF,
@@ -35,23 +40,21 @@ def load_image_folder(path: Path, *, resize: int | None, test_share: float | Non
 
     Args:
         path: Holds one sub-folder per class, or the sub-folders `train` and `test` that do. A class may have any name.
-        resize: Height and width in pixels to bring every image to (bilinear, without regard to its proportions); None
-            to take images as they are, all of one size.
+        form: How images come to one size.
         test_share: Share of the images for a seeded, stratified test set, between 0 and 1; None for 0.2. Not with
             `train` and `test` sub-folders.
         seed: Seed of that split.
 
     Returns:
-        Both parts: uint8 (N, C, H, W).
+        Both parts: uint8 (N, C, H, W), memory-mapped.
 
     Raises:
         CorruptDataError: A file is named like an image and cannot be read, or is of another format than those above.
-        SettingsError: `resize` is larger than any image that one would train on.
-        DataError: There are no classes or no images, images lie elsewhere than in a class folder, sizes are mixed, or
-            an image is too large to be one or has transparent pixels.
+        SettingsError: The size is larger than any image that one would train on.
+        DataError: There are no classes or no images, images lie elsewhere than in a class folder, or an image is too
+            large to be one or has transparent pixels.
     """
-    if resize is not None:
-        check_side(resize, f"{path}?resize={resize}")
+    _check_form(form, path)
     names = _sub_folders(path)
     if {"train", "test"} <= set(names):
         if test_share is not None or len(names) > 2:
@@ -61,28 +64,48 @@ def load_image_folder(path: Path, *, resize: int | None, test_share: float | Non
                 else f"it also has {', '.join(set(names) - {'train', 'test'})}"
             )
             raise DataError(f"{path} has the sub-folders train and test, and {seen}; keep one way to split it")
-        return _read_split(path, resize)
-    files = _list_files(path, names)
-    whole = LabelledSet(_read_images(files.paths, resize), files.labels, tuple(names))
-    return split_off_test(whole, test_share or _TEST_SHARE, seed=seed)
+        classes = _sub_folders(path / "train")
+        strange = sorted(set(_sub_folders(path / "test")) - set(classes))
+        if strange:
+            raise DataError(
+                f"{path}: test has the class {strange[0]!r}, which train has not; give both the same classes"
+            )
+        train, test = _list_files(path / "train", classes), _list_files(path / "test", classes)
+    else:
+        classes = names
+        files = _list_files(path, names)
+        positions = np.arange(len(files.paths), dtype=np.float64)[
+            :, None
+        ]  # in place of images, which the split ignores
+        parts = split_off_test(LabelledSet(positions, files.labels, tuple(names)), test_share or _TEST_SHARE, seed=seed)
+        train, test = (
+            _Files(tuple(files.paths[int(i)] for i in part.inputs[:, 0]), part.labels)
+            for part in (parts.train, parts.test)
+        )
+    images = read_images(train.paths + test.paths, path, form)
+    n_train = len(train.paths)  # both parts are slices, so that nothing is copied
+    return FolderParts(
+        LabelledSet(images.pixels[:n_train], train.labels, tuple(classes)),
+        LabelledSet(images.pixels[n_train:], test.labels, tuple(classes)),
+        chosen_size=images.chosen,
+        words=images.words,
+    )
 
 
-def read_images_below(
-    path: Path, *, resize: int | None, channels: int | None
-) -> tuple[UInt8[np.ndarray, "N C H W"], tuple[str, ...]]:
+def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray, "N C H W"], tuple[str, ...]]:
     """Every image in a folder and its sub-folders, whatever these mean.
 
     Args:
         path: The folder. Hidden files and folders, and files that are named like no image, are passed over.
-        resize: As in `load_image_folder`.
-        channels: 1 or 3 to read all images as grey or as RGB; None for grey if all of them are grey.
+        form: How images come to one size and colour.
 
     Returns:
         The images, uint8, and the path of each within the folder, in the order of these.
 
     Raises:
         CorruptDataError: A file is named like an image and cannot be read.
-        DataError: It is no folder, or holds no image; sizes are mixed, or an image has transparent pixels.
+        DataError: It is no folder, or holds no image; sizes are mixed and the form has none, or an image has
+            transparent pixels.
     """
     if not path.is_dir():
         raise DataError(f"{path} is no folder; expected one with images")
@@ -93,9 +116,14 @@ def read_images_below(
     )
     if not found:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
-    if resize is not None:
-        check_side(resize, f"{path}?resize={resize}")
-    return _read_images(found, resize, channels), tuple(str(file.relative_to(path)) for file in found)
+    _check_form(form, path)
+    return read_images(found, path, form).pixels, tuple(str(file.relative_to(path)) for file in found)
+
+
+def _check_form(form: ImageForm, path: Path) -> None:
+    for key, side in (("resize", form.resize), ("size", form.size)):
+        if side is not None:
+            check_side(side, f"{path}?{key}={side}")
 
 
 @dataclass(frozen=True)
@@ -104,20 +132,6 @@ class _Files:
 
     paths: tuple[Path, ...]
     labels: Int64[np.ndarray, " N"]
-
-
-def _read_split(path: Path, resize: int | None) -> Parts:
-    classes = _sub_folders(path / "train")
-    strange = sorted(set(_sub_folders(path / "test")) - set(classes))
-    if strange:
-        raise DataError(f"{path}: test has the class {strange[0]!r}, which train has not; give both the same classes")
-    train, test = _list_files(path / "train", classes), _list_files(path / "test", classes)
-    images = _read_images(train.paths + test.paths, resize)
-    n_train = len(train.paths)
-    return Parts(
-        LabelledSet(images[:n_train], train.labels, tuple(classes)),
-        LabelledSet(images[n_train:], test.labels, tuple(classes)),
-    )
 
 
 def _sub_folders(path: Path) -> list[str]:
@@ -159,52 +173,3 @@ def _is_image(file: Path) -> bool:
     suffix = file.suffix.lower()
     readable = Image.registered_extensions().get(suffix) in Image.OPEN
     return (readable or suffix in _UNREADABLE) and not file.is_dir()
-
-
-def _read_images(
-    paths: Sequence[Path], resize: int | None, channels: int | None = None
-) -> UInt8[np.ndarray, "N C H W"]:
-    images: list[Image.Image] = []
-    n_bytes = 0
-    for path in paths:
-        images.append(_read_image(path, resize))
-        n_bytes += images[-1].width * images[-1].height * len(images[-1].getbands())
-        check_bytes(path.parent.parent, n_bytes)
-    first = images[0]
-    for path, image in zip(paths, images, strict=True):
-        if image.size != first.size:
-            raise DataError(
-                f"images differ in size: {paths[0]} has {first.width} x {first.height} pixels and {path} "
-                f"{image.width} x {image.height}; write ?resize=32 after the folder to bring all to 32 x 32"
-            )
-    grey = all(image.mode == "L" for image in images) if channels is None else channels == 1
-    mode = "L" if grey else "RGB"
-    pixels = np.stack([np.asarray(image.convert(mode)) for image in images])
-    return pixels[:, None] if mode == "L" else np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
-
-
-def _read_image(path: Path, resize: int | None) -> Image.Image:
-    require_regular(path, "an image")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=_FORMATS) as opened:
-                if opened.mode in _WIDE_MODES:
-                    raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
-                upright = ImageOps.exif_transpose(opened)
-                grey = upright.mode in _GREY_MODES
-                if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
-                    raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
-                image = (upright if grey else upright.convert("RGBA")).convert("L" if grey else "RGB")
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
-    except DataError:
-        raise
-    except UnidentifiedImageError as error:
-        raise CorruptDataError(
-            f"{path} cannot be read as an image; expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}: mend, convert "
-            "or remove it"
-        ) from error
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
-        raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
-    return image if resize is None else image.resize((resize, resize), Image.Resampling.BILINEAR)

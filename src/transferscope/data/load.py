@@ -1,6 +1,7 @@
 """Data by name: the catalogue, a user's own files, synthetic images, and data sets of other packages."""
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -61,10 +62,11 @@ def load(
     """Load data by name.
 
     Args:
-        spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH" (one sub-folder
-            per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN"; "glyphs"; "half-images:SPEC?parts=AB"; an
-            entry point of the group "transferscope.data", or a reference "package.module:name" or "path/file.py:name"
-            to a function of a `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
+        spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH", or the path of a
+            folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN"; "glyphs";
+            "half-images:SPEC?parts=AB"; an entry point of the group "transferscope.data", or a reference
+            "package.module:name" or "path/file.py:name" to a function of a `DataSpec` and a seed or to a
+            `CatalogueEntry`. docs/data.md lists the options of each.
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.
@@ -87,7 +89,7 @@ def load(
     if seed < 0:
         raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
     check_transforms(transforms)
-    dataset = apply_transforms(_read(parse_spec(spec), seed), transforms, seed=seed)
+    dataset = apply_transforms(_read(parse_name(spec), seed), transforms, seed=seed)
     limits = (("limit", limit, "training", dataset.train), ("test_limit", test_limit, "test", dataset.test))
     beyond = [
         f"{name} = {asked} and there are {len(part)} {which} examples; ask for 1 to {len(part)}"
@@ -104,10 +106,32 @@ def load(
     )
 
 
+def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
+    """Take a name of data apart; the path of a folder that exists, without a kind, means "folder:PATH".
+
+    Args:
+        spec: A name as `load` takes it. One that a data set has, such as "digits", never means a folder.
+        folder: Where a relative path begins; None for the working directory.
+
+    Raises:
+        SettingsError: The name cannot be read.
+
+    Example:
+        >>> parse_name(".?size=64").kind
+        'folder'
+    """
+    parsed = parse_spec(spec)
+    alone = parsed.kind
+    if ":" in spec.rpartition("?")[0 if "?" in spec else 2] or alone in {*CATALOGUE, *READERS, _HALVES, *DATA_SETS}:
+        return parsed
+    place = os.path.join(folder or "", os.path.expanduser(alone))  # noqa: PTH118, PTH111  # a name is any text
+    return replace(parsed, kind="folder", path=alone) if os.path.isdir(place) else parsed  # noqa: PTH112
+
+
 def seen_from(spec: str, folder: Path) -> str:
     """A name of data with its relative paths meant from a folder: the same name with absolute paths.
 
-    A path that is not there and lies below TRANSFERSCOPE_DATA is the one there.
+    A path that is not there and lies below TRANSFERSCOPE_DATA is the one there. The path of a folder gets its kind.
 
     Args:
         spec: A name as `load` takes it; one that cannot be read is returned as it is, for `load` to refuse.
@@ -129,6 +153,8 @@ def seen_from(spec: str, folder: Path) -> str:
 
     head, _, query = spec.rpartition("?") if "?" in spec else (spec, "", "")  # as `parse_spec` takes names apart
     kind, _, path = head.partition(":")
+    if kind and not path and parse_name(kind, folder).kind == "folder":
+        kind, path = "folder", kind
     if path and kind == _HALVES:
         path = seen_from(path, folder)
     elif path and kind in _PATHS:
@@ -158,7 +184,7 @@ def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
         SettingsError: The name cannot be read, or nothing answers to it or to a transformation.
     """
     check_transforms(transforms)
-    parsed = parse_spec(spec)
+    parsed = parse_name(spec)
     if parsed.kind == _HALVES:
         check_name(parsed.path)
     elif parsed.kind in READERS:
@@ -229,7 +255,7 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
 
 def _read_halves(spec: DataSpec, seed: int) -> Dataset:
     spec.allow(("parts",))
-    halves = half_images(_read(parse_spec(spec.path), seed), parts=spec.choice("parts", _PARTS) or "AB", seed=seed)
+    halves = half_images(_read(parse_name(spec.path), seed), parts=spec.choice("parts", _PARTS) or "AB", seed=seed)
     return replace(halves, provenance={**halves.provenance, "spec": spec.text})
 
 

@@ -21,15 +21,18 @@ def cache_folder() -> Path:
     return Path(named).expanduser() if named else user_cache_path("transferscope")
 
 
-def most_bytes() -> int:
-    """How much the arrays of one of a user's files may take up, in bytes: 4 GB, or TRANSFERSCOPE_MOST_GB.
+def most_bytes(usual_gb: str = "4") -> int:
+    """How much the arrays of one of a user's files may take up, in bytes: TRANSFERSCOPE_MOST_GB, or the usual limit.
 
     A small file can unpack to more than any memory holds; what it declares is compared with this before it is unpacked.
+
+    Args:
+        usual_gb: The limit in gigabytes where TRANSFERSCOPE_MOST_GB is not set.
 
     Raises:
         SettingsError: TRANSFERSCOPE_MOST_GB is no number above 0.
     """
-    named = os.environ.get("TRANSFERSCOPE_MOST_GB", "4")
+    named = os.environ.get("TRANSFERSCOPE_MOST_GB", usual_gb)
     try:
         most = float(named)
     except ValueError:
@@ -39,19 +42,20 @@ def most_bytes() -> int:
     return int(most * 1e9)
 
 
-def check_bytes(path: Path, n_bytes: int) -> None:
-    """Refuse data that would take up more memory than `most_bytes`.
+def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
+    """Refuse data that would take up more room than `most_bytes`.
 
     Args:
         path: The file, for the message.
         n_bytes: What it declares to unpack to.
+        most_gb: As `usual_gb` of `most_bytes`.
 
     Raises:
         DataError: It is too much.
     """
-    if n_bytes > most_bytes():
+    if n_bytes > (most := most_bytes(most_gb)):
         raise DataError(
-            f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most_bytes() / 1e9:g} GB; save less of it, "
+            f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most / 1e9:g} GB; save less of it, "
             "or set TRANSFERSCOPE_MOST_GB to more"
         )
 

@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from transferscope.data.arrays import Parts
 from transferscope.data.glyphs import GlyphSettings, load_glyphs
+from transferscope.data.image_files import ImageForm
 from transferscope.data.image_folder import load_image_folder
 from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
@@ -19,6 +22,8 @@ Reader = Callable[[DataSpec, int], Dataset]
 """Takes a name whose kind it reads, and a seed; returns the data."""
 
 _KINDS: tuple[Kind, ...] = ("classification", "regression")
+_ROWS_COMPARED = 256
+_USUAL_CHANNELS = 4
 _N_GLYPHS, _N_TEST_GLYPHS = 10_000, 2_000
 
 
@@ -29,11 +34,29 @@ def _npz(spec: DataSpec, seed: int) -> Dataset:
 
 
 def _folder(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(("resize", "test_share"))
+    spec.allow(("resize", "size", "test_share"))
     path = find_path(spec.path)
-    parts = load_image_folder(path, resize=spec.integer("resize"), test_share=spec.share("test_share"), seed=seed)
-    provenance = {"spec": spec.text, "address": str(path), "understood": _understood(parts.train)}
+    parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
+    understood = "; ".join(filter(None, (_understood(parts.train), parts.words)))
+    provenance = {"spec": spec.text, "address": str(path), "understood": understood}
+    if parts.chosen_size is not None:
+        provenance["size"] = str(parts.chosen_size)
     return Dataset(path.resolve().name, parts.train, parts.test, provenance)
+
+
+def image_form(spec: DataSpec) -> ImageForm:
+    """How the images of a folder come to one size, by the options of its name.
+
+    Raises:
+        SettingsError: An option is no whole number, or two exclude each other.
+    """
+    form = ImageForm(resize=spec.integer("resize"), size=spec.integer("size"))
+    if form.resize and form.size:
+        raise SettingsError(
+            f"{spec.text!r} gives resize and size; keep size to cut images to the square in their middle, or resize to "
+            "stretch them to one"
+        )
+    return form
 
 
 def _csv(spec: DataSpec, seed: int) -> Dataset:
@@ -90,12 +113,20 @@ def _glyphs(spec: DataSpec, seed: int) -> Dataset:
 def _understood(train: LabelledSet) -> str:
     """What the labels and inputs of a user's own data were taken for, in words."""
     rows = train.inputs.reshape(len(train), -1)
-    constant = int((rows == rows[0]).all(axis=0).sum())
+    same = np.ones(rows.shape[1], dtype=np.bool_)
+    for start in range(0, len(rows), _ROWS_COMPARED):
+        same &= (rows[start : start + _ROWS_COMPARED] == rows[0]).all(axis=0)
+        if not same.any():
+            break
+    constant = int(same.sum())
     if train.classes is None:
         labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}"
     else:
         shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
         labels = f"classification, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+    if train.is_image and train.input_shape[0] > _USUAL_CHANNELS:
+        channels, height, width = train.input_shape
+        labels = f"{labels}; images of {channels} channels, {height} x {width}"
     if constant == rows.shape[1]:
         return f"{labels}; all {len(train)} training inputs are the same, so that nothing can be learnt"
     if train.is_image or not constant:

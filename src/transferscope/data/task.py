@@ -1,6 +1,7 @@
 """Labelled sets, data sets (training and test part), and the transfer task made of a source and a target."""
 
 import hashlib
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Num
 
+from transferscope.data.places import cache_folder
 from transferscope.errors import DataError
 
 Kind = Literal["classification", "regression"]
@@ -75,8 +77,11 @@ class LabelledSet:
         return digest.hexdigest()[:16]
 
     def take(self, index: Num[np.ndarray, " n"]) -> "LabelledSet":
-        """The examples at `index` (integers, shape (n,)), in that order, as a new set."""
-        return replace(self, inputs=self.inputs[index], labels=self.labels[index])
+        """The examples at `index` (integers, shape (n,)), in that order, as a new set.
+
+        A large part of a memory-mapped array is memory-mapped too: it lies in a file that goes with it.
+        """
+        return replace(self, inputs=_rows(self.inputs, index), labels=self.labels[index])
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
         """Number of examples of each class.
@@ -153,6 +158,24 @@ class TransferTask:
     def with_target_train(self, train: LabelledSet) -> "TransferTask":
         """The same task with other target training examples (a few-shot subset)."""
         return replace(self, target=replace(self.target, train=train))
+
+
+_LARGE = 2**28
+"""Bytes from which on rows of a memory-mapped array are not copied into memory."""
+
+
+def _rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
+    n_bytes = len(index) * inputs[0].nbytes
+    if not isinstance(inputs, np.memmap) or n_bytes < _LARGE:
+        return np.asarray(inputs[index])
+    try:
+        with tempfile.TemporaryFile(dir=cache_folder()) as file:  # without a name, it goes when nobody maps it any more
+            for row in index:
+                file.write(inputs[row].data)
+            file.flush()
+            return np.memmap(file, dtype=inputs.dtype, mode="c", shape=(len(index), *inputs.shape[1:]))
+    except OSError:  # no room, or no folder to write to
+        return np.asarray(inputs[index])
 
 
 def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:

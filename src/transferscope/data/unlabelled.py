@@ -9,10 +9,10 @@ from jaxtyping import Num
 
 from transferscope.data.arrays import to_inputs
 from transferscope.data.image_folder import read_images_below
-from transferscope.data.load import load
+from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
 from transferscope.data.places import find_path
-from transferscope.data.spec import parse_spec
+from transferscope.data.readers import image_form
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.apply import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
@@ -23,7 +23,8 @@ class InputForm:
     """How the inputs of a study came about, so that others can be read in the same way.
 
     Attributes:
-        data: The name of the study's data, as in "folder:photos?resize=64".
+        data: The name of the study's data, as in "folder:photos?resize=64"; with "size=", where images of mixed sizes
+            were given one by themselves.
         transforms: Its transformations.
         raw_shape: Shape of one input before them.
         input_shape: Shape of one input after them.
@@ -57,7 +58,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         spec: "folder:PATH" or the path of a folder: every image in it and below; "npz:PATH" with the array `x`, or
             `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any order; any other name
             that `load` knows, of which the test examples are taken.
-        form: How the inputs of the study came about; a folder is resized as that of the study was.
+        form: How the inputs of the study came about; images of a folder come to their size as those of the study did.
 
     Raises:
         MissingDataError: There is no such file or folder.
@@ -65,15 +66,18 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         DataError: The inputs are not of the study's shape or columns.
         SettingsError: The name cannot be read.
     """
-    path = Path(spec)
-    parsed = parse_spec(f"folder:{spec}" if ":" not in spec and path.is_dir() else spec)
+    alone = ":" not in spec and Path(spec).is_dir()  # here also a folder that is called as a data set is
+    parsed = parse_name(f"folder:{spec}" if alone else spec)
     names: Sequence[str] | None = None
     if parsed.kind == "folder":
-        parsed.allow(("resize",))
-        own = parse_spec(form.data)
-        resize = parsed.integer("resize") or (own.integer("resize") if own.kind == "folder" else None)
+        parsed.allow(("resize", "size"))
+        asked, own = image_form(parsed), parse_name(form.data)
+        if own.kind == "folder" and not (asked.resize or asked.size):
+            asked = image_form(own)
         channels = form.raw_shape[0] if len(form.raw_shape) == 3 else None
-        raw, names = read_images_below(find_path(parsed.path), resize=resize, channels=channels)
+        # without a size the study's images were of one, and so must these be
+        as_study = replace(asked, channels=channels, automatic=False)
+        raw, names = read_images_below(find_path(parsed.path), form=as_study)
     elif parsed.kind == "npz":
         parsed.allow(())
         raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec)
@@ -126,7 +130,10 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
     Raises:
         TransferscopeError: They cannot be read any more.
     """
-    parsed = parse_spec(data)
+    parsed = parse_name(data)
+    pinned = data
+    if parsed.kind == "folder" and "size" in dataset.provenance:
+        pinned = f"{data}{'&' if parsed.options else '?'}size={dataset.provenance['size']}"
     columns: tuple[str, ...] = ()
     if parsed.kind in ("csv", "parquet"):
         from transferscope.data.tables import feature_columns
@@ -134,5 +141,5 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
         used = {*parsed.options.get("label", ()), *parsed.options.get("drop", ()), *parsed.options.get("split", ())}
         columns = feature_columns(find_path(parsed.path), leave_out=used, parquet=parsed.kind == "parquet")
     shape = dataset.train.input_shape
-    form = InputForm(data, transforms, shape, shape, columns)
+    form = InputForm(pinned, transforms, shape, shape, columns)
     return form if not transforms else replace(form, raw_shape=load(data).train.input_shape)

@@ -13,6 +13,7 @@ from transferscope.training.losses import check_targets
 from transferscope.training.tensors import TensorSet
 
 CHUNK = 512
+"""Examples at a time, of up to 64 x 64 numbers each; fewer of larger ones, whose activations take much memory."""
 
 
 @torch.no_grad()
@@ -24,7 +25,8 @@ def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
     was_training = network.training
     network.eval()
     try:
-        return torch.cat([network(batch.inputs) for batch in data.chunks(CHUNK)])
+        size = max(16, min(CHUNK, CHUNK * 64**2 // data.inputs[0].numel()))
+        return torch.cat([network(batch.inputs) for batch in data.chunks(size)])
     finally:
         network.train(was_training)
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from transferscope.estimate import Status
 from transferscope.records import Cost, Record
-from transferscope.training.augment import flip_crop
+from transferscope.training.augment import flip_crop, resized_crop
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.learner import Learner
 from transferscope.training.schedule import lr_factor
@@ -190,7 +190,8 @@ class _Loop:
         if self.settings.augment == "none" or batch.inputs.ndim != 4:
             return batch
         seed = stream_seed(self.options.seed, name, "augment")
-        return Batch(flip_crop(batch.inputs, seed=seed, step=step), batch.labels)
+        augment = flip_crop if self.settings.augment == "flip-crop" else resized_crop
+        return Batch(augment(batch.inputs, seed=seed, step=step), batch.labels)
 
     def _measure(self, step: int) -> None:
         if self.curve is None:

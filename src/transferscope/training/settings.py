@@ -29,7 +29,8 @@ class TrainingSettings:
         schedule: "constant", "step" (times `decay` after every third of the run) or "cosine" (to 0).
         decay: Factor of the step schedule, in (0, 1].
         warmup: Share of the steps over which the rate rises linearly from 0, in [0, 1).
-        augment: "none", or "flip-crop": random horizontal flips and crops after padding by 4 pixels (images only).
+        augment: "none"; "flip-crop": random horizontal flips and crops after padding by 4 pixels; or "standard": random
+            parts of 8 to 100 % of the area, enlarged to the image's size, and flips (images only).
         eval_every: Steps between two points of the training curve; None for 20 points in all.
         precision: "float32", or "bfloat16" for mixed precision.
 
@@ -47,7 +48,7 @@ class TrainingSettings:
     schedule: Literal["constant", "step", "cosine"] = "cosine"
     decay: float = 0.1
     warmup: float = 0.0
-    augment: Literal["none", "flip-crop"] = "none"
+    augment: Literal["none", "flip-crop", "standard"] = "none"
     eval_every: int | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
 

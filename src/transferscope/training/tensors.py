@@ -14,7 +14,7 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
 from transferscope.models.network import Network
 
-_STATISTICS_CHUNK = 8192
+_STATISTICS_CHUNK = 8192  # inputs at a time, of at most 4096 numbers each; fewer of larger ones
 _NOTE = "transferscope.pixel_scale"  # key in the metadata of a file of weights
 _ROUNDING = 1e-5  # of pixels that were divided by 255, or resized
 _LISTED = 4  # channels of a scale in words
@@ -116,8 +116,9 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     """
     axes = (0, *range(2, train.inputs.ndim))
     total, squares, count = 0.0, 0.0, 0
-    for start in range(0, len(train), _STATISTICS_CHUNK):
-        chunk = _unit(train.inputs[start : start + _STATISTICS_CHUNK])
+    size = max(1, min(_STATISTICS_CHUNK, _STATISTICS_CHUNK * 4096 // train.inputs[0].size))
+    for start in range(0, len(train), size):
+        chunk = _unit(train.inputs[start : start + size])
         total = total + chunk.sum(axis=axes)
         squares = squares + np.square(chunk).sum(axis=axes)
         count += chunk.size // chunk.shape[1]

@@ -19,10 +19,12 @@ from transferscope.analyses.compare.question import (
     compare,
     enough_steps,
     matching_transforms,
+    network_in_words,
     study_tables,
     write_study,
 )
 from transferscope.analyses.compare.summary import summarise
+from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.store import Store
 from transferscope.study.run import run_study
@@ -195,6 +197,43 @@ def test_sources_are_brought_to_the_shape_of_the_target(
     shapes: list[tuple[int, ...]], transforms: list[list[str]]
 ) -> None:
     assert matching_transforms(shapes) == transforms
+
+
+@pytest.mark.parametrize(
+    ("side", "named", "network", "transforms", "said"),
+    [
+        (40, None, "lenet", [], ""),
+        (41, None, "conv4", [], "more than 40 pixels on a side; --network"),
+        (70, None, "conv4", ["resize:64"], "and images are brought to 64 x 64 to save time; --network"),
+        (70, "conv4", "conv4", [], ""),
+        (70, "lenet", "lenet", [], ""),
+    ],
+)
+def test_the_network_goes_by_the_size_of_the_images_and_says_why(
+    tmp_path: Path, side: int, named: str | None, network: str, transforms: list[str], said: str
+) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 3, side, side)).astype(np.uint8)
+    part = LabelledSet(pixels, np.arange(8) % 2, ("a", "b"))
+    budget = Budget(network=named)
+    tables = study_tables(
+        ["digits"],
+        Dataset("photos", part, part),
+        labels=[4],
+        methods=["fine-tune"],
+        diagnostics=[],
+        seeds=2,
+        budget=budget,
+        folder=tmp_path,
+    )
+    note = network_in_words(tables, budget)
+    assert (tables["network"], tables["target"]["transforms"]) == ({"name": network}, transforms)
+    assert tables["sources"]["digits"]["transforms"] == ["colour", f"resize:{min(side, 64) if not named else side}"]
+    assert said in note
+    assert bool(said) == bool(note)
+    study = write_study(tables, tmp_path, note=note)
+    assert (f"# {note}" in study.path.read_text().splitlines()) == bool(note)
+    assert read_spec(study.path).network.name == network
+    assert write_study(tables, tmp_path).aside is None  # a note is no edit
 
 
 def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ from transferscope.wording import counted, listed
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
 
+LARGEST_LENET, LARGEST = 40, 64
+"""Pixels on a side where no network is named. Up to the first it is LeNet and beyond it conv4, because the hidden layer
+of LeNet grows with the image (4 million weights at 64 x 64 in colour, 70 million at 224 x 224; conv4 has 31,000 at
+64 x 64); and images are brought to at most the second, because the time of a step grows with the number of pixels."""
+
 FIRST_STEPS = 1500
 """Optimiser steps of every method where none are given."""
 
@@ -61,7 +66,8 @@ class Budget:
             from scratch is finished.
         pretraining_steps: Optimiser steps of pre-training, at least 1.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
-            LeNet on images and a multi-layer perceptron on vectors.
+            a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
+            which are brought to 64 pixels at most.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
     """
@@ -146,13 +152,14 @@ def compare(
         folder=Path(folder),
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
-    path = write_study(tables, Path(folder)).path
+    note = network_in_words(tables, budget or Budget())
+    path = write_study(tables, Path(folder), note=note).path
     spec = read_spec(path)
     with Store.open(spec.store) as store:
         if budget is None or budget.steps is None:
             found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
             spec = replace(spec, training=replace(spec.training, steps=found.steps))
-            write_study(with_steps(tables, found.steps), Path(folder))
+            write_study(with_steps(tables, found.steps), Path(folder), note=note)
         run_study(spec, store, on_event=on_event)
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
 
@@ -232,11 +239,12 @@ def study_tables(
         tables["tuning"] = {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
     data = {key: name for key, name, one in zip(keys, names, (*sources, target), strict=True) if one not in networks}
     shapes = [load(seen_from(name, folder)).train.input_shape for name in data.values()]
-    transforms = dict(zip(data, matching_transforms(shapes), strict=True))
+    transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
     if len(data) == 1 and network:
         transforms[target_key] = []  # each network brings the target to its own input
     if not network:
-        network = {"name": "lenet" if len(shapes[-1]) == 3 else "mlp"}
+        small = max(shapes[-1][1:], default=0) <= LARGEST_LENET
+        network = {"name": "mlp" if len(shapes[-1]) != 3 else "lenet" if small else "conv4"}
     return tables | {
         "target": {"data": names[-1], "transforms": transforms[target_key], "labels": sorted(labels)},
         "sources": {
@@ -325,12 +333,13 @@ class WrittenStudy:
     aside: Path | None
 
 
-def write_study(tables: Mapping[str, Any], folder: Path) -> WrittenStudy:
+def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> WrittenStudy:
     """Write a study file; an earlier one is replaced, or set aside if it was edited since.
 
     Args:
         tables: The study.
         folder: Where to; made if absent.
+        note: A line of explanation, written as a comment; empty for none.
 
     Returns:
         The file.
@@ -340,7 +349,7 @@ def write_study(tables: Mapping[str, Any], folder: Path) -> WrittenStudy:
     if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):
         aside = _free_name(path)
         path.replace(aside)
-    text = tomli_w.dumps(tables)
+    text = (f"# {note}\n" if note else "") + tomli_w.dumps(tables)
     path.write_text(f"{_SIGNATURE}{_digest(text)}\n{text}", encoding="utf-8")
     return WrittenStudy(path, aside)
 
@@ -362,21 +371,37 @@ def _free_name(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def matching_transforms(shapes: Sequence[tuple[int, ...]]) -> list[list[str]]:
+def network_in_words(tables: Mapping[str, Any], budget: Budget) -> str:
+    """Why a comparison that names no network takes conv4, and images of 64 pixels; empty where it does not."""
+    named = budget.network is not None or any("network" in source for source in tables["sources"].values())
+    if named or tables["network"]["name"] != "conv4":
+        return ""
+    smaller = f"resize:{LARGEST}" in tables["target"]["transforms"]
+    return (
+        f"conv4, because LeNet has millions of weights on images of more than {LARGEST_LENET} pixels on a side"
+        f"{f', and images are brought to {LARGEST} x {LARGEST} to save time' if smaller else ''}; --network takes "
+        "another network, with images as they are"
+    )
+
+
+def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | None = None) -> list[list[str]]:
     """Transformations that bring the images of sources to the shape of the target's.
 
     Args:
         shapes: Shapes (C, H, W) of the images of each data set, the target's last; shapes of vectors are left alone.
+        largest: Pixels on a side that larger images are brought to; None to leave them as large as they are.
 
     Returns:
         For each data set the names of its transformations: "grey" or "colour" where its channels are not the target's,
         and "resize:SIDE" to the target's size, or to 16 pixels on a side where the target is smaller. Only a target
-        below that size, or one that is not square, which is brought to its longer side, is resized itself.
+        below that size or above the largest, or one that is not square, which is brought to its longer side, is resized
+        itself.
     """
     if any(len(shape) != 3 for shape in shapes):
         return [[] for _ in shapes]
     channels, height, width = shapes[-1]
     side = max(SMALLEST_LENET, height, width)
+    side = side if largest is None else min(side, largest)
     recoloured = [[] if shape[0] == channels else ["grey" if channels == 1 else "colour"] for shape in shapes]
     resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in shapes]
     return [first + second for first, second in zip(recoloured, resized, strict=True)]

@@ -9,7 +9,13 @@ import pandas as pd
 from torch import nn
 
 from transferscope.analyses.compare.frames import StudyFrames, read_study
-from transferscope.analyses.compare.question import Budget, WrittenStudy, study_tables, write_study
+from transferscope.analyses.compare.question import (
+    Budget,
+    WrittenStudy,
+    network_in_words,
+    study_tables,
+    write_study,
+)
 from transferscope.analyses.compare.settings import settings_in_words, settings_section
 from transferscope.analyses.compare.sources import Source, named_sources, usable_methods
 from transferscope.analyses.decide.page import decision_verdict, race_section
@@ -182,4 +188,4 @@ def write_race(
     tables |= {"name": f"{tables['name']}-race"}  # the store is that of the comparison, whose cells count
     tables["race"] = {name: value for name, value in asdict(race).items() if value is not None}
     parse_spec(tables, place="the race")
-    return write_study(tables, folder)
+    return write_study(tables, folder, note=network_in_words(tables, budget))

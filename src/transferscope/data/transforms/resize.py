@@ -6,7 +6,7 @@ from jaxtyping import Float
 from transferscope.data.task import Dataset
 from transferscope.data.transforms.images import Images, Reshaped, as_type_of, map_images, side_of_images
 
-_CHUNK = 1024
+_CHUNK = 1024  # images at a time, of at most 64 x 64 x 3 numbers each; fewer of larger ones
 
 
 def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
@@ -44,9 +44,10 @@ def resized(images: Images, side: int) -> Reshaped:
     rows = resampling_matrix(height, side)
     columns = resampling_matrix(width, side)
     result = np.empty((n, channels, side, side), images.dtype)
-    for start in range(0, n, _CHUNK):
-        chunk = images[start : start + _CHUNK].astype(np.float32)
-        result[start : start + _CHUNK] = as_type_of(rows @ chunk @ columns.T, images)
+    size = max(1, min(_CHUNK, _CHUNK * 3 * 64**2 // (channels * height * width)))
+    for start in range(0, n, size):
+        chunk = images[start : start + size].astype(np.float32)
+        result[start : start + size] = as_type_of(rows @ chunk @ columns.T, images)
     return result
 
 

@@ -1,0 +1,285 @@
+"""Image files as one array at a working size, decoded once: the array is kept on disk and memory-mapped."""
+
+import hashlib
+import json
+import os
+import struct
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import numpy as np
+import PIL
+from jaxtyping import Int64, UInt8
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from transferscope.data.places import cache_folder, check_bytes
+from transferscope.errors import CorruptDataError, DataError
+from transferscope.files import require_regular, written_whole
+
+SIDES = (32, 64, 96, 128, 224)
+"""Working sizes, in pixels, that images of mixed sizes are brought to."""
+
+_VERSION = 1
+"""Of what is kept; raise it when the same files give other pixels."""
+
+_DAYS_KEPT = 30
+_MOST_GB = "32"  # on disk, and not in memory: more than the arrays of a file
+_FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
+"""What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
+
+_GREY_MODES = ("1", "L", "LA", "La")
+_WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
+_SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
+_ORIENTATION = 0x0112
+
+
+@dataclass(frozen=True, slots=True)
+class ImageForm:
+    """How images are brought to one size.
+
+    Attributes:
+        resize: Height and width in pixels that every image is stretched to, whatever its proportions; None for none.
+        size: Height and width in pixels of the square in the middle of every image, whose side is the image's short
+            side (short side to `size`, then centre crop). None, without `resize`, takes images of one size as they are.
+        channels: 1 or 3 to read all images as grey or as RGB; None for grey if all of them are grey.
+        automatic: Whether images of mixed sizes may be given a `size` by themselves; otherwise they are refused.
+    """
+
+    resize: int | None = None
+    size: int | None = None
+    channels: int | None = None
+    automatic: bool = True
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images of one size.
+
+    Attributes:
+        pixels: Shape (N, C, H, W), in the order of the files; memory-mapped where they could be kept on disk.
+        chosen: The `size` that images of mixed sizes were given by themselves; None where there was no need.
+        words: What was done for that, in words; empty where there was no need.
+    """
+
+    pixels: UInt8[np.ndarray, "N C H W"]
+    chosen: int | None
+    words: str
+
+
+def read_images(paths: Sequence[Path], root: Path, form: ImageForm) -> Images:
+    """Read image files, from what an earlier call kept of them if they are unchanged.
+
+    What is kept is named by the place of the folder, the names, sizes and times of all files, and the form: after any
+    change of these the files are read again. It lies in the folder `images` of the cache, as uint8 at working size, and
+    is removed when it has not been used for 30 days.
+
+    Args:
+        paths: The files, at least one.
+        root: The folder that they are in.
+        form: How they come to one size and colour.
+
+    Raises:
+        CorruptDataError: A file cannot be read as an image.
+        DataError: Sizes are mixed and `form` gives none, an image has transparent pixels or more than 8 bits, or they
+            take up too much.
+    """
+    files = []
+    for path in paths:
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
+        files.append((str(path.relative_to(root)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+    about = repr((_VERSION, PIL.__version__, astuple(form), str(root.resolve()), files))
+    kept = cache_folder() / "images" / f"{hashlib.sha256(os.fsencode(about)).hexdigest()[:32]}.npy"
+    found = _kept(kept)
+    if found is not None:
+        return found
+    shape, chosen, words = _plan(paths, form)
+    facts = {"chosen": chosen, "words": words}
+    side = chosen or form.size
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        _remove_unused(kept.parent)
+        with written_whole(kept) as unfinished:
+            _write(unfinished, paths, root, shape, form, side)
+        with written_whole(kept.with_suffix(".json")) as unfinished:
+            unfinished.write_text(json.dumps(facts), encoding="utf-8")
+    except OSError:  # no room, or no folder to write to
+        found = None
+    else:
+        found = _kept(kept)
+    return found or Images(_in_memory(paths, root, shape, form, side), chosen, words)
+
+
+def _kept(file: Path) -> Images | None:
+    """What an earlier call kept; None where there is nothing whole."""
+    try:
+        facts = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        pixels = np.load(file, mmap_mode="c")  # pages are shared by all processes; a write would be the writer's own
+        with suppress(OSError):
+            os.utime(file)
+        return Images(pixels, facts["chosen"], facts["words"])
+    except (OSError, EOFError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remove_unused(folder: Path) -> None:
+    oldest = time.time() - _DAYS_KEPT * 86_400
+    for file in folder.glob("*.npy"):
+        with suppress(OSError):
+            if file.stat().st_mtime < oldest:
+                file.with_suffix(".json").unlink(missing_ok=True)
+                file.unlink()
+
+
+def _plan(paths: Sequence[Path], form: ImageForm) -> tuple[tuple[int, int, int, int], int | None, str]:
+    """The shape of all images, the size chosen for them and why, from what the files say at their beginning.
+
+    Raises:
+        DataError: Sizes are mixed and the form has none.
+    """
+    sizes: Int64[np.ndarray, "N 2"] = np.empty((len(paths), 2), dtype=np.int64)  # width, height
+    grey = True
+    for i, path in enumerate(paths):
+        with _opened(path) as image:
+            sideways = image.getexif().get(_ORIENTATION) in _SIDEWAYS
+            sizes[i] = image.size[::-1] if sideways else image.size
+            grey = grey and image.mode in _GREY_MODES
+    channels = form.channels or (1 if grey else 3)
+    side, chosen, words = form.resize or form.size, None, ""
+    others = np.flatnonzero((sizes != sizes[0]).any(axis=1))
+    if side is None and len(others) == 0:
+        return (len(paths), channels, int(sizes[0, 1]), int(sizes[0, 0])), None, ""
+    if side is None and not form.automatic:
+        (width, height), (w, h) = sizes[0].tolist(), sizes[others[0]].tolist()
+        raise DataError(
+            f"images differ in size: {paths[0]} has {width} x {height} pixels and {paths[others[0]]} {w} x {h}; "
+            "give images of one size, or write ?size=32 after the folder to bring all to 32 x 32"
+        )
+    if side is None:
+        short = sizes.min(axis=1)
+        median = int(np.median(short))
+        side = chosen = max((one for one in SIDES if one <= median), default=median)
+        enlarged = int((short < side).sum())
+        n_sizes = len(np.unique(sizes, axis=0))
+        words = (
+            f"images of {n_sizes} sizes, with short sides of {short.min()} to {short.max()} pixels "
+            f"(median {median}), are brought to {side} x {side}: short side to {side}, then the middle"
+            f"{f'; {enlarged} of {len(paths)} are enlarged' if enlarged else ''} (?size= takes another size)"
+        )
+    return (len(paths), channels, side, side), chosen, words
+
+
+def _write(
+    file: Path, paths: Sequence[Path], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None
+) -> None:
+    """Write all images as an .npy file, one after the other.
+
+    Raises:
+        OSError: There is no room for them.
+    """
+
+    def write(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
+        stream.seek(0)
+        stream.truncate()
+        np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        return lambda i, pixels: stream.write(pixels.tobytes())
+
+    with file.open("wb") as stream:
+        _decode(paths, root, shape, form, side, write)
+
+
+def _in_memory(
+    paths: Sequence[Path], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None
+) -> UInt8[np.ndarray, "N C H W"]:
+    check_bytes(root, int(np.prod(shape)))
+    arrays: list[np.ndarray] = []
+
+    def fill(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
+        arrays[:] = [np.empty(shape, dtype=np.uint8)]
+        return arrays[0].__setitem__
+
+    _decode(paths, root, shape, form, side, fill)
+    return arrays[0]
+
+
+def _decode(
+    paths: Sequence[Path],
+    root: Path,
+    shape: tuple[int, ...],
+    form: ImageForm,
+    side: int | None,
+    begin: Callable[[tuple[int, ...]], Callable[[int, np.ndarray], object]],
+) -> None:
+    """Give every image (C, H, W) to the function that `begin` returns, in order, one at a time.
+
+    It begins again where decoded images turn out grey, or coloured, against what their files say at the beginning.
+    """
+    n, channels, height, width = shape
+    while True:
+        check_bytes(root, n * channels * height * width, most_gb=_MOST_GB)
+        keep, grey = begin((n, channels, height, width)), True
+        for i, path in enumerate(paths):
+            image = _read_image(path, form.resize, side)
+            grey = grey and image.mode == "L"
+            pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
+            if pixels.shape[:2] != (height, width):  # a file that says another size at its beginning
+                raise CorruptDataError(
+                    f"{path} cannot be read as an image (it has not the size it declares); mend or remove it"
+                )
+            keep(i, pixels[None] if channels == 1 else pixels.transpose(2, 0, 1))
+        if form.channels is not None or grey == (channels == 1):
+            return
+        channels = 1 if grey else 3
+
+
+def _read_image(path: Path, resize: int | None, side: int | None) -> Image.Image:
+    """One image, upright, grey or RGB, stretched to `resize` or cut to the middle square of `side`."""
+    with _opened(path) as opened:
+        if side is not None:
+            opened.draft(
+                None, (2 * side, 2 * side)
+            )  # a JPEG is decoded at 1/2, 1/4 or 1/8 while twice the size is left
+        upright = ImageOps.exif_transpose(opened)
+        grey = upright.mode in _GREY_MODES
+        if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
+            raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
+        plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
+        image = (upright if plain else upright.convert("RGBA")).convert("L" if grey else "RGB")
+    if resize is not None:
+        return image.resize((resize, resize), Image.Resampling.BILINEAR)
+    return image if side is None else ImageOps.fit(image, (side, side), method=Image.Resampling.BILINEAR)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Image.Image]:
+    """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file.
+
+    Raises:
+        CorruptDataError: It cannot be read as an image.
+        DataError: Its pixels are too many, or of more than 8 bits.
+    """
+    require_regular(path, "an image")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path, formats=_FORMATS) as opened:
+                if opened.mode in _WIDE_MODES:
+                    raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
+                yield opened
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
+    except DataError:
+        raise
+    except UnidentifiedImageError as error:
+        raise CorruptDataError(
+            f"{path} cannot be read as an image; expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}: mend, convert "
+            "or remove it"
+        ) from error
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
+        raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error

@@ -1,0 +1,252 @@
+"""Images of a folder: brought to one size, decoded once, read in the same way without labels."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from transferscope.data import image_files
+from transferscope.data.image_files import ImageForm, read_images
+from transferscope.data.image_folder import read_images_below
+from transferscope.data.load import load, parse_name, seen_from
+from transferscope.data.unlabelled import InputForm, input_form, read_unlabelled
+from transferscope.errors import CorruptDataError, DataError, SettingsError, UnknownNameError
+from transferscope.training import pixel_scale, to_tensors
+
+
+def photograph(path: Path, width: int, height: int, seed: int = 0) -> Path:
+    """Smooth noise, so that two ways of shrinking it hardly differ."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    coarse = np.random.default_rng(seed).integers(0, 256, (5, 6, 3)).astype(np.uint8)
+    Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC).save(path, quality=95)
+    return path
+
+
+def mixed(folder: Path, suffix: str = "png") -> list[tuple[Path, tuple[int, int]]]:
+    sizes = [(90, 70), (70, 100), (66, 66), (120, 64), (72, 80), (68, 75)]
+    return [(photograph(folder / "ab"[i % 2] / f"{i}.{suffix}", *size, seed=i), size) for i, size in enumerate(sizes)]
+
+
+def middle_square(path: Path, side: int) -> np.ndarray:
+    """The square in the middle of an image, resampled by Pillow alone, (3, side, side)."""
+    with Image.open(path) as image:
+        (width, height), short = image.size, min(image.size)
+        left, top = (width - short) / 2, (height - short) / 2
+        box = (left, top, left + short, top + short)
+        small = image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR, box=box)
+    return np.asarray(small).transpose(2, 0, 1)
+
+
+def test_mixed_sizes_are_brought_to_one_by_short_side_and_middle(tmp_path: Path) -> None:
+    files = mixed(tmp_path / "photos")
+    data = load(f"folder:{tmp_path / 'photos'}?test_share=0.34")
+    assert data.train.input_shape == (3, 64, 64)
+    found = {image.tobytes() for image in (*data.train.inputs, *data.test.inputs)}
+    assert found == {middle_square(path, 64).tobytes() for path, _ in files}
+    assert data.provenance["size"] == "64"
+    assert data.provenance["understood"] == (
+        "classification, 2 classes: a, b; images of 6 sizes, with short sides of 64 to 72 pixels (median 69), are "
+        "brought to 64 x 64: short side to 64, then the middle (?size= takes another size)"
+    )
+
+
+def test_the_middle_square_is_short_side_then_centre_crop(tmp_path: Path) -> None:
+    path = photograph(tmp_path / "a" / "0.png", 160, 100)
+    (pixels,) = read_images([path], tmp_path, ImageForm(size=50)).pixels
+    with Image.open(path) as image:
+        cropped = np.asarray(image.resize((80, 50), Image.Resampling.BILINEAR))[:, 15:65].transpose(2, 0, 1)
+    assert np.abs(pixels.astype(int) - cropped).max() <= 2
+
+
+@pytest.mark.parametrize(
+    ("median", "side"), [(20, 20), (32, 32), (63, 32), (64, 64), (100, 96), (223, 128), (224, 224), (900, 224)]
+)
+def test_the_size_is_the_largest_usual_one_that_the_median_has(tmp_path: Path, median: int, side: int) -> None:
+    sizes = [(median + 30, median), (median, median + 7), (max(8, median - 40), median + 50)]
+    files = [photograph(tmp_path / f"{i}.png", *size) for i, size in enumerate(sizes)]
+    images = read_images(files, tmp_path, ImageForm())
+    assert (images.chosen, images.pixels.shape) == (side, (3, 3, side, side))
+    assert ("1 of 3 are enlarged" in images.words) == (max(8, median - 40) < side)
+
+
+def test_images_of_one_size_are_taken_as_they_are(tmp_path: Path) -> None:
+    files = [photograph(tmp_path / f"{i}.png", 300, 20, seed=i) for i in range(3)]
+    images = read_images(files, tmp_path, ImageForm())
+    assert (images.pixels.shape, images.chosen, images.words) == ((3, 3, 20, 300), None, "")
+
+
+def test_resize_stretches_as_it_always_did_and_keeps_the_keys_of_results(tmp_path: Path) -> None:
+    files = mixed(tmp_path / "photos")
+    data = load(f"folder:{tmp_path / 'photos'}?resize=8&test_share=0.34")
+    stretched = set()
+    for path, _ in files:
+        with Image.open(path) as image:
+            small = image.convert("RGB").resize((8, 8), Image.Resampling.BILINEAR)
+        stretched.add(np.asarray(small).transpose(2, 0, 1).tobytes())
+    assert {image.tobytes() for image in (*data.train.inputs, *data.test.inputs)} == stretched
+    assert data.fingerprint == "bee20031055b2a39"  # as of version 0.1
+
+
+def test_size_and_resize_exclude_each_other(tmp_path: Path) -> None:
+    mixed(tmp_path)
+    with pytest.raises(SettingsError, match="gives resize and size; keep size to cut images to the square"):
+        load(f"folder:{tmp_path}?size=8&resize=8")
+    with pytest.raises(SettingsError, match=r"\?size=99999 asks for images of 99999 pixels on a side"):
+        load(f"folder:{tmp_path}?size=99999")
+
+
+def test_large_jpegs_are_decoded_small_and_look_the_same(tmp_path: Path) -> None:
+    path = photograph(tmp_path / "a" / "0.jpg", 1000, 800)
+    (pixels,) = read_images([path], tmp_path, ImageForm(size=64)).pixels
+    assert np.abs(pixels.astype(int) - middle_square(path, 64)).max() <= 6
+
+
+def test_photographs_on_their_side_count_by_their_upright_size(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("L", (40, 60)).save(tmp_path / "turned.jpg", exif=exif)
+    Image.new("L", (60, 40)).save(tmp_path / "upright.jpg")
+    images = read_images(sorted(tmp_path.glob("*.jpg")), tmp_path, ImageForm())
+    assert (images.pixels.shape, images.chosen) == ((2, 1, 40, 60), None)
+
+
+@pytest.fixture
+def bitmaps(tmp_path: Path) -> list[Path]:
+    for i in range(4):
+        Image.new("L", (6, 4), 10 * i).save(tmp_path / f"{i}.bmp")
+    return sorted(tmp_path.glob("*.bmp"))
+
+
+def test_files_are_decoded_once(bitmaps: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = read_images(bitmaps, tmp_path, ImageForm())
+    monkeypatch.setattr(image_files, "_opened", lambda path: pytest.fail(f"{path} was opened again"))
+    again = read_images(bitmaps, tmp_path, ImageForm())
+    np.testing.assert_array_equal(again.pixels, first.pixels)
+    assert isinstance(again.pixels, np.memmap)
+    assert (again.chosen, again.words) == (first.chosen, first.words)
+
+
+def test_a_changed_file_is_read_again_whatever_its_time_says(bitmaps: list[Path], tmp_path: Path) -> None:
+    read_images(bitmaps, tmp_path, ImageForm())
+    before = bitmaps[2].stat()
+    Image.new("L", (6, 4), 99).save(bitmaps[2])
+    os.utime(bitmaps[2], ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert bitmaps[2].stat().st_size == before.st_size
+    assert read_images(bitmaps, tmp_path, ImageForm()).pixels[:, 0, 0, 0].tolist() == [0, 10, 99, 30]
+
+
+@pytest.mark.parametrize("damage", ["cut", "facts", "emptied"])
+def test_what_was_kept_and_is_damaged_is_ignored(bitmaps: list[Path], tmp_path: Path, damage: str) -> None:
+    read_images(bitmaps, tmp_path, ImageForm())
+    (kept,) = (tmp_path / "cache" / "images").glob("*.npy")
+    if damage == "cut":
+        os.truncate(kept, kept.stat().st_size - 1)
+    elif damage == "emptied":
+        kept.write_bytes(b"")
+    else:
+        kept.with_suffix(".json").write_text(json.dumps({"words": ""}))
+    assert read_images(bitmaps, tmp_path, ImageForm()).pixels[:, 0, 0, 0].tolist() == [0, 10, 20, 30]
+
+
+def test_without_a_place_for_it_images_stay_in_memory(
+    bitmaps: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "file"))
+    images = read_images(bitmaps, tmp_path, ImageForm())
+    assert not isinstance(images.pixels, np.memmap)
+    assert images.pixels[:, 0, 0, 0].tolist() == [0, 10, 20, 30]
+
+
+def test_what_was_not_used_for_a_month_is_removed(bitmaps: list[Path], tmp_path: Path) -> None:
+    read_images(bitmaps, tmp_path, ImageForm())
+    (kept,) = (tmp_path / "cache" / "images").glob("*.npy")
+    os.utime(kept, (0, 0))
+    read_images(bitmaps, tmp_path, ImageForm(size=3))
+    assert not kept.exists()
+    assert not kept.with_suffix(".json").exists()
+
+
+def test_a_broken_image_leaves_nothing_behind_and_is_named(bitmaps: list[Path], tmp_path: Path) -> None:
+    broken = photograph(tmp_path / "5.jpg", 6, 4)
+    broken.write_bytes(broken.read_bytes()[:-100])
+    with pytest.raises(CorruptDataError, match=r"5\.jpg cannot be read as an image \(.+\); mend or remove it$"):
+        read_images([*bitmaps, broken], tmp_path, ImageForm())
+    assert not list((tmp_path / "cache").rglob("*.*"))
+    (tmp_path / "6.png").symlink_to(tmp_path / "nowhere.png")
+    with pytest.raises(CorruptDataError, match=r"6\.png cannot be read as an image"):
+        read_images([tmp_path / "6.png"], tmp_path, ImageForm())
+
+
+def test_a_folder_needs_no_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed(tmp_path / "photos")
+    mixed(tmp_path / "digits")
+    monkeypatch.chdir(tmp_path)
+    assert load("photos?size=16").fingerprint == load("folder:photos?size=16").fingerprint
+    assert load(str(tmp_path / "photos")).train.input_shape == (3, 64, 64)
+    assert load("half-images:photos?parts=A").name == load("half-images:folder:photos?parts=A").name
+    assert parse_name("digits").kind == "digits"  # a data set by this name is never a folder
+    assert seen_from("photos?size=16", tmp_path) == f"folder:{tmp_path / 'photos'}?size=16"
+    assert seen_from("half-images:photos?parts=A", tmp_path) == f"half-images:folder:{tmp_path / 'photos'}?parts=A"
+    file = tmp_path / "photos" / "a" / "0.png"
+    with pytest.raises(UnknownNameError):
+        load(str(file))
+
+
+def test_new_images_are_read_as_those_of_the_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = mixed(tmp_path / "photos")
+    name = f"folder:{tmp_path / 'photos'}"
+    form = input_form(name, (), load(name))
+    assert form.data == f"{name}?size=64"
+    for i, size in enumerate([(300, 200), (500, 250)]):  # of their own they would be brought to 224 x 224
+        photograph(tmp_path / "new" / f"{i}.png", *size, seed=9 + i)
+    found = read_unlabelled(str(tmp_path / "new"), form)
+    expected = [middle_square(tmp_path / "new" / f"{i}.png", 64) for i in range(2)]
+    np.testing.assert_array_equal(found.inputs, np.stack(expected))
+    grey = tmp_path / "digits"  # a name of the catalogue, which here means the folder as it always did
+    grey.mkdir()
+    monkeypatch.chdir(tmp_path)
+    Image.new("L", (70, 80), 9).save(grey / "0.png")
+    assert read_unlabelled("digits", form).inputs.shape == (1, 3, 64, 64)
+    assert len(read_images_below(tmp_path / "photos", form=ImageForm(size=64))[1]) == len(files)
+
+
+def test_new_images_of_mixed_sizes_are_refused_where_the_study_had_one_size(tmp_path: Path) -> None:
+    for i in range(6):
+        photograph(tmp_path / "photos" / "ab"[i % 2] / f"{i}.png", 30, 20, seed=i)
+    name = f"folder:{tmp_path / 'photos'}?test_share=0.34"
+    form = input_form(name, (), load(name))
+    assert form == InputForm(name, (), (3, 20, 30), (3, 20, 30))
+    first = photograph(tmp_path / "new" / "0.png", 30, 20)
+    second = photograph(tmp_path / "new" / "1.png", 31, 20)
+    with pytest.raises(DataError) as caught:
+        read_unlabelled(str(tmp_path / "new"), form)
+    assert str(caught.value) == (
+        f"images differ in size: {first} has 30 x 20 pixels and {second} 31 x 20; give images of one size, or write "
+        "?size=32 after the folder to bring all to 32 x 32"
+    )
+
+
+def test_a_large_part_of_mapped_images_is_mapped_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed(tmp_path / "photos")
+    train = load(f"folder:{tmp_path / 'photos'}?test_share=0.34").train
+    index = np.array([3, 0, 2])
+    small = train.take(index)
+    monkeypatch.setattr("transferscope.data.task._LARGE", small.inputs.nbytes)
+    large = train.take(index)
+    assert (type(train.inputs), type(small.inputs), type(large.inputs)) == (np.memmap, np.ndarray, np.memmap)
+    np.testing.assert_array_equal(large.inputs, np.stack([train.inputs[i] for i in (3, 0, 2)]))
+    assert large.fingerprint == small.fingerprint
+    assert not [file for file in (tmp_path / "cache").iterdir() if file.is_file()]
+    monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "nowhere"))
+    assert type(train.take(index).inputs) is np.ndarray
+
+
+def test_training_reads_the_mapped_array_without_a_copy(tmp_path: Path) -> None:
+    mixed(tmp_path / "photos")
+    train = load(f"folder:{tmp_path / 'photos'}?test_share=0.34").train
+    tensors = to_tensors(train, pixel_scale(train))
+    assert tensors.inputs.data_ptr() == train.inputs.ctypes.data
