@@ -45,7 +45,7 @@ def test_a_recipe_of_another_version_is_refused() -> None:
 )
 def test_a_recipe_that_lacks_anything_is_refused_in_a_sentence(recipe: PretrainRecipe | MethodRecipe) -> None:
     whole = recipe.as_payload()
-    optional = {"checkpoints", "snapshots", "checksum"}
+    optional = {"checkpoints", "snapshots", "checksum", "contents"}
     for name in whole.keys() - optional:
         with pytest.raises(SettingsError, match=f"lacks '{name}'"):
             type(recipe).from_payload({key: value for key, value in whole.items() if key != name})

@@ -99,10 +99,18 @@ def test_payloads_hold_the_recipes() -> None:
     cells = plan_cells(study, FACTS)
     source = study.sources["fashion"]
     assert source.as_data is not None
-    expected = PretrainRecipe(source.as_data, study.network, study.pretraining)
+    content = FACTS.sources["fashion"].fingerprint
+    expected = PretrainRecipe(source.as_data, study.network, study.pretraining, contents={"source": content})
     assert PretrainRecipe.from_payload(cells[0].payload) == expected
     merlin = next(cell for cell in cells if cell.labels["method"] == "merlin")
-    recipe = MethodRecipe(study.target.as_data, source, study.network, study.training, study.methods["merlin"])
+    recipe = MethodRecipe(
+        study.target.as_data,
+        source,
+        study.network,
+        study.training,
+        study.methods["merlin"],
+        contents={"target": FACTS.target, "source": content},
+    )
     assert MethodRecipe.from_payload(merlin.payload) == recipe
 
 

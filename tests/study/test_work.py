@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from transferscope.errors import CorruptDataError
 from transferscope.records import Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.context import WorkContext
+from transferscope.study.facts import kept_data
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
@@ -152,3 +154,18 @@ def test_a_data_file_that_has_changed_is_read_again_in_the_same_process(tmp_path
         pytest.approx(right),
         pytest.approx(np.mean(after[1].arrays["predictions"] == (changed["y_test"] + 1) % 3)),
     ]
+
+
+@pytest.mark.parametrize("name", ["target", "source"])
+def test_data_that_change_after_a_study_was_planned_are_refused(tmp_path: Path, name: str) -> None:
+    """As where a worker reads a file again that somebody has overwritten meanwhile."""
+    plan = plan_study(parse_spec(tables(tmp_path)))
+    (cell,) = [one for one in plan.cells if one.labels["method"] == ("scratch" if name == "target" else "pretrain")]
+    path = tmp_path / f"{name}.npz"
+    with np.load(path) as stored:
+        arrays = {key: stored[key].copy() for key in stored.files}
+    arrays["x_train"][0, 0] += 1.0
+    np.savez(path, **arrays)
+    kept_data.cache_clear()
+    with pytest.raises(CorruptDataError, match=f"{name}.npz have changed since the study was planned with them"):
+        work(cell, WorkContext(tmp_path, device="cpu"))

@@ -1,7 +1,7 @@
 """A cell's recipe: what a worker reads in its payload."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 from transferscope.errors import SettingsError
@@ -21,12 +21,14 @@ class PretrainRecipe:
         network: The network.
         pretraining: Recipe and budget.
         checkpoints: Steps after which the network is kept beside the last one.
+        contents: Fingerprint of "source" as it was planned; empty in cells of earlier versions.
     """
 
     source: DataSettings
     network: NetworkSettings
     pretraining: TrainingSettings
     checkpoints: tuple[int, ...] = ()
+    contents: Mapping[str, str] = field(default_factory=dict)
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
@@ -35,6 +37,7 @@ class PretrainRecipe:
             "network": asdict(self.network),
             "pretraining": asdict(self.pretraining),
             "checkpoints": list(self.checkpoints),
+            "contents": dict(self.contents),
         }
 
     @classmethod
@@ -46,6 +49,7 @@ class PretrainRecipe:
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["pretraining"]),
             tuple(payload.get("checkpoints", ())),
+            payload.get("contents", {}),
         )
 
 
@@ -87,6 +91,7 @@ class MethodRecipe:
         tuning: How settings are chosen; None to take them as they are.
         snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
         checksum: SHA-256 of the file of a source that is a network, as it was planned; None for any other source.
+        contents: Fingerprints of "target" and "source" as they were planned; empty in cells of earlier versions.
     """
 
     target: DataSettings
@@ -97,6 +102,7 @@ class MethodRecipe:
     tuning: CellTuning | None = None
     snapshots: tuple[int, ...] | None = None
     checksum: str | None = None
+    contents: Mapping[str, str] = field(default_factory=dict)
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
@@ -109,6 +115,7 @@ class MethodRecipe:
             "tuning": None if self.tuning is None else self.tuning.as_json(),
             "snapshots": None if self.snapshots is None else list(self.snapshots),
             "checksum": self.checksum,
+            "contents": dict(self.contents),
         }
 
     @classmethod
@@ -125,6 +132,7 @@ class MethodRecipe:
             None if tuning is None else settings_of(CellTuning, tuning),
             None if every is None else tuple(every),
             payload.get("checksum"),
+            payload.get("contents", {}),
         )
 
 

@@ -55,6 +55,11 @@ class SourceFacts:
     fingerprint: str
     n_train: int | None
 
+    @property
+    def content(self) -> str:
+        """The checksum of the data without their further test sets."""
+        return self.fingerprint.partition(" ")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:

@@ -96,10 +96,11 @@ def snapshots(
 def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     """The task of a method cell, with the few-shot subset of its seed, as its network reads the data."""
     seed = number(cell, "seed")
-    target = kept_data(recipe.target)
+    target = _as_planned(recipe.target, recipe.contents.get("target"))
     subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"))
     data = None if recipe.source is None else recipe.source.as_data
-    source = None if data is None else source_data(data, number(cell, "n_source"), seed)
+    n_source, content = number(cell, "n_source") if data else 0, recipe.contents.get("source")
+    source = None if data is None else source_data(data, n_source, seed, content=content)
     few = replace(target, train=subset)
     if _uses_no_network(recipe):
         return TransferTask(few, source)
@@ -112,9 +113,34 @@ def _uses_no_network(recipe: MethodRecipe) -> bool:
     return isinstance(recipe.method, Control) and recipe.method.start == "random"
 
 
-def source_data(data: DataSettings, n_source: int, seed: int) -> Dataset:
-    """A source, cut to the `n_source` first training examples of a seed."""
-    source = kept_data(data)
+def _as_planned(data: DataSettings, content: str | None) -> Dataset:
+    """A data set, if it is the one that the cell was planned with.
+
+    Raises:
+        CorruptDataError: It is not.
+    """
+    found = kept_data(data)
+    if content is not None and found.fingerprint != content:
+        raise CorruptDataError(
+            f"the data {data.data} have changed since the study was planned with them; put the earlier data back, or "
+            "run the study file again, which redoes the cells that read them"
+        )
+    return found
+
+
+def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | None = None) -> Dataset:
+    """A source, cut to the `n_source` first training examples of a seed.
+
+    Args:
+        data: Which data.
+        n_source: Examples to keep; all where there are no more.
+        seed: Seed of the choice.
+        content: Fingerprint of the data as they were planned; None where that is not known.
+
+    Raises:
+        CorruptDataError: The data have changed since.
+    """
+    source = _as_planned(data, content)
     if n_source >= len(source.train):
         return source
     return replace(source, train=few_shot(source.train, n_source, seed=stream_seed(seed, "source subset")))

@@ -154,7 +154,9 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
     for name, source in spec.sources.items():
         if source.as_data is None:
             continue
-        payload = PretrainRecipe(source.as_data, spec.network, recipe, spec.checkpoints).as_payload() | arithmetic
+        contents = {"source": data.sources[name].content}
+        made = PretrainRecipe(source.as_data, spec.network, recipe, spec.checkpoints, contents)
+        payload = made.as_payload() | arithmetic
         parts = {
             "role": "pretrain",
             "version": PRETRAINING_VERSION,
@@ -208,6 +210,8 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         tuning,
         None if isinstance(method, Control) else _snapshots(spec.diagnostics),
         data.sources[source].fingerprint if source and origin and origin.is_network else None,
+        {"target": data.target}
+        | ({"source": data.sources[source].content} if source and origin and origin.as_data else {}),
     )
     shared = shared_digest(
         {

@@ -41,7 +41,11 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
     recipe = PretrainRecipe.from_payload(cell.payload)
     seed = number(cell, "seed")
-    source = as_read(source_data(recipe.source, number(cell, "n_source"), seed), recipe.source, recipe.network)
+    source = as_read(
+        source_data(recipe.source, number(cell, "n_source"), seed, content=recipe.contents.get("source")),
+        recipe.source,
+        recipe.network,
+    )
     network = fresh_network(recipe, source, seed)
     options = fit_options(cell, context, recipe.pretraining)
     notes = scale_of(network, source.train).as_notes
