@@ -1,5 +1,6 @@
 """A user's texts: files with a column of texts, or of pairs of texts, brought into tokens by a model's tokenizer."""
 
+import csv
 import hashlib
 import json
 import os
@@ -297,7 +298,7 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
         check_bytes(path, path.stat().st_size)
         try:
             table = _read_lines(path) if suffix == ".jsonl" else _read_separated(path, suffix, settings)
-        except (ValueError, TypeError) as error:  # of pandas and json
+        except (ValueError, TypeError, csv.Error) as error:  # json's and UTF-8's are ValueErrors
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise CorruptDataError(f"{path} cannot be read as {suffix} ({reason}); write it again") from error
     if table.empty:
@@ -315,20 +316,21 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
 
 def _read_separated(path: Path, suffix: str, settings: TextSettings) -> pd.DataFrame:
     """A tsv or csv file, all of it as text: "NA" and "null" are words."""
-    table = pd.read_csv(
-        path,
-        sep="\t" if suffix == ".tsv" else ",",
-        quoting=3 if suffix == ".tsv" else 0,  # csv.QUOTE_NONE, csv.QUOTE_MINIMAL
-        header=0 if settings.has_header else None,
-        dtype=str,
-        keep_default_na=False,
-        na_values=[],
-        index_col=False,
-        encoding="utf-8-sig",
-    )
-    if not settings.has_header:
-        table.columns = pd.Index([str(position + 1) for position in range(table.shape[1])])
-    return table
+    tabs = suffix == ".tsv"
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(
+            lines, delimiter="\t" if tabs else ",", quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL, strict=True
+        )
+        rows = [row for row in reader if row]
+    if not rows:
+        return pd.DataFrame()
+    names = rows.pop(0) if settings.has_header else [str(position + 1) for position in range(len(rows[0]))]
+    if len(set(names)) < len(names):
+        raise ValueError("its first line names a column twice")
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(names):
+            raise ValueError(f"row {number} has {len(row)} values and there are {len(names)} columns")
+    return pd.DataFrame(rows, columns=names, dtype=object)
 
 
 def _read_lines(path: Path) -> pd.DataFrame:

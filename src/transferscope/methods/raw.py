@@ -12,10 +12,15 @@ from transferscope.data.task import TransferTask
 from transferscope.methods.common import domain
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.methods.probe_head import ridge_probe
+from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
 from transferscope.records import Cost
 from transferscope.training import outputs_of
 from transferscope.training.loop import memory_in_use
+
+
+ANY_TOKEN = 2**31 - 1
+"""A vocabulary that has every id: a token that was not counted is read as none."""
 
 
 class TokenCounts(nn.Module):
@@ -76,4 +81,7 @@ class Raw(Control):
             trained_parameters=sum(p.numel() for p in probe.head.parameters()),
             examples_seen=len(target.train),
         )
-        return Fitted(Network(flat, probe.head, inputs.shape[1]), target.scale, None, (), cost, "converged")
+        known = NetworkInput(vocabulary=ANY_TOKEN) if task.target.train.is_tokens else None
+        return Fitted(
+            Network(flat, probe.head, inputs.shape[1], input=known), target.scale, None, (), cost, "converged"
+        )
