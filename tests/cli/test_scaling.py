@@ -11,7 +11,7 @@ from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.scaling.study import study_part
 from transferscope.cli.main import app
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, SettingsError, StoreError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table, Text
@@ -205,6 +205,11 @@ def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
     assert "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes)" in printed
     assert "synthetic, fine-tune" in printed
+
+
+def test_a_page_without_a_name_is_refused(table: Path) -> None:
+    with pytest.raises(StoreError, match=r"'\.' is a folder and no file to write the report to"):
+        run(str(table), "--pretrain-size", "images", "--by", "task", "--out", "")
 
 
 def test_the_report_of_the_study_shows_the_law_from_then_on(tmp_path: Path) -> None:

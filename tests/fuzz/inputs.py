@@ -216,6 +216,8 @@ _STUDY_COMMANDS = [
     "theory place",
     "diagnose --map",
     "export --out net",
+    "plan",
+    "history add",
 ]
 
 
@@ -368,6 +370,8 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     shutil.copy(material.path("table.csv"), folder / "table.csv")
     commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
     commands["theory"] = vars(commands["theory"])["commands"]["place"]
+    commands["show"] = vars(commands["show"])["commands"]["network"]
+    commands["history"] = vars(commands["history"])["commands"][draw.one(["add", "propose"])]
     commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
@@ -432,6 +436,11 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
         "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["--map", "study.toml"], []],
         "rank": [["study.toml"], [*looked, "--labels", "9"], []],
+        "plan": [["study.toml"], [material.path("law.csv")], []],
+        "export": [["study.toml", "--out", "net"], ["study.sqlite", "--out", "net", "--method", "scratch"], []],
+        "predict": [["net", target, "--out", "predictions.csv"], [weights, target, "--out", "predictions.csv"], []],
+        "show": [["network", "mlp"], ["network", weights], ["network"]],
+        "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 
 

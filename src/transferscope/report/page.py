@@ -105,6 +105,8 @@ def write_page(
     Raises:
         StoreError: The files cannot be written.
     """
+    if not out.name:
+        raise StoreError(f"{str(out)!r} is a folder and no file to write the report to; give one, as in report.html")
     folder = out.with_suffix(".files")
     settings = {"files_folder": folder.name} if with_files else {}
     page = (

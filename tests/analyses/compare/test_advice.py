@@ -30,9 +30,9 @@ def test_the_seeds_to_decide_are_those_of_the_power() -> None:
     runs = [_taking(one, 10.0, 30.0) for one in (*undecided, candidate("merlin", 0.05, "positive"))]
     assert seeds_to_decide(runs) == (
         "About 9 to 17 seeds instead of 5 would probably decide the 2 undecided comparisons "
-        "(with 80 % power, if differences and spread stay as they are): seeds = 17 in the study file and "
-        "`transferscope run` again, about 12 min of computing more."
-    )  # 12 seeds more, each with three runs of 10 s and one pre-training of 30 s, since all have the same source
+        "(with 80 % power, if differences and spread stay as they are): seeds = 9 in the study file and "
+        "`transferscope run` again, about 4 min of computing more for the first of them and 12 min for the last."
+    )  # 4 or 12 seeds more, each with three runs of 10 s and one pre-training of 30 s: all have the same source
 
 
 def test_no_time_is_said_that_was_not_measured() -> None:

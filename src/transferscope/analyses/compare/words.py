@@ -374,12 +374,14 @@ def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
         f"{len(within)} of the {len(still_open)} undecided comparisons; the rest would take more than 200 or a larger "
     )
     said = f"the {which}" if len(within) == len(still_open) else f"{most}test set"
-    more = _seconds_of_a_seed(comparisons) * (within[-1] - have)
-    took = f", about {rough_duration(more)} of computing more" if more >= 1 else ""
+    each = _seconds_of_a_seed(comparisons)
+    first, last = (rough_duration(each * (n - have)) for n in (within[0], within[-1]))
+    took = f", about {first} of computing more" if each >= 1 else ""
+    took += f" for the first of them and {last} for the last" if each >= 1 and within[0] < within[-1] else ""
     return (
         f"About {span} seeds instead of {have} would probably decide {said} "
         "(with 80 % power, if differences and spread stay as they are): "
-        f"seeds = {within[-1]} in the study file and `transferscope run` again{took}."
+        f"seeds = {within[0]} in the study file and `transferscope run` again{took}."
     )
 
 
