@@ -26,7 +26,24 @@ from transferscope.training import TrainingSettings, outputs_of, scale_of, strea
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-WORDS = "the a cat dog bird sat ran flew on under mat tree big small red old".split()
+WORDS = [
+    "the",
+    "a",
+    "cat",
+    "dog",
+    "bird",
+    "sat",
+    "ran",
+    "flew",
+    "on",
+    "under",
+    "mat",
+    "tree",
+    "big",
+    "small",
+    "red",
+    "old",
+]
 LONGEST = 12
 
 

@@ -18,7 +18,6 @@ from transferscope.records import Cost
 from transferscope.training import outputs_of
 from transferscope.training.loop import memory_in_use
 
-
 ANY_TOKEN = 2**31 - 1
 """A vocabulary that has every id: a token that was not counted is read as none."""
 
