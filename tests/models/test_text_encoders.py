@@ -27,6 +27,8 @@ from transferscope.training import TrainingSettings, outputs_of, scale_of, strea
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 WORDS = [
+    "the", "a", "cat", "dog", "bird", "sat", "ran", "flew", "on", "under", "mat", "tree", "big", "small", "red", "old",
+]  # fmt: skip
     "the",
     "a",
     "cat",
