@@ -29,23 +29,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 WORDS = [
     "the", "a", "cat", "dog", "bird", "sat", "ran", "flew", "on", "under", "mat", "tree", "big", "small", "red", "old",
 ]  # fmt: skip
-    "the",
-    "a",
-    "cat",
-    "dog",
-    "bird",
-    "sat",
-    "ran",
-    "flew",
-    "on",
-    "under",
-    "mat",
-    "tree",
-    "big",
-    "small",
-    "red",
-    "old",
-]
 LONGEST = 12
 
 

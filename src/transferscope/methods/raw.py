@@ -33,7 +33,7 @@ class TokenCounts(nn.Module):
 
     def __init__(self, tokens: Int[Tensor, "N K L"]) -> None:
         super().__init__()
-        ids = tokens[:, ::2].unique()
+        ids: Tensor = tokens[:, ::2].unique()  # type: ignore[no-untyped-call]
         self.register_buffer("ids", ids[ids >= 0].contiguous())
 
     def forward(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
