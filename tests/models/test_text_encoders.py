@@ -251,7 +251,7 @@ def test_a_comparison_takes_the_tokenizer_of_its_network_and_predicts(
             features.append((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
         head = ridge_probe(features[0], torch.from_numpy(few.labels), 2).head
         found.append(float((head(features[1]).argmax(1).numpy() == data.test.labels).mean()))
-    assert float(frame.loc["linear-probe", "mean"]) == pytest.approx(np.mean(found), abs=1e-9)
+    assert frame["mean"]["linear-probe"] == pytest.approx(np.mean(found), abs=1e-9)
 
 
 def test_new_texts_are_read_as_those_of_the_study(folder: Path, files: Path, tmp_path: Path) -> None:
