@@ -25,6 +25,7 @@ _PATHS: dict[str, tuple[str, ...]] = {
     "folder": (),
     "csv": ("test",),
     "parquet": ("test",),
+    "text": ("test", "tokenizer"),
     "glyphs": ("fonts",),
 }
 """Kinds of names with a path, and their options that are paths."""
@@ -63,10 +64,10 @@ def load(
 
     Args:
         spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH", or the path of a
-            folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN"; "glyphs";
-            "half-images:SPEC?parts=AB"; an entry point of the group "transferscope.data", or a reference
-            "package.module:name" or "path/file.py:name" to a function of a `DataSpec` and a seed or to a
-            `CatalogueEntry`. docs/data.md lists the options of each.
+            folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN";
+            "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER"; "glyphs"; "half-images:SPEC?parts=AB"; an entry
+            point of the group "transferscope.data", or a reference "package.module:name" or "path/file.py:name" to a
+            function of a `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.
@@ -164,7 +165,11 @@ def seen_from(spec: str, folder: Path) -> str:
     items = []
     for item in query.split("&") if query else ():
         key, _, value = item.partition("=")
-        if value and key in _PATHS.get(kind, ()):
+        is_path = key in _PATHS.get(kind, ())
+        if key == "tokenizer":  # or the name of one on a hub
+            is_path = is_path and Path(seen(unquote(value).removeprefix("hf:"))).exists()
+            value = value.removeprefix("hf:")
+        if value and is_path:
             value = seen(unquote(value)).replace("%", "%25").replace("&", "%26").replace("?", "%3F")
             item = f"{key}={value}"
         items.append(item)

@@ -84,6 +84,25 @@ def _table(spec: DataSpec, form: Literal["csv", "parquet"], seed: int) -> Datase
     return _of_file(spec, path, load_table(path, settings, form=form, seed=seed))
 
 
+def _text(spec: DataSpec, seed: int) -> Dataset:
+    from transferscope.data.texts import TextSettings, load_texts, tokenizer_of  # here, because of pandas
+
+    settings, test_file = TextSettings.of(spec), spec.one("test")
+    path, tokenizer = find_path(spec.path), tokenizer_of(spec)
+    found = load_texts(
+        path,
+        settings,
+        tokenizer,
+        test_file=None if test_file is None else find_path(test_file),
+        test_share=spec.share("test_share"),
+        seed=seed,
+    )
+    dataset = _of_file(spec, path, found.parts)
+    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {settings.max_length} tokens"
+    about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
+    return replace(dataset, provenance={**dataset.provenance, **about})
+
+
 def _glyphs(spec: DataSpec, seed: int) -> Dataset:
     if spec.path:
         raise SettingsError(f"{spec.text!r} has a path; glyphs have options only, as in 'glyphs?characters=abc'")
@@ -129,6 +148,9 @@ def _understood(train: LabelledSet) -> str:
         labels = f"{labels}; images of {channels} channels, {height} x {width}"
     if constant == rows.shape[1]:
         return f"{labels}; all {len(train)} training inputs are the same, so that nothing can be learnt"
+    if train.is_tokens:
+        pairs = train.input_shape[0] == 4 or bool((train.inputs[:, 1] > 0).any())
+        return f"{labels}; {'pairs of texts' if pairs else 'texts'} in tokens"
     if train.is_image or not constant:
         return labels
     return f"{labels}; {constant} of {rows.shape[1]} features never change"
@@ -151,6 +173,7 @@ READERS: dict[str, Reader] = {
     "folder": _folder,
     "csv": _csv,
     "parquet": _parquet,
+    "text": _text,
     "glyphs": _glyphs,
 }
 """What reads each kind of name."""

@@ -82,9 +82,9 @@ def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) 
             labels do not fit their kind or could mean several things.
         MissingExtraError: A parquet file is given and pyarrow is absent.
     """
-    table = _read_table(path, form)
+    table = read_table(path, form)
     labels, test_file = _labels(table, settings, path), settings.test_file
-    other = None if test_file is None else _like(table, _read_table(test_file, form), test_file)
+    other = None if test_file is None else _like(table, read_table(test_file, form), test_file)
     kind = settings.kind or _kind_of(labels, path)
     if form == "csv" and kind == "classification":
         _refuse_one_number_in_two_spellings(settings.labels[0], [path] if test_file is None else [path, test_file])
@@ -110,7 +110,7 @@ def feature_columns(path: Path, *, leave_out: Set[str], parquet: bool) -> tuple[
     Raises:
         CorruptDataError: The file cannot be parsed.
     """
-    table = _read_table(path, "parquet" if parquet else "csv")
+    table = read_table(path, "parquet" if parquet else "csv")
     return tuple(str(column) for column in table.columns if column not in leave_out)
 
 
@@ -129,13 +129,14 @@ def read_features(path: Path, columns: Sequence[str], *, parquet: bool) -> Num[n
     """
     if not columns:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
-    table = _read_table(path, "parquet" if parquet else "csv")
+    table = read_table(path, "parquet" if parquet else "csv")
     for column in columns:
         _require_column(table, column, path)
     return to_inputs(_features(table[list(columns)], path), name=str(path))
 
 
-def _read_table(path: Path, form: Format) -> pd.DataFrame:
+def read_table(path: Path, form: Format) -> pd.DataFrame:
+    """A csv or parquet file with all of its columns; raises as `load_table`."""
     require_regular(path, f"a {form} file")
     try:
         check_bytes(path, _unpacked_bytes(path, form))

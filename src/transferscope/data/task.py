@@ -22,8 +22,10 @@ class LabelledSet:
     """Inputs with their labels.
 
     Attributes:
-        inputs: Shape (N, *input_shape). Images are (N, C, H, W): uint8 in 0..255, or floating point in [0, 1];
-            other inputs are floating-point vectors (N, D).
+        inputs: Shape (N, *input_shape). Images are (N, C, H, W): uint8 in 0..255, or floating point in [0, 1]. Texts
+            are tokens, int32 (N, 2, L): [:, 0] ids, [:, 1] the text that each belongs to (0, or 1 for the second of a
+            pair), both -1 beyond the end; or (N, 4, L) for pairs whose texts are read apart, two rows for each.
+            Other inputs are floating-point vectors (N, D).
         labels: Classification: integers in 0..n_classes-1, shape (N,). Regression: float32, shape (N, n_outputs).
         classes: The name of each class in label order; None for regression.
 
@@ -60,6 +62,11 @@ class LabelledSet:
     def is_image(self) -> bool:
         """Whether inputs are images (C, H, W)."""
         return len(self.input_shape) == 3
+
+    @property
+    def is_tokens(self) -> bool:
+        """Whether inputs are texts, as ids of tokens."""
+        return self.inputs.dtype == np.int32
 
     @property
     def n_outputs(self) -> int:
@@ -148,7 +155,19 @@ class TransferTask:
 
     def __post_init__(self) -> None:
         """Check that one network can read both."""
-        if self.source is not None and self.source.train.input_shape != self.target.train.input_shape:
+        if self.source is None:
+            return
+        if self.source.train.is_tokens != self.target.train.is_tokens:
+            raise DataError(
+                f"one of source {self.source.name} and target {self.target.name} is texts and the other is not; give "
+                "data of one kind"
+            )
+        if self.source.train.input_shape != self.target.train.input_shape:
+            if self.source.train.is_tokens:
+                raise DataError(
+                    f"source {self.source.name} has texts of shape {self.source.train.input_shape} and target "
+                    f"{self.target.name} of {self.target.train.input_shape}; give both the same max_length and pairs"
+                )
             raise DataError(
                 f"source {self.source.name} has inputs of shape {self.source.train.input_shape} and target "
                 f"{self.target.name} of shape {self.target.train.input_shape}; resize one or make both grey "
@@ -185,13 +204,27 @@ def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
         )
     if len(inputs) != len(labels):
         raise DataError(f"there are {len(inputs)} inputs and {len(labels)} labels; expected one label for each input")
-    if inputs.dtype != np.uint8 and not np.issubdtype(inputs.dtype, np.floating):
-        raise DataError(f"inputs have type {inputs.dtype}; expected uint8 images or floating-point numbers")
+    if inputs.dtype == np.int32:
+        _check_tokens(inputs)
+    elif inputs.dtype != np.uint8 and not np.issubdtype(inputs.dtype, np.floating):
+        raise DataError(
+            f"inputs have type {inputs.dtype}; expected uint8 images, floating-point numbers or int32 tokens"
+        )
     if np.issubdtype(inputs.dtype, np.floating) and not np.isfinite(inputs).all():
         rows = np.flatnonzero(~np.isfinite(inputs.reshape(len(inputs), -1)).all(axis=1))
         raise DataError(
             f"inputs hold NaN or infinity in {len(rows)} of {len(inputs)} examples (first: {rows[0]}); "
             "drop or fill those examples"
+        )
+
+
+def _check_tokens(inputs: np.ndarray) -> None:
+    if inputs.ndim != 3 or inputs.shape[1] not in (2, 4):
+        raise DataError(f"tokens have shape {inputs.shape}; expected ids and texts, (N, 2, L), or (N, 4, L) for pairs")
+    ids, texts = inputs[:, ::2], inputs[:, 1::2]
+    if ids.min() < -1 or texts.min() < -1 or texts.max() > 1 or not np.array_equal(ids < 0, texts < 0):
+        raise DataError(
+            "tokens hold ids below 0, or texts other than 0 and 1; expected -1 in both beyond the end alone"
         )
 
 

@@ -13,6 +13,7 @@ from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
 from transferscope.data.places import find_path
 from transferscope.data.readers import image_form
+from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.apply import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
@@ -56,7 +57,8 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
 
     Args:
         spec: "folder:PATH" or the path of a folder: every image in it and below; "npz:PATH" with the array `x`, or
-            `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any order; any other name
+            `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any order; "text:PATH",
+            read by the study's tokenizer, with its columns or those of "?text=COLUMN&pair=COLUMN"; any other name
             that `load` knows, of which the test examples are taken.
         form: How the inputs of the study came about; images of a folder come to their size as those of the study did.
 
@@ -86,9 +88,28 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
 
         parsed.allow(())
         raw = read_features(find_path(parsed.path), form.columns, parquet=parsed.kind == "parquet")
+    elif parsed.kind == "text":
+        raw = _texts(parsed, form)
     else:
         raw = load(spec).test.inputs
     return Unlabelled(as_in_study(raw, form, name=spec), tuple(names or map(str, range(len(raw)))))
+
+
+def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
+    """Texts by the study's tokenizer and length; columns of other names are named as in the study.
+
+    Raises:
+        DataError: The study was of data of another kind.
+    """
+    from transferscope.data.texts import TextSettings, read_texts, tokenizer_of
+
+    spec.allow(("text", "pair", "header"))
+    own = parse_spec(form.data)
+    if own.kind != "text":
+        raise DataError(f"{spec.text} is texts and the network was trained on {form.data}; give such data")
+    options = {**own.options, **spec.options}
+    settings = replace(TextSettings.of(DataSpec(spec.text, "text", spec.path, options)), label=None)
+    return read_texts(find_path(spec.path), settings, tokenizer_of(own))
 
 
 def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) -> Num[np.ndarray, "N ..."]:

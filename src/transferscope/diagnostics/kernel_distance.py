@@ -67,6 +67,8 @@ class KernelDistance:
         Both are "undefined" when y_Q is zero: a single class, or duplicates whose labels cancel. And "kernel_deviation"
         and "kernel_deviation_scratch", the bounds on ||W(Q) - W(P)||_F and ||W(Q) - W(0)||_F.
         """
+        if not subject.examples.inputs.is_floating_point():
+            raise DataError("the kernel distance is one of inputs that are numbers; leave it out for texts")
         transfer = self.transfer(subject)
         size = float(np.linalg.norm(transfer.target.labels))
         named = {

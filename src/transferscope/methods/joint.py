@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
@@ -76,6 +77,10 @@ def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str,
     Returns:
         Features by the same names.
     """
-    together = network.features(torch.cat([batch.inputs for batch in batches.values()]))
+    inputs = [batch.inputs for batch in batches.values()]
+    if inputs[0].dtype == torch.int32:  # tokens, which end with the longest text of each batch
+        longest = max(batch.shape[-1] for batch in inputs)
+        inputs = [F.pad(batch, (0, longest - batch.shape[-1]), value=-1) for batch in inputs]
+    together = network.features(torch.cat(inputs))
     parts = together.split([len(batch.inputs) for batch in batches.values()])
     return dict(zip(batches, parts, strict=True))

@@ -5,21 +5,51 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from transferscope.data.task import TransferTask
 from transferscope.methods.common import domain
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.methods.probe_head import ridge_probe
+from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
 from transferscope.records import Cost
 from transferscope.training import outputs_of
 from transferscope.training.loop import memory_in_use
 
+ANY_TOKEN = 2**31 - 1
+"""A vocabulary that has every id: a token that was not counted is read as none."""
+
+
+class TokenCounts(nn.Module):
+    """How often each token occurs in a text, or in both texts of a pair, as log(1 + count).
+
+    Args:
+        tokens: Texts whose tokens are counted, as in a `LabelledSet`; other tokens count for nothing.
+    """
+
+    ids: Tensor
+
+    def __init__(self, tokens: Int[Tensor, "N K L"]) -> None:
+        super().__init__()
+        ids: Tensor = tokens[:, ::2].unique()  # type: ignore[no-untyped-call]
+        self.register_buffer("ids", ids[ids >= 0].contiguous())
+
+    def forward(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
+        """The counts, in the order of the ids."""
+        ids = tokens[:, ::2].flatten(1).contiguous()
+        place = torch.searchsorted(self.ids, ids).clamp(max=len(self.ids) - 1)
+        known = (self.ids[place] == ids).to(torch.float32)
+        counts = torch.zeros(len(ids), len(self.ids), device=ids.device)
+        return counts.scatter_add_(1, place, known).log1p()
+
 
 @dataclass(frozen=True)
 class Raw(Control):
     """Fit the ridge probe to the standardised inputs themselves, without any network or source.
+
+    Texts are read as counts of their tokens (a bag of words), those of the training examples alone.
 
     Classes are regressed as e_c - 1/K and the penalty is chosen by leave-one-out error, see `probe_head.ridge_probe`.
     A linear model on the inputs is the usual control of a linear probe (Alain and Bengio 2016, "Understanding
@@ -40,7 +70,8 @@ class Raw(Control):
         """See `Method.fit`; the fitted network flattens its inputs and is linear."""
         started = time.perf_counter()
         target = domain(task.target, options)
-        flat = nn.Flatten()
+        tokens = target.train.inputs
+        flat = TokenCounts(tokens) if task.target.train.is_tokens else nn.Flatten()
         inputs = outputs_of(flat, target.train)
         probe = ridge_probe(inputs, target.train.labels, target.train.n_outputs)
         cost = Cost(
@@ -49,4 +80,7 @@ class Raw(Control):
             trained_parameters=sum(p.numel() for p in probe.head.parameters()),
             examples_seen=len(target.train),
         )
-        return Fitted(Network(flat, probe.head, inputs.shape[1]), target.scale, None, (), cost, "converged")
+        known = NetworkInput(vocabulary=ANY_TOKEN) if task.target.train.is_tokens else None
+        return Fitted(
+            Network(flat, probe.head, inputs.shape[1], input=known), target.scale, None, (), cost, "converged"
+        )

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from transferscope.errors import NetworkError
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
+from transferscope.models.texts import encoded, reads_texts, sample_tokens, vocabulary_of
 
 _TOLERANCE = 1e-4
 _ALL_OF_IT = 0.9  # of a backbone's parameters, nearly
@@ -29,12 +30,13 @@ def adapt(
 
     Args:
         module: Any module from inputs (N, *input_shape) to outputs (N, n_outputs), or to an object that has them as
-            `logits`; it is copied, never changed.
+            `logits`; it is copied, never changed. A text encoder of transformers reads tokens, see `texts.encoded`.
         head: Name of a submodule, as in `module.named_modules()`: "fc", "classifier.1"; "none" for a module that makes
             features (also as `pooler_output` or `last_hidden_state`) and has no head, which gets an untrained one; None
             to find it: the last linear layer that the module calls.
         input_shape: Shape of one input, for the trial.
-        input: How inputs must be scaled for the module; None to standardise them by the training examples.
+        input: How inputs must be scaled for the module; None to standardise them by the training examples, and for a
+            text encoder the vocabulary of its configuration.
 
     Returns:
         A network on the module's device that shares no memory with it, whose weights count as trained ones. Its blocks
@@ -52,8 +54,16 @@ def adapt(
     if head not in (None, NO_HEAD):
         _check_name(module, str(head))
     copied = copy.deepcopy(module)
+    if input is None and reads_texts(module):
+        input = NetworkInput(vocabulary=vocabulary_of(module))
+    vocabulary = None if input is None else input.vocabulary
+    if vocabulary is not None and (len(input_shape) != 2 or input_shape[0] not in (2, 4)):
+        raise NetworkError(
+            f"the network reads texts and the inputs have shape {input_shape}; name them as in text:PATH"
+        )
     with seeded(0), torch.no_grad():
-        inputs = torch.randn(2, *input_shape).to(_place(module))
+        drawn = torch.randn(2, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape)
+        inputs = drawn.to(_place(module))
         whole = _one_tensor(copied, inputs)
         if head is None:
             head = _last_linear(whole, inputs)
@@ -81,7 +91,8 @@ class OneTensor(nn.Module):
 
     `logits` where there are any, otherwise features: the pooled ones, or of a sequence of hidden states the first,
     where
-    the module has a class token, and their mean where it has none; of a feature map the mean over its pixels.
+    the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A text
+    encoder is given its tokens as `texts.encoded` does.
 
     Args:
         module: What returns the object.
@@ -93,6 +104,8 @@ class OneTensor(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """The tensor."""
+        if reads_texts(self.module):
+            return encoded(self.module, inputs)
         outputs = self.module(inputs)
         found = next(
             (value for name in _FIELDS if isinstance(value := getattr(outputs, name, None), Tensor)),
@@ -187,6 +200,8 @@ def _check_name(module: nn.Module, head: str) -> None:
 
 def _one_tensor(module: nn.Module, inputs: Tensor) -> nn.Module:
     """The module itself where it returns a tensor, or its outputs as one."""
+    if reads_texts(module):
+        return OneTensor(module)
     was_training = module.training
     try:
         outputs = module.eval()(inputs)

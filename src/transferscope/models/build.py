@@ -188,7 +188,10 @@ class NetworkSettings:
             if "config" in module.identity:
                 plain["name"] = "hf"  # a folder by another path is the same network
         known = input_of(self)
-        return plain if known is None else {**plain, "input": asdict(known)}
+        if known is None:
+            return plain
+        new = () if known.vocabulary is not None else ("vocabulary",)  # keys of networks of numbers stay what they were
+        return {**plain, "input": {key: value for key, value in asdict(known).items() if key not in new}}
 
     def read_as(self, input_shape: tuple[int, ...]) -> str:
         """The end of a message about weights that do not belong to this network."""

@@ -26,6 +26,8 @@ class NetworkInput:
         std: Divided by afterwards, above 0, likewise; None for 1.
         channels: 1 or 3: images in colour become grey, or grey ones are repeated; None for the channels that they have.
         scale: Multiplied with bytes before, above 0; None for 1/255.
+        vocabulary: For a network that reads texts, the number of tokens that it knows, at least 1; the others are for
+            images and vectors. None for a network that reads numbers.
 
     With none of `mean`, `std` and `scale` the scaling is not known, and inputs are standardised by the training
     examples of their own data.
@@ -43,11 +45,16 @@ class NetworkInput:
     std: float | tuple[float, ...] | None = None
     channels: int | None = None
     scale: float | None = None
+    vocabulary: int | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         if self.size is not None and not 1 <= self.size <= _LARGEST:
             raise SettingsError(f"size = {self.size} is out of range; expected pixels from 1 to {_LARGEST}")
+        if self.vocabulary is not None:
+            others = (self.size, self.mean, self.std, self.channels, self.scale)
+            if self.vocabulary < 1 or any(other is not None for other in others):
+                raise SettingsError("a network of texts has a vocabulary of at least 1 token, and no size or scaling")
         if self.channels not in (None, 1, 3):
             raise SettingsError(f"channels = {self.channels}; expected 1 (grey) or 3 (colour)")
         mean, std = _numbers(self.mean, 0.0), _numbers(self.std, 1.0)
@@ -98,8 +105,8 @@ class NetworkInput:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether the scaling is known."""
-        return any(value is not None for value in (self.mean, self.std, self.scale))
+        """Whether the scaling is known; tokens have none."""
+        return any(value is not None for value in (self.mean, self.std, self.scale, self.vocabulary))
 
     @property
     def per_unit(self) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
@@ -119,6 +126,8 @@ class NetworkInput:
         """What is set here, and for the rest what is known; mean, std and scale go together."""
         if known is None:
             return self
+        if known.vocabulary is not None and (self.size, self.channels, self.is_scaled) != (None, None, False):
+            raise SettingsError("the network reads texts, which have no size or scaling; leave its input out")
         scaling = self if self.is_scaled else known
         return NetworkInput(
             known.size if self.size is None else self.size,
@@ -126,10 +135,13 @@ class NetworkInput:
             scaling.std,
             known.channels if self.channels is None else self.channels,
             scaling.scale,
+            self.vocabulary if known.vocabulary is None else known.vocabulary,
         )
 
     def __str__(self) -> str:
         """In words: "64 x 64 pixels, 3 channels, (1 * byte - 127) / 128"."""
+        if self.vocabulary is not None:
+            return f"texts of {self.vocabulary:,} tokens"
         parts = [] if self.size is None else [f"{self.size} x {self.size} pixels"]
         parts += {None: [], 1: ["grey"], 3: ["3 channels"]}[self.channels]
         if not self.is_scaled:

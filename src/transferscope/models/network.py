@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Num
 from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
@@ -46,7 +46,7 @@ class Network(nn.Module):
         self.block_names = block_names
         self.is_random = is_random
 
-    def forward(self, inputs: Float[Tensor, "N ..."]) -> Float[Tensor, "N K"]:
+    def forward(self, inputs: Num[Tensor, "N ..."]) -> Float[Tensor, "N K"]:
         """Outputs of the head on the features of `inputs`."""
         outputs: Tensor = self.head(self.features(inputs))
         return outputs

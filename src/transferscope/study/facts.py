@@ -32,6 +32,8 @@ from transferscope.models import (
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
+from transferscope.study.texts import check_tokenizer
+from transferscope.training.tensors import check_kind
 
 MAX_LEAKAGE = 0.05
 """Share of target test examples that may also be in a training set: a few exact copies are natural in coarse data."""
@@ -236,6 +238,9 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, where):
             loaded[where] = kept_data(data)
     _check_amounts(spec, loaded, faults)
+    for where, dataset in loaded.items():
+        with _noted(faults, where):
+            check_tokenizer(dataset, [spec.network, *(one.network for one in networks.values())])
     _raise_all(faults)
     target = loaded["[target]"]
     sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
@@ -250,6 +255,7 @@ def load_data(spec: StudySpec) -> StudyData:
     if spec.network.module is None or _builds_network(spec):
         with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
             shape = shape_as_read(target, spec.network)
+            check_kind(target.train, input_of(spec.network))
             build_network(spec.network, shape, target.train.n_outputs, seed=0)
         _raise_all(faults)
     opened = {}
@@ -257,6 +263,8 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, f"[sources.{name}]"):
             found = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
             known = input_of(pretrained.network)
+            check_kind(target.train, known)
+            check_kind(target.test, known)
             digest = checksums.get(name) or fingerprint_of(found)
             opened[name] = PretrainedSource(pretrained, digest, found.report, "" if known is None else str(known))
     _raise_all(faults)

@@ -1,6 +1,6 @@
 """Predictions and measures of a trained network."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -12,21 +12,27 @@ from transferscope.records import Record
 from transferscope.training.losses import check_targets
 from transferscope.training.tensors import TensorSet
 
-CHUNK = 512
-"""Examples at a time, of up to 64 x 64 numbers each; fewer of larger ones, whose activations take much memory."""
+CHUNK, TEXTS = 512, 32
+"""Examples, of up to 64 x 64 numbers each (fewer of larger ones), and texts, that are read at once."""
 
 
 @torch.no_grad()
 def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
-    The network's mode is what it was when this returns.
+    Texts are read by length, a few at a time, so that none is padded much. The network's mode is what it was when this
+    returns.
     """
     was_training = network.training
     network.eval()
     try:
-        size = max(16, min(CHUNK, CHUNK * 64**2 // data.inputs[0].numel()))
-        return torch.cat([network(batch.inputs) for batch in data.chunks(size)])
+        if data.inputs.dtype != torch.int32:
+            size = max(16, min(CHUNK, CHUNK * 64**2 // data.inputs[0].numel()))
+            return torch.cat([network(batch.inputs) for batch in data.chunks(size)])
+        order = (data.inputs >= 0).any(dim=1).sum(dim=1).argsort(stable=True)
+        by_length = replace(data, inputs=data.inputs[order], labels=data.labels[order])
+        outputs = torch.cat([network(batch.inputs) for batch in by_length.chunks(TEXTS)])
+        return torch.empty_like(outputs).index_copy_(0, order, outputs)
     finally:
         network.train(was_training)
 

@@ -7,11 +7,12 @@ from typing import Self
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Num
 from torch import Tensor
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
+from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
 
 _STATISTICS_CHUNK = 8192  # inputs at a time, of at most 4096 numbers each; fewer of larger ones
@@ -112,8 +113,10 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
         train: Training examples; never pass test examples here.
 
     Returns:
-        The scale that standardises these inputs.
+        The scale that standardises these inputs; of texts, whose tokens stay as they are, mean 0 and deviation 1.
     """
+    if train.is_tokens:
+        return PixelScale(np.zeros(1, np.float32), np.ones(1, np.float32))
     axes = (0, *range(2, train.inputs.ndim))
     total, squares, count = 0.0, 0.0, 0
     size = max(1, min(_STATISTICS_CHUNK, _STATISTICS_CHUNK * 4096 // train.inputs[0].size))
@@ -137,10 +140,12 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
 
     Raises:
         SettingsError: The network's scaling is for another number of channels.
-        DataError: The network's scaling is for bytes, and the images are floating-point numbers outside of 0..1.
+        DataError: As `check_kind`; or the network's scaling is for bytes, and the images are floating-point numbers
+            outside of 0..1.
     """
     known = network.input
-    if known is None or not known.is_scaled:
+    check_kind(train, known)
+    if known is None or train.is_tokens or not known.is_scaled:
         return pixel_scale(train)
     if train.is_image and train.inputs.dtype != np.uint8 and len(train):
         low, high = float(train.inputs.min()), float(train.inputs.max())
@@ -151,6 +156,28 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
                 f"as {known}; give the images as bytes, or divide them"
             )
     return PixelScale(*known.per_unit).fitted_to(train)
+
+
+def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
+    """Refuse texts for a network that reads numbers, numbers for one that reads texts, and tokens that it lacks.
+
+    Args:
+        data: The examples.
+        known: The network's input.
+
+    Raises:
+        DataError: They do not belong together.
+    """
+    vocabulary = None if known is None else known.vocabulary
+    if data.is_tokens != (vocabulary is not None):
+        seen, read = ("texts", "numbers") if data.is_tokens else (f"inputs of shape {data.input_shape}", "texts")
+        remedy = 'name a text encoder, as in "hf:FOLDER"' if data.is_tokens else "name them as in text:PATH?text=COLUMN"
+        raise DataError(f"the data are {seen} and the network reads {read}; {remedy}")
+    if vocabulary is not None and data.inputs[:, ::2].max() >= vocabulary:
+        raise DataError(
+            f"the texts hold the token {data.inputs[:, ::2].max()} and the network knows those below {vocabulary}; "
+            "give the network's own tokenizer"
+        )
 
 
 def _joined(numbers: list[float]) -> str:
@@ -167,11 +194,12 @@ class Batch:
     """Inputs ready for a network, with their labels.
 
     Attributes:
-        inputs: float32, (n, *input_shape), standardised; images in channels-last memory order.
+        inputs: float32, (n, *input_shape), standardised; images in channels-last memory order. Tokens are int32, cut
+            to the longest text of the batch.
         labels: int64 classes (n,), or float32 regression targets (n, n_outputs).
     """
 
-    inputs: Float[Tensor, "n ..."]
+    inputs: Num[Tensor, "n ..."]
     labels: Tensor
 
 
@@ -180,7 +208,7 @@ class TensorSet:
     """A labelled set that lives on a device; bytes stay bytes until a batch is drawn.
 
     Attributes:
-        inputs: As in the labelled set, (N, *input_shape), uint8 or float32.
+        inputs: As in the labelled set, (N, *input_shape), uint8, float32 or int32 tokens.
         labels: int64 (N,) or float32 (N, n_outputs).
         shift: Subtracted from the raw inputs, shaped to broadcast over one input.
         factor: Multiplied afterwards.
@@ -220,6 +248,8 @@ class TensorSet:
         return replace(self, inputs=self.inputs[index], labels=self.labels[index])
 
     def _ready(self, raw: Tensor, labels: Tensor) -> Batch:
+        if raw.dtype == torch.int32:
+            return Batch(raw[..., : int((raw >= 0).any(dim=1).any(dim=0).sum())], labels)
         inputs = (raw.to(torch.float32) - self.shift) * self.factor
         if inputs.ndim == 4:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
@@ -237,7 +267,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
     Returns:
         The set as tensors; batches come out standardised.
     """
-    raw = data.inputs if data.inputs.dtype == np.uint8 else data.inputs.astype(np.float32)
+    raw = data.inputs if data.inputs.dtype == np.uint8 or data.is_tokens else data.inputs.astype(np.float32)
     unit = 255.0 if data.inputs.dtype == np.uint8 else 1.0
     shape = (-1, *[1] * (data.inputs.ndim - 2))
     return TensorSet(

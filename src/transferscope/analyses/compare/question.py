@@ -37,6 +37,7 @@ from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.study.texts import needs_tokenizer, tokenizer_folder, with_tokenizer
 from transferscope.wording import counted, listed
 
 SMALLEST_LENET = 16
@@ -216,6 +217,11 @@ def study_tables(
     elif networks:
         first = networks[0].network
         network = {"name": network_seen_from(first.name, Path.cwd()), **network_settings(first)}
+    if any(map(needs_tokenizer, names)):
+        of_network = [network["name"]] if network else []
+        folder_of_tokenizer = tokenizer_folder([one.network.name for one in networks] + of_network)
+        if folder_of_tokenizer is not None:
+            names = [with_tokenizer(name, folder_of_tokenizer.absolute()) for name in names]
     tables: dict[str, Any] = {
         "name": study,
         "seeds": seeds,
@@ -243,6 +249,10 @@ def study_tables(
     if len(data) == 1 and network:
         transforms[target_key] = []  # each network brings the target to its own input
     if not network:
+        if len(shapes[-1]) == 2:
+            raise SettingsError(
+                f"{names[-1]} is texts and no network reads them; name a text encoder, as in --network hf:FOLDER"
+            )
         small = max(shapes[-1][1:], default=0) <= LARGEST_LENET
         network = {"name": "mlp" if len(shapes[-1]) != 3 else "lenet" if small else "conv4"}
     return tables | {
@@ -435,6 +445,10 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     """A name that a study file in the folder can hold; data in memory are written there first."""
     if isinstance(data, str):
         return seen_from(data, Path.cwd())
+    if data.train.is_tokens:
+        raise SettingsError(
+            f"{data.name} is texts in memory; give them by name, as in 'text:PATH?text=COLUMN&label=COLUMN'"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():

@@ -106,6 +106,11 @@ def place(
 
         on_progress(0, n_parts)
         data = target_data(pretrained.recipe)
+        if data.train.is_tokens:
+            raise DataError(
+                f"the target of {name} is texts, and the linear model is one of numbers: the distances between tokens "
+                "that it would take mean nothing; `transferscope compare` and `rank` answer for texts"
+            )
         target = target_examples(data, at_most=examples)
         errors = squared_errors(store, name)
         noise = unexplainable(target.flat_inputs, target.codes)

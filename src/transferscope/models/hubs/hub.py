@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from torch import nn
 
@@ -29,6 +29,7 @@ class WithWeights:
     unexpected: tuple[str, ...] = ()
 
 
+@runtime_checkable
 class NamedModule(Protocol):
     """A module that a name stands for, before it is split into features and head."""
 

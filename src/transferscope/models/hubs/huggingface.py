@@ -18,7 +18,9 @@ from transferscope.models.adapt import NO_HEAD
 from transferscope.models.hubs.hub import WithWeights, first_line, imported, said
 from transferscope.models.inputs import NetworkInput, read_image_processor
 from transferscope.models.network import seeded
+from transferscope.models.texts import POOLING, read_pooling
 
+_TOKEN_HEADS = ("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM")  # heads that predict tokens
 _VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # of a configuration: no answer depends
 
 
@@ -57,7 +59,10 @@ class HuggingFace:
 
     @cached_property
     def input(self) -> NetworkInput | None:
-        """That of `preprocessor_config.json`; without one, the size that the configuration says."""
+        """The vocabulary of a text model; else `preprocessor_config.json`, or the size of the configuration."""
+        vocabulary = self._json.get("vocab_size")
+        if isinstance(vocabulary, int) and "image_size" not in self._json and "vision_config" not in self._json:
+            return NetworkInput(vocabulary=vocabulary)
         found = read_image_processor(self.folder)
         size, channels = self._json.get("image_size"), self._json.get("num_channels")
         usual = NetworkInput(
@@ -71,15 +76,23 @@ class HuggingFace:
         return None if "For" in self._class.__name__ else NO_HEAD
 
     @property
+    def tokenizer(self) -> Path | None:
+        """The folder of its tokenizer; None where it has none, or reads no texts."""
+        reads = self.input is not None and self.input.vocabulary is not None
+        return self.folder if reads and (self.folder / "tokenizer.json").is_file() else None
+
+    @property
     def identity(self) -> Mapping[str, Any]:
-        """The configuration."""
-        return {"config": {key: value for key, value in self._json.items() if key not in _VOLATILE}}
+        """The configuration, and the pooling of a sentence encoder."""
+        pooling = read_pooling(self.folder)
+        config = {key: value for key, value in self._json.items() if key not in _VOLATILE}
+        return {"config": config} if pooling is None else {"config": config, "pooling": pooling}
 
     def random(self, seed: int) -> nn.Module:
         """The model of the configuration, as its class initialises it."""
         with seeded(seed), self._said("made of its configuration"):
             module: nn.Module = self._class(self._config, **self._options)
-        return module.train()
+        return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
         """The model with the weights of its safetensors file."""
@@ -94,7 +107,14 @@ class HuggingFace:
             )
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
         missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
-        return WithWeights(module.train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
+        return WithWeights(self._pooled(module).train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
+
+    def _pooled(self, module: nn.Module) -> nn.Module:
+        """The module, which knows how a folder of sentence-transformers pools its tokens."""
+        pooling = read_pooling(self.folder)
+        if pooling is not None:
+            setattr(module, POOLING, pooling)
+        return module
 
     @cached_property
     def _json(self) -> dict[str, Any]:
@@ -119,6 +139,8 @@ class HuggingFace:
     def _class(self) -> Any:
         named = (self._json.get("architectures") or [None])[0]
         found = getattr(_transformers(), named, None) if isinstance(named, str) else None
+        if found is not None and named.endswith(_TOKEN_HEADS):
+            found = _transformers().MODEL_MAPPING.get(type(self._config), found)  # its encoder
         if found is None:
             raise NetworkError(
                 f"the configuration of hf:{self.name} names the architecture {named!r}, which this "
@@ -129,8 +151,9 @@ class HuggingFace:
 
     @cached_property
     def _options(self) -> dict[str, Any]:
-        """Without a pooling layer that the file has no weights for: a random one after trained layers."""
-        if self.head != NO_HEAD or any("pooler" in name for name in self._stored_names):
+        """Without a pooling layer that is not used, or that the file has no weights for."""
+        of_file = any("pooler" in name for name in self._stored_names)
+        if self.head != NO_HEAD or (of_file and read_pooling(self.folder) is None):
             return {}
         with seeded(0):
             whole = self._class(self._config)

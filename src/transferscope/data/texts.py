@@ -1,0 +1,416 @@
+"""A user's texts: files with a column of texts, or of pairs of texts, brought into tokens by a model's tokenizer."""
+
+import csv
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int32
+
+from transferscope.data.arrays import Parts, RawPart, comparable_labels, to_class_labels, to_targets
+from transferscope.data.places import check_bytes, expanded, find_path
+from transferscope.data.spec import DataSpec
+from transferscope.data.splits import split_off_test
+from transferscope.data.tables import read_table
+from transferscope.data.task import Kind, LabelledSet
+from transferscope.errors import (
+    CorruptDataError,
+    DataError,
+    MissingDataError,
+    SettingsError,
+    missing_extra,
+    unknown_name,
+)
+from transferscope.files import require_regular
+
+MAX_LENGTH = 128
+"""Tokens at which texts are cut where nothing else is said."""
+
+TEST_SHARE = 0.2
+_FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
+_KINDS: tuple[Kind, ...] = ("classification", "regression")
+_PAIRS: tuple[Literal["joined", "apart"], ...] = ("joined", "apart")
+_MOST_TOKENS = 1 << 16
+
+OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "test", "test_share", "kind", "header", "pairs")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One text, or a pair that is read as one, in tokens.
+
+    Attributes:
+        ids: Positions in the vocabulary.
+        texts: For each token 0, or 1 where it belongs to the second text of a pair.
+        is_cut: Whether there were more tokens than wanted.
+    """
+
+    ids: Sequence[int]
+    texts: Sequence[int]
+    is_cut: bool
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """What brings texts into tokens."""
+
+    digest: str
+
+    def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
+        """Each text, or each pair, with the special tokens of its model; at most `max_length` tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """Which columns of a file are what, and how they are read.
+
+    Attributes:
+        text: The column of the texts.
+        pair: The column of the second texts; None for single texts.
+        label: The column of the labels; None where there are none to read.
+        max_length: Tokens at which a text, or a pair that is joined, is cut, from 1 to 65,536.
+        pairs: "joined" for one sequence of both texts, as cross-encoders read pairs; "apart" for two of their own.
+        kind: What the labels are; None for classes.
+        has_header: Whether the first line of a tsv or csv file has the names of the columns; without it they are
+            numbered from 1.
+
+    Raises:
+        SettingsError: A setting is out of range, or columns are given twice.
+    """
+
+    text: str
+    pair: str | None = None
+    label: str | None = None
+    max_length: int = MAX_LENGTH
+    pairs: Literal["joined", "apart"] = "joined"
+    kind: Kind | None = None
+    has_header: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if not 1 <= self.max_length <= _MOST_TOKENS:
+            raise SettingsError(f"max_length = {self.max_length}; expected 1 to {_MOST_TOKENS} tokens")
+        named = [name for name in (self.text, self.pair, self.label) if name is not None]
+        twice = [name for name in named if named.count(name) > 1]
+        if twice:
+            raise SettingsError(f"column {twice[0]!r} is given twice, as text, pair or label; give each its own")
+        if self.pairs == "apart" and self.pair is None:
+            raise SettingsError("pairs=apart is for pairs of texts; name the column of the second with pair=COLUMN")
+
+    @classmethod
+    def of(cls, spec: DataSpec) -> "TextSettings":
+        """The settings in a name of data.
+
+        Raises:
+            SettingsError: The column of the texts or of the labels is not named, or an option cannot be read.
+        """
+        spec.allow(OPTIONS)
+        text, label = spec.one("text"), spec.one("label")
+        if text is None or label is None:
+            raise SettingsError(
+                f"{spec.text!r} does not name its columns; write 'text:PATH?text=COLUMN&label=COLUMN', and "
+                "&pair=COLUMN for pairs of texts"
+            )
+        return cls(
+            text,
+            spec.one("pair"),
+            label,
+            spec.integer("max_length") or MAX_LENGTH,
+            spec.choice("pairs", _PAIRS) or "joined",
+            spec.choice("kind", _KINDS),
+            spec.choice("header", ("yes", "no")) != "no",
+        )
+
+
+@dataclass(frozen=True)
+class TextParts:
+    """Texts with labels, in tokens.
+
+    Attributes:
+        parts: Training and test part; inputs as `LabelledSet` has them, (N, 2, max_length) or (N, 4, max_length).
+        n_cut: Number of examples that were longer than `max_length`, of both parts.
+    """
+
+    parts: Parts
+    n_cut: int
+
+
+def load_texts(
+    path: Path,
+    settings: TextSettings,
+    tokenizer: Tokenizer,
+    *,
+    test_file: Path | None = None,
+    test_share: float | None = None,
+    seed: int,
+) -> TextParts:
+    """Read a training and a test set of texts.
+
+    Args:
+        path: A .tsv file (no quoting, as GLUE has them), .csv (quoted), .jsonl (an object in each line) or .parquet.
+        settings: Which columns are what; with a label.
+        tokenizer: The one that the network was trained with.
+        test_file: Another file of the same columns that is the test set.
+        test_share: Share of the rows for a seeded, stratified test set otherwise; None for a fifth.
+        seed: Seed of that split.
+
+    Raises:
+        CorruptDataError: A file cannot be parsed.
+        UnknownNameError: A named column does not exist.
+        DataError: A text or label is empty, is no text, or has no tokens; or labels could be classes or numbers.
+        SettingsError: Both ways to a test set are given.
+    """
+    if test_file is not None and test_share is not None:
+        raise SettingsError("texts take one of test and test_share; both were given")
+    files = [path] if test_file is None else [path, test_file]
+    tables = [_read_file(file, settings) for file in files]
+    found = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
+    raw = [RawPart(tokens, _labels(table, settings, file)) for (tokens, _), table, file in zip(found, tables, files)]  # noqa: B905
+    n_cut, last = sum(n for _, n in found), raw[-1]
+    if settings.kind == "regression":
+        sets = [LabelledSet(part.inputs, to_targets(part.labels, name=str(path))) for part in raw]
+    else:
+        columns = comparable_labels(raw[0].labels, last.labels, name=str(path))[: len(raw)]
+        values = np.unique(columns[0])
+        classes = tuple(str(value) for value in values)
+        sets = [
+            LabelledSet(part.inputs, to_class_labels(column, values, name=str(path)), classes)
+            for part, column in zip(raw, columns, strict=True)
+        ]
+    if test_file is not None:
+        return TextParts(Parts(sets[0], sets[1]), n_cut)
+    return TextParts(split_off_test(sets[0], test_share or TEST_SHARE, seed=seed), n_cut)
+
+
+def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
+    """Tokens of texts whose labels, where there are some, are not read; raises as `load_texts`."""
+    return _tokens(_read_file(path, settings), settings, tokenizer, path)[0]
+
+
+def open_tokenizer(name: str) -> Tokenizer:
+    """The tokenizer of a model of transformers.
+
+    Args:
+        name: A folder with `tokenizer.json`, or an id on the Hugging Face hub, which is fetched once.
+
+    Raises:
+        MissingDataError: There is none.
+        MissingExtraError: The package tokenizers is absent.
+        CorruptDataError: The file is no tokenizer.
+    """
+    try:
+        return _FastTokenizer(_tokenizer_file(name.removeprefix("hf:")))
+    except ImportError as error:
+        raise missing_extra("tokenizers", "hf", "reading texts") from error
+
+
+def tokenizer_digest(file: Path) -> str:
+    """A checksum of what decides the ids of a text; how a file truncates and pads does not.
+
+    Raises:
+        CorruptDataError: It is no tokenizer.
+    """
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        decisive = {key: value for key, value in found.items() if key not in ("truncation", "padding", "version")}
+    except (ValueError, AttributeError, OSError) as error:
+        raise CorruptDataError(f"{file} is no tokenizer; fetch the folder again") from error
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+def tokenizer_of(spec: DataSpec) -> Tokenizer:
+    """The tokenizer that a name of texts says.
+
+    Raises:
+        SettingsError: It says none.
+    """
+    named = spec.one("tokenizer")
+    if named is None:
+        raise SettingsError(
+            f"{spec.text!r} has no tokenizer; add &tokenizer=FOLDER, that of the model, or name a network as hf:FOLDER "
+            "whose folder has a tokenizer.json"
+        )
+    return open_tokenizer(named)
+
+
+class _FastTokenizer:
+    """A `tokenizer.json` of the package tokenizers."""
+
+    def __init__(self, file: Path) -> None:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads do not survive in worker processes
+        from tokenizers import Tokenizer as Fast
+
+        self.file = file
+        self.digest = tokenizer_digest(file)
+        try:
+            self._fast = Fast.from_file(str(file))
+        except Exception as error:  # the package raises Exception itself
+            raise CorruptDataError(f"{file} is no tokenizer ({error}); fetch the folder again") from error
+        self._fast.no_padding()
+
+    def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
+        """See `Tokenizer.encode`."""
+        try:
+            self._fast.enable_truncation(max_length)
+            given = list(first) if second is None else list(zip(first, second, strict=True))
+            return [Encoded(one.ids, one.type_ids, bool(one.overflowing)) for one in self._fast.encode_batch(given)]
+        except Exception as error:  # the package raises Exception itself
+            raise DataError(f"the tokenizer {self.file} cannot cut texts to {max_length} tokens: {error}") from error
+
+
+def _tokenizer_file(name: str) -> Path:
+    try:
+        folder = find_path(name)
+    except MissingDataError as error:
+        if expanded(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
+            raise MissingDataError(f"there is no folder {name}; give one with the model's tokenizer.json") from error
+        from huggingface_hub import hf_hub_download
+
+        try:
+            return Path(hf_hub_download(name, "tokenizer.json"))
+        except Exception as failed:  # of the network, of the hub, of the name
+            raise MissingDataError(
+                f"{name} is no folder here and no tokenizer.json of it can be fetched from the hub"
+            ) from failed
+    file = folder / "tokenizer.json" if folder.is_dir() else folder
+    if not file.is_file():
+        raise MissingDataError(
+            f"{folder} has no tokenizer.json; give the model's folder, as its tokenizer's save_pretrained writes it"
+        )
+    return file
+
+
+def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
+    """The columns of the settings, as they are in the file."""
+    suffix = path.suffix.lower()
+    if suffix not in _FORMATS:
+        raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(_FORMATS)}")
+    require_regular(path, f"a {suffix} file")
+    if suffix == ".parquet":
+        table = read_table(path, "parquet")
+    else:
+        check_bytes(path, path.stat().st_size)
+        try:
+            table = _read_lines(path) if suffix == ".jsonl" else _read_separated(path, suffix, settings)
+        except (ValueError, TypeError, csv.Error) as error:  # json's and UTF-8's are ValueErrors
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise CorruptDataError(f"{path} cannot be read as {suffix} ({reason}); write it again") from error
+    if table.empty:
+        raise DataError(f"{path} has no rows; expected at least one text")
+    for name in (settings.text, settings.pair, settings.label):
+        if name is not None and name not in table.columns:
+            if name.isdecimal() and settings.has_header and suffix in (".tsv", ".csv"):
+                raise SettingsError(
+                    f"{path} has no column named {name!r}; for a file without a line of names, whose columns are "
+                    "numbered from 1, add &header=no"
+                )
+            raise unknown_name(f"column of {path.name}", name, [str(column) for column in table.columns])
+    return table
+
+
+def _read_separated(path: Path, suffix: str, settings: TextSettings) -> pd.DataFrame:
+    """A tsv or csv file, all of it as text: "NA" and "null" are words."""
+    tabs = suffix == ".tsv"
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        reader = csv.reader(
+            lines, delimiter="\t" if tabs else ",", quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL, strict=True
+        )
+        rows = [row for row in reader if row]
+    if not rows:
+        return pd.DataFrame()
+    names = rows.pop(0) if settings.has_header else [str(position + 1) for position in range(len(rows[0]))]
+    if len(set(names)) < len(names):
+        raise ValueError("its first line names a column twice")
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(names):
+            raise ValueError(f"row {number} has {len(row)} values and there are {len(names)} columns")
+    return pd.DataFrame(rows, columns=names, dtype=object)
+
+
+def _read_lines(path: Path) -> pd.DataFrame:
+    """A file with a JSON object in each line."""
+    rows = []
+    with path.open(encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise TypeError(f"line {number} is no object")
+                rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def _texts(table: pd.DataFrame, name: str, path: Path) -> list[str]:
+    values = table[name].tolist()
+    empty = [row for row, value in enumerate(values) if value is None or value != value or not str(value).strip()]
+    if empty:
+        raise DataError(
+            f"{path}: column {name!r} is empty in {len(empty)} of {len(values)} rows (first: row {empty[0] + 1}); "
+            "remove those rows, or name another column"
+        )
+    strange = next((value for value in values if not isinstance(value, str)), None)
+    if strange is not None:
+        raise DataError(f"{path}: column {name!r} holds {strange!r}; expected texts")
+    return values
+
+
+def _tokens(
+    table: pd.DataFrame, settings: TextSettings, tokenizer: Tokenizer, path: Path
+) -> tuple[Int32[np.ndarray, "N K L"], int]:
+    """Tokens of a table's texts, and how many examples were cut."""
+    first = _texts(table, settings.text, path)
+    second = None if settings.pair is None else _texts(table, settings.pair, path)
+    apart = settings.pairs == "apart" and second is not None
+    readings = [(first, None), (second, None)] if apart else [(first, second)]
+    check_bytes(path, len(first) * 2 * len(readings) * settings.max_length * 4)
+    tokens = np.full((len(first), 2 * len(readings), settings.max_length), -1, dtype=np.int32)
+    cut = np.zeros(len(first), dtype=bool)
+    for which, (texts, others) in enumerate(readings):
+        assert texts is not None
+        for row, one in enumerate(tokenizer.encode(texts, others, max_length=settings.max_length)):
+            if not one.ids:
+                raise DataError(f"{path}: the text {texts[row][:40]!r} of row {row + 1} has no tokens; remove that row")
+            tokens[row, 2 * which, : len(one.ids)] = one.ids
+            tokens[row, 2 * which + 1, : len(one.ids)] = one.texts
+            cut[row] |= one.is_cut
+    return tokens, int(cut.sum())
+
+
+def _labels(table: pd.DataFrame, settings: TextSettings, path: Path) -> np.ndarray:
+    assert settings.label is not None
+    values = table[settings.label].tolist()
+    empty = [row for row, value in enumerate(values) if value is None or value != value or not str(value).strip()]
+    if empty:
+        raise DataError(
+            f"{path}: label column {settings.label!r} is empty in {len(empty)} of {len(values)} rows (first: row "
+            f"{empty[0] + 1}); remove those rows"
+        )
+    nested = next((value for value in values if isinstance(value, list | dict)), None)
+    if nested is not None:
+        raise DataError(
+            f"{path}: label column {settings.label!r} holds {nested!r}; expected one text or number in each row "
+            "(several labels for one input are not supported)"
+        )
+    texts = np.array([str(value) for value in values])
+    numbers = pd.to_numeric(pd.Series(texts), errors="coerce").to_numpy(dtype=np.float64)
+    if settings.kind == "regression":
+        strange = np.flatnonzero(~np.isfinite(numbers))
+        if len(strange):
+            raise DataError(
+                f"{path}: label column {settings.label!r} holds {str(texts[strange[0]])!r}; expected numbers for "
+                "regression"
+            )
+        return numbers
+    if settings.kind is None and np.isfinite(numbers).all() and any("." in text or "e" in text for text in texts):
+        raise DataError(
+            f"{path}: label column {settings.label!r} holds numbers such as {str(texts[0])!r}, which could be classes "
+            "or numbers to predict; say kind=classification or kind=regression"
+        )
+    return texts

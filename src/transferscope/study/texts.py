@@ -1,0 +1,105 @@
+"""The tokenizer of a study's texts: that of its networks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from transferscope.data.spec import parse_spec
+from transferscope.data.task import Dataset
+from transferscope.errors import DataError
+from transferscope.models import NetworkSettings
+from transferscope.models.hubs.huggingface import HuggingFace
+
+
+def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A study whose texts have the tokenizer of its first network that has one, where none is said.
+
+    Args:
+        tables: What TOML makes of a study file, right or wrong.
+
+    Raises:
+        TransferscopeError: The network's folder cannot be read.
+    """
+    if not any(needs_tokenizer(name) for name in _data(tables)):
+        return tables
+    sources = _tables(tables.get("sources"))
+    named = [source.get("network") for source in sources.values()] + [_table(tables.get("network")).get("name")]
+    folder = tokenizer_folder([name for name in named if isinstance(name, str)])
+    if folder is None:
+        return tables  # what reads the data says what is missing
+
+    def filled(table: Any) -> Any:
+        if not isinstance(table, Mapping):
+            return table
+        changed = {
+            key: with_tokenizer(value, folder) if key == "data" and isinstance(value, str) else value
+            for key, value in table.items()
+        }
+        further = changed.get("held_out")
+        if isinstance(further, Mapping):
+            changed["held_out"] = {
+                key: with_tokenizer(value, folder) if isinstance(value, str) else value
+                for key, value in further.items()
+            }
+        return changed
+
+    given = {"sources": {name: filled(source) for name, source in tables["sources"].items()}} if sources else {}
+    return {**tables, "target": filled(tables.get("target")), **given}
+
+
+def tokenizer_folder(networks: Sequence[str]) -> Path | None:
+    """The folder of the first of named networks that has a tokenizer; raises as `with_tokenizers`."""
+    found = (HuggingFace(name[3:]).tokenizer for name in networks if name.startswith("hf:"))
+    return next((folder for folder in found if folder is not None), None)
+
+
+def needs_tokenizer(name: str) -> bool:
+    """Whether a name of data stands for texts and says no tokenizer."""
+    return name.startswith("text:") and not parse_spec(name).options.get("tokenizer")
+
+
+def with_tokenizer(name: str, folder: Path) -> str:
+    """The name of texts with a tokenizer, where it has none."""
+    if not needs_tokenizer(name):
+        return name
+    return f"{name}{'&' if '?' in name else '?'}tokenizer={quote(str(folder), safe='/: ')}"
+
+
+def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:
+    """Refuse texts in the tokens of another network: its ids would mean other words.
+
+    Args:
+        dataset: The data; of texts, their provenance says the tokenizer.
+        networks: Those that read them; one whose folder has no tokenizer.json cannot be checked.
+
+    Raises:
+        DataError: A network has another tokenizer.
+    """
+    from transferscope.data.texts import tokenizer_digest  # here, because pandas takes a while to import
+
+    digest = dataset.provenance.get("tokenizer")
+    for network in networks if digest is not None else ():
+        module = network.module
+        folder = module.tokenizer if isinstance(module, HuggingFace) else None
+        if folder is not None and f"sha256:{tokenizer_digest(folder / 'tokenizer.json')}" != digest:
+            raise DataError(
+                f"{dataset.name} is in the tokens of another tokenizer than that of {network.name}; compare networks "
+                "of one tokenizer in a study, and name it with &tokenizer=FOLDER or leave that out"
+            )
+
+
+def _table(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _tables(found: object) -> dict[str, Mapping[str, Any]]:
+    return {name: table for name, table in _table(found).items() if isinstance(table, Mapping)}
+
+
+def _data(tables: Mapping[str, Any]) -> Iterator[str]:
+    """Every name of data in a study."""
+    for table in (_table(tables.get("target")), *_tables(tables.get("sources")).values()):
+        for name in (table.get("data"), *_table(table.get("held_out")).values()):
+            if isinstance(name, str):
+                yield name

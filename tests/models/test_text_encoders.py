@@ -1,0 +1,298 @@
+"""Text encoders of transformers, tiny ones with random weights, against the model and tokenizer called by hand."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transferscope import compare
+from transferscope.analyses.compare import Budget
+from transferscope.data import load
+from transferscope.data.splits import few_shot
+from transferscope.data.task import TransferTask
+from transferscope.data.unlabelled import input_form, read_unlabelled
+from transferscope.errors import DataError, MissingExtraError, NetworkError, SettingsError
+from transferscope.methods import METHODS, FitOptions
+from transferscope.methods.probe_head import ridge_probe
+from transferscope.models import NetworkSettings, Pretrained, adapt, build_network, open_pretrained, reinitialise
+from transferscope.models.hubs.huggingface import _transformers
+from transferscope.study.facts import load_data
+from transferscope.study.spec import parse_spec
+from transferscope.training import TrainingSettings, outputs_of, scale_of, stream_seed, to_tensors
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+WORDS = [
+    "the", "a", "cat", "dog", "bird", "sat", "ran", "flew", "on", "under", "mat", "tree", "big", "small", "red", "old",
+]  # fmt: skip
+LONGEST = 12
+
+
+@pytest.fixture(scope="module")
+def transformers() -> Any:
+    pytest.importorskip("tokenizers")
+    try:
+        return _transformers()
+    except MissingExtraError:
+        pytest.skip("transformers is not installed")
+
+
+@pytest.fixture(scope="module")
+def folder(transformers: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of two layers and a tokenizer with a token for each of the words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    made = tmp_path_factory.mktemp("bert")
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate([*special, *WORDS])}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(made)
+    torch.manual_seed(0)
+    transformers.BertModel(config(transformers), add_pooling_layer=False).save_pretrained(made)
+    return made
+
+
+def config(transformers: Any, **changes: Any) -> Any:
+    return transformers.BertConfig(
+        vocab_size=5 + len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=16, pad_token_id=0, **changes,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs that are about one animal, or two: 60 to learn from and 30 to test on."""
+    made = tmp_path_factory.mktemp("pairs")
+    draw = np.random.default_rng(0)
+    for name, n in (("train", 60), ("test", 30)):
+        rows = ["first\tsecond\tsame"]
+        for i in range(n):
+            one, other = draw.choice(["cat", "dog", "bird"], 2, replace=False)
+            longer = " ".join(draw.choice(WORDS, draw.integers(1, 5)))
+            rows.append(f"the {one} {longer}\ta {one if i % 2 else other} sat\t{'yes' if i % 2 else 'no'}")
+        (made / f"{name}.tsv").write_text("\n".join(rows) + "\n")
+    return made
+
+
+def name_of(files: Path, folder: Path | None, more: str = "") -> str:
+    tokenizer = "" if folder is None else f"&tokenizer={folder}"
+    columns = f"text=first&pair=second&label=same&test={files}/test.tsv"
+    return f"text:{files}/train.tsv?{columns}&max_length={LONGEST}{tokenizer}{more}"
+
+
+def by_hand(transformers: Any, folder: Path, files: Path) -> dict[str, torch.Tensor]:
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    rows = [line.split("\t") for line in (files / "train.tsv").read_text().splitlines()[1:]]
+    return dict(
+        tokenizer(
+            [row[0] for row in rows], [row[1] for row in rows], padding=True, truncation=True, max_length=LONGEST,
+            return_tensors="pt", return_token_type_ids=True,
+        )
+    )  # fmt: skip
+
+
+def test_ids_are_those_of_the_tokenizer_itself(transformers: Any, folder: Path, files: Path) -> None:
+    train = load(name_of(files, folder)).train
+    expected = by_hand(transformers, folder, files)
+    width = expected["input_ids"].shape[1]
+    there = expected["attention_mask"] > 0
+    assert 0 < there.sum() < there.numel()
+    assert torch.equal(torch.from_numpy(train.inputs[:, 0, :width] >= 0), there)
+    for row, key in enumerate(("input_ids", "token_type_ids")):
+        assert torch.equal(torch.from_numpy(train.inputs[:, row, :width])[there].long(), expected[key][there])
+    assert (train.inputs[:, :, width:] == -1).all()
+
+
+def test_features_are_those_of_the_model_on_padded_texts(transformers: Any, folder: Path, files: Path) -> None:
+    train = load(name_of(files, folder)).train
+    opened = open_pretrained(Pretrained(NetworkSettings(f"hf:{folder}")), train.input_shape)
+    network = opened.network.eval()
+    assert (network.n_features, opened.report.missing) == (16, ())
+    assert [name.removeprefix("module.") for name in network.named_blocks()] == [
+        "embeddings", "encoder.layer.0", "encoder.layer.1",
+    ]  # fmt: skip
+    model = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    given = by_hand(transformers, folder, files)
+    with torch.no_grad():
+        hidden = model(**given).last_hidden_state.double()
+    weights = given["attention_mask"][..., None].double()
+    expected = (hidden * weights).sum(1) / weights.sum(1)
+    tensors = to_tensors(train, scale_of(network, train))
+    found = outputs_of(network.features, tensors)
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-6)
+    with torch.no_grad():  # alone, cut to its own length; and padded to the full one
+        alone = torch.cat([network.features(tensors.batch(torch.tensor([i])).inputs) for i in range(len(train))])
+        padded = network.features(torch.from_numpy(train.inputs))
+    torch.testing.assert_close(alone, found, rtol=0, atol=1e-6)
+    torch.testing.assert_close(padded, found, rtol=0, atol=1e-6)
+
+
+def test_two_texts_that_are_read_apart_are_compared(transformers: Any, folder: Path, files: Path) -> None:
+    train = load(name_of(files, folder, "&pairs=apart")).train
+    network = open_pretrained(Pretrained(NetworkSettings(f"hf:{folder}")), train.input_shape).network.eval()
+    halves = [outputs_of(network.features, to_tensors(one, scale_of(network, one))) for one in (
+        load(name_of(files, folder).replace("text=first&pair=second", f"text={name}")).train
+        for name in ("first", "second")
+    )]  # fmt: skip
+    found = outputs_of(network.features, to_tensors(train, scale_of(network, train)))
+    expected = torch.cat([(halves[0] - halves[1]).abs(), halves[0] * halves[1]], dim=1)
+    assert network.n_features == 32
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("mode", "pooling"), [("cls_token", "first"), ("max_tokens", "max"), ("mean_tokens", "mean")])
+def test_the_pooling_is_that_of_the_folder(
+    mode: str, pooling: str, transformers: Any, folder: Path, files: Path, tmp_path: Path
+) -> None:
+    sentence = tmp_path / "sentence"
+    shutil.copytree(folder, sentence)
+    model = transformers.BertModel(config(transformers)).eval()  # with a pooling layer, which is not used
+    model.save_pretrained(sentence)
+    (sentence / "1_Pooling").mkdir()
+    modes = {f"pooling_mode_{name}": name == mode for name in ("cls_token", "max_tokens", "mean_tokens")}
+    (sentence / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 16, **modes}))
+    train = load(name_of(files, folder)).train
+    network = open_pretrained(Pretrained(NetworkSettings(f"hf:{sentence}")), train.input_shape).network.eval()
+    given = by_hand(transformers, folder, files)
+    there = given["attention_mask"][..., None] > 0
+    with torch.no_grad():
+        hidden = model(**given).last_hidden_state
+    expected = {
+        "first": hidden[:, 0],
+        "max": hidden.masked_fill(~there, -torch.inf).amax(1),
+        "mean": (hidden * there).sum(1) / there.sum(1),
+    }
+    found = outputs_of(network.features, to_tensors(train, scale_of(network, train)))
+    torch.testing.assert_close(found, expected[pooling], rtol=0, atol=1e-6)
+
+
+def test_a_classifier_keeps_its_head_and_a_model_of_tokens_gives_its_encoder(
+    transformers: Any, folder: Path, files: Path, tmp_path: Path
+) -> None:
+    train = load(name_of(files, folder)).train
+    given = by_hand(transformers, folder, files)
+    torch.manual_seed(1)
+    classifier = transformers.BertForSequenceClassification(config(transformers, num_labels=3)).eval()
+    masked = transformers.BertForMaskedLM(config(transformers)).eval()
+    for name, model in (("classifier", classifier), ("masked", masked)):
+        model.save_pretrained(tmp_path / name)
+    opened = open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path}/classifier")), train.input_shape, head="either")
+    tensors = to_tensors(train, scale_of(opened.network, train))
+    with torch.no_grad():
+        expected = classifier(**given).logits
+        torch.testing.assert_close(outputs_of(opened.network, tensors), expected, rtol=0, atol=1e-6)
+        hidden = masked.bert(**given).last_hidden_state
+    assert opened.report.n_outputs == 3
+    torch.testing.assert_close(
+        outputs_of(adapt(classifier, input_shape=train.input_shape), tensors), expected, rtol=0, atol=1e-6
+    )
+    encoder = open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path}/masked")), train.input_shape)
+    weights = given["attention_mask"][..., None]
+    torch.testing.assert_close(
+        outputs_of(encoder.network.features, tensors), (hidden * weights).sum(1) / weights.sum(1), rtol=0, atol=1e-6
+    )
+
+
+def test_scratch_draws_the_weights_again(folder: Path, files: Path) -> None:
+    train = load(name_of(files, folder)).train
+    settings = NetworkSettings(f"hf:{folder}")
+    opened = open_pretrained(Pretrained(settings), train.input_shape, n_outputs=2).network
+    fresh, drawn = build_network(settings, train.input_shape, 2, seed=2), reinitialise(opened, seed=1)
+    key = "features.module.encoder.layer.0.attention.self.query.weight"
+    values = [one.state_dict()[key] for one in (opened, fresh, drawn)]
+    assert not any(torch.equal(values[i], values[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_joint_training_reads_batches_of_different_lengths(folder: Path, files: Path) -> None:
+    data = load(name_of(files, folder))
+    network = open_pretrained(Pretrained(NetworkSettings(f"hf:{folder}")), data.train.input_shape, n_outputs=2).network
+    options = FitOptions(TrainingSettings(steps=6, batch_size=2, lr=0.01), seed=0, device="cpu")
+    fitted = METHODS["joint"]().fit(TransferTask(data, data), network, options)
+    assert fitted.status == "max_steps"
+
+
+def test_a_comparison_takes_the_tokenizer_of_its_network_and_predicts(
+    transformers: Any, folder: Path, files: Path, tmp_path: Path
+) -> None:
+    result = compare(
+        f"hf:{folder}",
+        name_of(files, None),
+        labels=[40],
+        methods=["linear-probe", "fine-tune", "raw"],
+        seeds=2,
+        budget=Budget(steps=4, workers=0),
+        tuning=False,
+        lr=0.01,
+        folder=tmp_path,
+    )
+    assert f"tokenizer={folder}" in result.study.read_text()
+    frame = result.table().set_index("method")
+    assert set(frame.index) == {"scratch", "linear-probe", "fine-tune", "raw"}
+    data = load(name_of(files, folder))
+    model = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    found = []
+    for seed in range(2):  # the probe by hand, on features of the model itself
+        few = few_shot(data.train, 40, seed=stream_seed(seed, "subset"))
+        features = []
+        for part in (few, data.test):
+            ids, texts = torch.from_numpy(part.inputs).long().unbind(1)
+            mask = (ids >= 0).long()
+            with torch.no_grad():
+                given = {"input_ids": ids.clamp(min=0), "attention_mask": mask, "token_type_ids": texts.clamp(min=0)}
+                hidden = model(**given).last_hidden_state
+            features.append((hidden * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+        head = ridge_probe(features[0], torch.from_numpy(few.labels), 2).head
+        found.append(float((head(features[1]).argmax(1).numpy() == data.test.labels).mean()))
+    assert frame["mean"]["linear-probe"] == pytest.approx(np.mean(found), abs=1e-9)
+
+
+def test_new_texts_are_read_as_those_of_the_study(folder: Path, files: Path, tmp_path: Path) -> None:
+    name = name_of(files, folder)
+    data = load(name)
+    form = input_form(name, (), data)
+    found = read_unlabelled(f"text:{files}/test.tsv", form)
+    assert np.array_equal(found.inputs, data.test.inputs)
+    other = tmp_path / "new.jsonl"
+    rows = [line.split("\t")[:2] for line in (files / "test.tsv").read_text().splitlines()[1:]]
+    other.write_text("\n".join(json.dumps({"a": one, "b": two}) for one, two in rows))
+    assert np.array_equal(read_unlabelled(f"text:{other}?text=a&pair=b", form).inputs, data.test.inputs)
+    with pytest.raises(DataError, match="was trained on digits"):
+        read_unlabelled(f"text:{other}?text=a", input_form("digits", (), load("digits")))
+
+
+def test_what_does_not_belong_together_is_refused(transformers: Any, folder: Path, files: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    shutil.copytree(folder, small)
+    (small / "tokenizer.json").unlink()
+    narrow = config(transformers)
+    narrow.vocab_size = 8
+    transformers.BertModel(narrow, add_pooling_layer=False).save_pretrained(small)
+
+    def study(network: str, data: str) -> None:
+        tables = {"name": "s", "target": {"data": data}, "sources": {"net": {"network": network}},
+                  "network": {"name": network}, "training": {"steps": 1}, "methods": {"linear-probe": {}}}  # fmt: skip
+        load_data(parse_spec(tables))
+
+    with pytest.raises(DataError, match=r"the texts hold the token \d+ and the network knows those below 8"):
+        study(f"hf:{small}", name_of(files, folder))
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    text = (other / "tokenizer.json").read_text().replace('"cat"', '"lion"')
+    (other / "tokenizer.json").write_text(text)
+    with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
+        study(f"hf:{other}", name_of(files, folder))
+    with pytest.raises(SettingsError, match=r"has no tokenizer; add &tokenizer=FOLDER"):
+        study(f"hf:{small}", name_of(files, None))
+    with pytest.raises(NetworkError, match="reads texts and the inputs have shape"):
+        study(f"hf:{folder}", "digits")
+    with pytest.raises(NetworkError, match="fails on inputs of shape"):  # longer than its 16 positions
+        study(f"hf:{folder}", name_of(files, None).replace(f"max_length={LONGEST}", "max_length=20"))
+    study(f"hf:{folder}", name_of(files, None))
