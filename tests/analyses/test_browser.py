@@ -76,8 +76,8 @@ def test_the_browser_reads_the_page_as_it_was_meant(opened: Opened) -> None:
     dom = opened.dom()
     assert "<script" not in dom
     assert "&lt;script&gt;alert(1)" in dom
-    assert dom.count("<figure ") == 5
-    assert dom.count("<table>") == 5
+    assert dom.count("<figure ") == 6
+    assert dom.count("<table>") == 6
     assert HOSTILE not in dom
 
 

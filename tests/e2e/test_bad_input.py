@@ -135,7 +135,7 @@ def test_a_class_with_one_example_cannot_be_split(
     assert "needs two of each class" in said
 
 
-def test_images_of_mixed_size(
+def test_a_broken_image_is_named(
     study: StudyFile, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     for name, side in (("a", 8), ("b", 9)):
@@ -143,8 +143,9 @@ def test_images_of_mixed_size(
             path = tmp_path / "images" / name / f"{i}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.new("L", (side, side), 20 * i).save(path)
+    (tmp_path / "images/b/2.png").write_bytes(b"no image")
     assert call("run", study.path(target=f"folder:{tmp_path}/images"), monkeypatch=monkeypatch) == 2
-    assert "resize=" in capsys.readouterr().err
+    assert "images/b/2.png cannot be read as an image" in capsys.readouterr().err
 
 
 def test_a_checkpoint_that_does_not_fit(
