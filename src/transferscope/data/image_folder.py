@@ -13,6 +13,7 @@ from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
+from transferscope.files import require_regular
 
 _TEST_SHARE = 0.2
 _UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
@@ -155,6 +156,8 @@ def _list_files(path: Path, classes: Sequence[str]) -> _Files:
                 "class into its folder itself, or the classes under train and test"
             )
         images = [file for file in entries if _is_image(file)]
+        for file in images:
+            require_regular(file, "an image")
         if not images and (path / name).is_dir():
             raise DataError(f"{path / name} holds no images; add some or remove the folder")
         paths += images

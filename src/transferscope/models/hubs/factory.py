@@ -9,14 +9,14 @@ import torch
 from torch import nn
 
 from transferscope.errors import NetworkError
-from transferscope.models.hubs.hub import WithWeights, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, said
 from transferscope.models.initialise import draw_again
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import seeded
 
 
 @dataclass(frozen=True)
-class Factory:
+class Factory(NamedModule):
     """A network that a function makes.
 
     Attributes:

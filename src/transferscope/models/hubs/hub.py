@@ -2,11 +2,12 @@
 
 import importlib
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from torch import nn
 
@@ -29,40 +30,39 @@ class WithWeights:
     unexpected: tuple[str, ...] = ()
 
 
-@runtime_checkable
-class NamedModule(Protocol):
+class NamedModule(ABC):
     """A module that a name stands for, before it is split into features and head."""
 
     @property
+    @abstractmethod
     def input(self) -> NetworkInput | None:
         """How inputs must be scaled for its weights; None where nobody says."""
-        ...
 
     @property
+    @abstractmethod
     def head(self) -> str | None:
         """Name of its head; None where it must be found."""
-        ...
 
     @property
+    @abstractmethod
     def identity(self) -> Mapping[str, Any]:
         """What of its origin can change an answer, as JSON values, its weights left out."""
-        ...
 
+    @abstractmethod
     def random(self, seed: int) -> nn.Module:
         """The module with weights drawn from a seed; the global random state is left as it was.
 
         Raises:
             NetworkError: It cannot be made, or its weights cannot be drawn.
         """
-        ...
 
+    @abstractmethod
     def trained(self) -> WithWeights:
         """The module with the weights that the name stands for.
 
         Raises:
             NetworkError: It cannot be made, or the name stands for no weights.
         """
-        ...
 
 
 def imported(package: str, extra: str) -> ModuleType:

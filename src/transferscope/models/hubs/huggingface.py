@@ -15,7 +15,7 @@ from torch import nn
 
 from transferscope.errors import MissingDataError, NetworkError, TransferscopeError
 from transferscope.models.adapt import NO_HEAD
-from transferscope.models.hubs.hub import WithWeights, first_line, imported, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, first_line, imported, said
 from transferscope.models.inputs import NetworkInput, read_image_processor
 from transferscope.models.network import seeded
 from transferscope.models.texts import POOLING, read_pooling
@@ -25,7 +25,7 @@ _VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  #
 
 
 @dataclass(frozen=True)
-class HuggingFace:
+class HuggingFace(NamedModule):
     """A network of transformers.
 
     Its class is the one that its configuration names; code that lies beside the weights is never run, and weights are

@@ -7,13 +7,13 @@ from typing import Any
 
 from torch import nn
 
-from transferscope.models.hubs.hub import WithWeights, imported, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, imported, said
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import seeded
 
 
 @dataclass(frozen=True)
-class Timm:
+class Timm(NamedModule):
     """A network of timm.
 
     Attributes:

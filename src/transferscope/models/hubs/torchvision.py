@@ -8,13 +8,13 @@ from typing import Any
 from torch import nn
 
 from transferscope.errors import NetworkError
-from transferscope.models.hubs.hub import WithWeights, imported, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, imported, said
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import seeded
 
 
 @dataclass(frozen=True)
-class Torchvision:
+class Torchvision(NamedModule):
     """A network of torchvision.
 
     Attributes:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval
@@ -182,8 +182,8 @@ class Pairs:
         weights: Weights of the pairs, shape (P,), summing to 1.
     """
 
-    scratch: Float[np.ndarray, " P"]
-    transfer: Float[np.ndarray, " P"]
+    scratch: Int[np.ndarray, " P"]
+    transfer: Int[np.ndarray, " P"]
     weights: Float[np.ndarray, " P"]
 
 
