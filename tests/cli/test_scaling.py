@@ -244,7 +244,18 @@ def test_a_study_that_has_changed_since_the_law_was_fitted_says_so(tmp_path: Pat
     assert "run `transferscope scaling STUDY.toml` again" in warning.text
 
 
-@pytest.mark.parametrize("damage", [{"format": 9}, {"rows": "no"}, {"rows": [["a", "b", 1, 2, "x"]]}])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"format": 9},
+        {"rows": "no"},
+        {"rows": [["a", "b", 1, 2, "x"]]},
+        {"question": {"target_error": -1.0}},
+        {"question": {"loss": "none"}},
+        {"by": ["nothing"]},
+        {"rows": []},
+    ],
+)
 def test_a_law_that_cannot_be_read_leaves_the_report_whole(tmp_path: Path, damage: dict[str, object]) -> None:
     place = tmp_path / "results.sqlite"
     stored_study(place, [1000, 2000, 4000])
@@ -256,6 +267,7 @@ def test_a_law_that_cannot_be_read_leaves_the_report_whole(tmp_path: Path, damag
     assert part is not None
     (warning,) = part.sections[0].blocks
     assert isinstance(warning, Text)
+    assert warning.tone == "warning"
     assert "run `transferscope scaling` again" in warning.text
 
 

@@ -14,9 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from transferscope.errors import StoreError
-from transferscope.report.blocks import Block, Figure, Section
+from transferscope.report.blocks import Block, Figure, Section, Text
 from transferscope.report.figures.style import inline_svg
 from transferscope.report.save import save_sections, write_text
+from transferscope.wording import capitalised
 
 Question = Literal["whether", "which", "how much", "why"]
 
@@ -42,6 +43,20 @@ class Part:
     question: Question
     sentence: str
     sections: tuple[Section, ...]
+
+
+def unreadable_part(question: Question, title: str, slug: str, what: str, error: Exception) -> Part:
+    """The part of an analysis whose kept document cannot be read, so that the rest of the page stands.
+
+    Args:
+        question: Under which heading it stands.
+        title: Heading of its section.
+        slug: Address of its section.
+        what: What was kept, as in "The ranking that was kept".
+        error: Why it cannot be read.
+    """
+    warning = Text(f"{capitalised(str(error))}.", "warning")
+    return Part(question, f"{what} cannot be shown.", (Section(title, slug, (warning,)),))
 
 
 @dataclass(frozen=True, slots=True)

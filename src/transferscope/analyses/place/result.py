@@ -21,10 +21,9 @@ from transferscope.analyses.place.words import (
 from transferscope.analyses.result import AnalysisResult
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
-from transferscope.report.page import Part, Verdict
+from transferscope.report.page import Part, Verdict, unreadable_part
 from transferscope.report.save import file_name
 from transferscope.theory.placement import Pair
-from transferscope.wording import capitalised
 
 
 @dataclass(frozen=True)
@@ -87,9 +86,8 @@ def study_part(summary: Summary) -> Part | None:
     title, slug = "What the linear model says", "placements"
     try:
         placements = from_document(document)
-    except StoreError as error:  # of another version of the package; the rest of the page stands
-        warning = Text(f"{capitalised(str(error))}.", "warning")
-        return Part("why", "The placements that were kept cannot be shown.", (Section(title, slug, (warning,)),))
+    except StoreError as error:  # of another version of the package
+        return unreadable_part("why", title, slug, "The placements that were kept", error)
     changed = change_in_words(summary.frames, placements.runs, since="it was placed", again="theory place")
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),

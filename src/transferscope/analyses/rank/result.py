@@ -14,9 +14,8 @@ from transferscope.analyses.rank.words import LIMITS, NOTHING_MEASURED, hindsigh
 from transferscope.analyses.result import AnalysisResult
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
-from transferscope.report.page import Part, Verdict
+from transferscope.report.page import Part, Verdict, unreadable_part
 from transferscope.report.save import file_name
-from transferscope.wording import capitalised
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,8 @@ def study_part(summary: Summary) -> Part | None:
     title, slug = "What to transfer from", "ranking"
     try:
         ranking = from_document(document)
-    except StoreError as error:  # of another version of the package; the rest of the page stands
-        warning = Text(f"{capitalised(str(error))}.", "warning")
-        return Part("which", "The ranking that was kept cannot be shown.", (Section(title, slug, (warning,)),))
+    except StoreError as error:  # of another version of the package
+        return unreadable_part("which", title, slug, "The ranking that was kept", error)
     changed = change_in_words(summary.frames, ranking.runs, since="its sources were ranked", again="rank")
     said, judged = in_words(ranking.rankings[-1]), _hindsight(ranking)
     blocks: list[Block] = [

@@ -15,13 +15,12 @@ from transferscope.analyses.scaling.measurements import Columns, curves
 from transferscope.analyses.scaling.question import Question
 from transferscope.analyses.scaling.tables import curves_table, surface_table
 from transferscope.analyses.scaling.words import gain_in_words, headline, surface_in_words
-from transferscope.errors import DataError, StoreError
+from transferscope.errors import DataError, StoreError, TransferscopeError
 from transferscope.estimate import as_json
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Section, Text
-from transferscope.report.page import Part
+from transferscope.report.page import Part, unreadable_part
 from transferscope.store import Store
-from transferscope.wording import capitalised
 
 DOCUMENT = "scaling"
 """Name of the JSON document that is kept with a study."""
@@ -124,9 +123,9 @@ def study_part(summary: Summary) -> Part | None:
     try:
         found = from_document(document)
         analysis = found.analyse()
-    except (StoreError, DataError) as error:  # of another version of the package; the rest of the page stands
-        warning = Text(f"{capitalised(str(error))}.", "warning")
-        return Part("how much", "The scaling law that was kept cannot be shown.", (Section(title, slug, (warning,)),))
+    except TransferscopeError as error:  # of another version of the package, or damaged
+        again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
+        return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
     changed = change_in_words(summary.frames, found.runs, since="a scaling law was fitted", again="scaling")
     blocks: list[Block] = [Text(changed, "warning")] if changed else []
     if analysis.curves:
