@@ -229,6 +229,7 @@ assert set(transferscope.__all__) <= set(dir(transferscope))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "imports",
     ["", "import transferscope.scaling", "from transferscope.analyses.compare import Budget, compare"],
@@ -239,6 +240,7 @@ def test_public_names_can_be_called_whatever_was_imported_before(imports: str) -
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_a_scaling_law_needs_no_torch() -> None:
     code = (
         "import sys, pandas as pd; from transferscope import scaling; "

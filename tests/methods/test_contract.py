@@ -92,7 +92,7 @@ def test_it_shares_no_memory_with_the_callers_network(case: str) -> None:
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_it_learns_what_is_easy_to_learn(case: str, precision: Literal["float32", "bfloat16"]) -> None:
     task = classification_task(n_target=30)
-    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, precision=precision))
+    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, precision=precision, eval_every=100))
     fitted = fit(case, task, options)
     assert fitted.status != "non_finite"
     accuracy = float(np.mean(fitted.predict(task.target.test) == task.target.test.labels))
@@ -104,7 +104,7 @@ def test_regression(case: str) -> None:
     if case in CLASSIFICATION_ONLY:
         pytest.skip("classification only")
     task = regression_task(n_target=40)
-    fitted = fit(case, task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05)))
+    fitted = fit(case, task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05, eval_every=100)))
     predicted, truth = fitted.predict(task.target.test), task.target.test.labels
     r2 = 1 - np.square(predicted - truth).sum() / np.square(truth - truth.mean(axis=0)).sum()
     assert predicted.shape == truth.shape
@@ -144,10 +144,13 @@ def test_fewer_examples_than_features(case: str) -> None:
 
 
 @every_method
-def test_a_run_that_is_cut_off_goes_on_to_the_same_weights(case: str, tmp_path: Path) -> None:
+def test_a_run_that_is_cut_off_goes_on_to_the_same_weights(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transferscope.training.loop.CHECK_EVERY", 10)
     task = classification_task()
     options = replace(
-        OPTIONS, training=replace(BUDGET, steps=120), checkpoint=tmp_path / "state", checkpoint_seconds=0.0
+        OPTIONS, training=replace(BUDGET, steps=25), checkpoint=tmp_path / "state", checkpoint_seconds=0.0
     )
     whole = fit(case, task, replace(options, checkpoint=None))
 
@@ -155,7 +158,7 @@ def test_a_run_that_is_cut_off_goes_on_to_the_same_weights(case: str, tmp_path: 
         pass
 
     def cut(done: int, total: int) -> None:
-        if done >= 100:
+        if done >= 20:
             raise CutOffError
 
     with contextlib.suppress(CutOffError):  # closed forms have nothing to cut off

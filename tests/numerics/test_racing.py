@@ -112,6 +112,7 @@ def test_the_order_of_the_arms_changes_nothing() -> None:
     assert turned.better.tolist() == now.better[order].tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sd", [1.5, 3.0])
 def test_without_any_effect_a_race_says_helps_no_more_often_than_its_risk(sd: float) -> None:
     """At the end of 60 races over five arms; the full tables are in docs/results/race.md."""
