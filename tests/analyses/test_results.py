@@ -180,6 +180,7 @@ def test_the_page_is_one_file_that_says_the_verdict_and_escapes_names(result: An
     assert all(file.is_file() for file in written.files)
 
 
+@pytest.mark.long
 def test_what_an_analysis_of_a_study_found_is_in_its_report_from_then_on(folder: Path, tmp_path: Path) -> None:
     ranked, placed = _ranked_study(folder), _placed(folder)
     page = _compared(folder).report(tmp_path / "study.html").html.read_text(encoding="utf-8")
