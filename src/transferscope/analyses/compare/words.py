@@ -366,7 +366,7 @@ def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
             )
         return (
             f"The {which} would take more than 200 seeds to decide: "
-            "for most purposes the difference is too small to matter."
+            "beside its spread, what was measured is close to no difference."
         )
     have = max(d.n for d in still_open)
     span = f"{within[0]}" if within[0] == within[-1] else f"{within[0]} to {within[-1]}"
