@@ -90,9 +90,8 @@ class OneTensor(nn.Module):
     """A module whose outputs are an object, as one tensor (N, width).
 
     `logits` where there are any, otherwise features: the pooled ones, or of a sequence of hidden states the first,
-    where
-    the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A text
-    encoder is given its tokens as `texts.encoded` does.
+    where the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A
+    text encoder is given its tokens as `texts.encoded` does.
 
     Args:
         module: What returns the object.
