@@ -62,6 +62,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
 )
 app.command()(compare.compare)
 app.command()(decide.decide)
