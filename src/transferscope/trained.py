@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Num, Shaped
@@ -137,6 +138,15 @@ def probabilities(outputs: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
+def card_notes(card: ModelCard) -> dict[str, str]:
+    """A card as metadata of a file of weights, which `load_model` then opens."""
+    return {_NOTE: json.dumps(_as_json(card))}
+
+
+def _as_json(card: ModelCard) -> dict[str, Any]:
+    return {"format": _FORMAT, **_ADAPTER.dump_python(card, mode="json")}
+
+
 def save_model(model: TrainedModel, folder: Path) -> None:
     """Write a trained network to a folder: `model.safetensors`, whose metadata rebuild it, and `card.json` to read.
 
@@ -151,10 +161,9 @@ def save_model(model: TrainedModel, folder: Path) -> None:
     if there - {WEIGHTS, CARD} or (folder.exists() and not folder.is_dir()):
         raise StoreError(f"{folder} holds other things than an exported network; give a new or empty folder")
     folder.mkdir(parents=True, exist_ok=True)
-    card = {"format": _FORMAT, **_ADAPTER.dump_python(model.card, mode="json")}
-    save_weights(model.network, folder / WEIGHTS, notes={**model.scale.as_notes, _NOTE: json.dumps(card)})
+    save_weights(model.network, folder / WEIGHTS, notes={**model.scale.as_notes, **card_notes(model.card)})
     with written_whole(folder / CARD) as unfinished:
-        unfinished.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        unfinished.write_text(json.dumps(_as_json(model.card), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def load_model(place: str | Path) -> TrainedModel:

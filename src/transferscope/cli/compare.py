@@ -47,6 +47,9 @@ def compare(
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
     """Compare transfer methods with training from scratch: writes a study file, runs it, and writes the report.
@@ -67,7 +70,7 @@ def compare(
     from transferscope.study.spec import parse_spec
 
     sources = named_sources([source_of(source, weights, input, head)], out)
-    budget = Budget(steps, pretraining_steps, network, workers=workers)
+    budget = Budget(steps, pretraining_steps, network, workers=workers, keep=keep)
     tables = study_tables(
         sources,
         target,

@@ -17,7 +17,7 @@ from transferscope.models import Network, OpenedNetwork, build_network, open_net
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
-from transferscope.study.context import WorkContext
+from transferscope.study.context import CELL_NOTE, WorkContext
 from transferscope.study.facts import as_read, checksum, kept_data
 from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, TrainingSettings, scale_of, stream_seed, to_tensors
@@ -70,12 +70,12 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
-        notes = scale_of(network, task.target.train).as_notes
+        notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key}
         options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
-        save_weights(fitted.network, context.network(key), notes=fitted.scale.as_notes)
+        save_weights(fitted.network, context.network(key), notes={**fitted.scale.as_notes, CELL_NOTE: key})
     return CellFit(fitted, task, options, tuned)
 
 
