@@ -137,7 +137,8 @@ def test_interrupted_or_extended_the_same_networks_stay(
 
 
 def test_what_another_study_needs_or_an_earlier_version_wrote_stays(data: Path, tmp_path: Path) -> None:
-    place, small = tmp_path / "s.sqlite", {"methods": {"scratch": {}}, "sources": {}}
+    place = tmp_path / "s.sqlite"
+    small: dict[str, Any] = {"methods": {"scratch": {}}, "sources": {}}
     run(place, tables(data, name="first", engine={"keep": "all"}, **small))
     with Store.open(place, create=False) as store:
         all_of_first = runs_on_disk(store)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from transferscope.study.export import Run
+    from transferscope.study.kept import Run
     from transferscope.trained import ModelCard
 
 

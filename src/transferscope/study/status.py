@@ -101,8 +101,8 @@ def _of_plan(spec: Mapping[str, object]) -> dict[str, object]:
 def keep_of(spec: Mapping[str, object]) -> "Keep":
     """What a stored study keeps; "all" in one of a version that had no such setting, and deleted nothing."""
     engine = spec.get("engine")
-    found = engine.get("keep", "all") if isinstance(engine, Mapping) else "all"
-    return found if found in ("winners", "none") else "all"
+    found = engine.get("keep") if isinstance(engine, Mapping) else None
+    return "winners" if found == "winners" else "none" if found == "none" else "all"
 
 
 @dataclass(frozen=True, slots=True)
