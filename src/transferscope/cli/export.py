@@ -58,6 +58,11 @@ def export(
             "trained on another machine or with other versions, and is not quite the network of the study",
             err=True,
         )
+    if card.transformers is not None:
+        head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"
+        typer.echo(
+            f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(found.folder)!r}){head}"
+        )
     typer.echo(
         f"\nNetwork: {found.folder}\nPredict with: transferscope predict {found.folder} DATA --out predictions.csv"
     )

@@ -20,7 +20,7 @@ from transferscope.study.fitting import fit_method, task_of
 from transferscope.study.kept import Run, best_way, card_of, finished_runs
 from transferscope.study.places import one_study, open_existing
 from transferscope.study.work import measure_on
-from transferscope.trained import TrainedModel, save_model
+from transferscope.trained import TrainedModel, load_model, save_model
 from transferscope.training import choose_device, scale_of
 
 
@@ -135,18 +135,19 @@ def export(
         with thread_limit(context.threads):
             task = task_of(cell, recipe)
             network = _trained(run, recipe, context) if again else _kept(run, recipe, context)
-            scale = scale_of(network, task.target.train)
-            measured = measure_on(network.to(choose_device(context.device)), task.target, part="target_test")
-            predictions = measured.predictions.numpy()
         stored = store.arrays(name, "predictions").get(key)
-        score = Estimate(run.score, run.stderr, len(predictions))
+        score = Estimate(run.score, run.stderr, len(task.target.test))
         card = replace(
             card_of(cell, recipe, task.target, study=name, metric=run.metric, score=score),
             mean_score=float(np.mean([one.score for one in alike])),
             n_runs=len(alike),
         )
-    model = TrainedModel(network.cpu().eval(), scale, card)
-    save_model(model, Path(out))
+        trained = TrainedModel(network.cpu().eval(), scale_of(network, task.target.train), card)
+        save_model(trained, Path(out))
+        model = load_model(out)  # what was written is what is compared
+        with thread_limit(context.threads):
+            network = model.network.copy().to(choose_device(context.device))
+            predictions = measure_on(network, task.target, part="target_test").predictions.numpy()
     return Exported(model, Path(out), len(predictions), _n_equal(predictions, stored), again)
 
 
