@@ -244,7 +244,7 @@ def test_what_is_no_exported_network_is_one_sentence(folder: Path, model: Traine
         notes = opened.metadata()
     card = json.loads(notes["transferscope.card"])
     for changed, said in [
-        ({"format": 2}, "reads format 1"),
+        ({"format": 3}, "reads formats 1 and 2"),
         ({"n_outputs": "many"}, "is damaged"),
         ({"network": {"name": "mlp", "widths": [9]}}, "does not fit the network"),
     ]:

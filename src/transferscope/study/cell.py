@@ -186,6 +186,8 @@ def _require(plain: object, *names: str) -> None:
 def method_as_json(method: Method) -> dict[str, Any]:
     """A method as JSON values: its name and its settings."""
     settings = {name: getattr(method, name) for name in setting_names(type(method))}
+    later = getattr(method, "later", {})  # keys of stored cells stay what they were before there were these settings
+    settings = {name: value for name, value in settings.items() if name not in later or value != later[name]}
     return {"name": METHODS.reference(type(method)), "settings": settings}
 
 

@@ -144,9 +144,9 @@ def _kinds(named: HuggingFace) -> Iterator[tuple[Any, str]]:
     if named.head != NO_HEAD:
         yield named.kind, ""
         return
-    package = transformers_package()
+    package: Any = transformers_package()
     for task in ("IMAGE", "SEQUENCE"):
-        mapping = getattr(package, f"MODEL_FOR_{task}_CLASSIFICATION_MAPPING")
+        mapping: Any = getattr(package, f"MODEL_FOR_{task}_CLASSIFICATION_MAPPING")
         kind = mapping.get(type(named.configuration), None)
         if kind is not None and getattr(kind, "base_model_prefix", ""):
             yield kind, f"{kind.base_model_prefix}."
