@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from cases_of_methods import BUDGET, blobs, classification_task, network_for, regression_task
 from transferscope.data.task import Dataset, TransferTask
+from transferscope.errors import SettingsError
 from transferscope.methods import (
     FineTune,
     FitOptions,
@@ -18,6 +19,7 @@ from transferscope.methods import (
     L2Sp,
     LinearProbe,
     Merlin,
+    MerlinFt,
     Method,
     Scratch,
     Snapshots,
@@ -193,16 +195,26 @@ def test_a_ridge_that_is_neither_a_number_nor_automatic_is_refused(ridge: float)
         Merlin(ridge=ridge)
 
 
-def test_frozen_blocks_keep_their_weights_and_their_batch_statistics() -> None:
+@pytest.mark.parametrize(
+    "method",
+    [FineTune(frozen_blocks=2, lr_scale=1.0), L2Sp(frozen_blocks=2, lr_scale=1.0), MerlinFt(frozen_blocks=2)],
+    ids=lambda method: method.name,
+)
+def test_frozen_blocks_keep_their_weights_and_their_batch_statistics(method: Method) -> None:
     images = np.random.default_rng(0).random((12, 3, 16, 16)).astype(np.float32)
     train = replace(blobs(12, 3, seed=0), inputs=images)
     task = TransferTask(Dataset("images", train, train))
     network = build_network("resnet20", (3, 16, 16), 4, seed=0)
-    fitted = FineTune(frozen_blocks=2, lr_scale=1.0).fit(task, network, OPTIONS)
+    fitted = method.fit(task, network, OPTIONS)
     for index, (before, after) in enumerate(zip(network.blocks(), fitted.network.blocks(), strict=True)):
         pairs = zip(before.state_dict().items(), after.state_dict().items(), strict=True)
         unchanged = all(torch.equal(old, new) for (_, old), (_, new) in pairs)
         assert unchanged == (index < 2)
+
+
+def test_random_weights_are_not_frozen() -> None:
+    with pytest.raises(SettingsError, match=r'^frozen_blocks = 1 with initial = "random" would keep random weights; '):
+        Merlin(frozen_blocks=1)
 
 
 def test_more_frozen_blocks_than_there_are_is_refused() -> None:

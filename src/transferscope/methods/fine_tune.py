@@ -1,15 +1,15 @@
 """Fine-tuning: go on training the pretrained network on the target's labels."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from torch import nn
 
 from transferscope.errors import SettingsError
 from transferscope.methods.common import Domain
-from transferscope.methods.method import FitOptions
+from transferscope.methods.method import ADDED_LATER, FitOptions
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import FineTuning
 from transferscope.models.network import Network
@@ -23,7 +23,6 @@ class FineTune(FineTuning):
     Attributes:
         head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
             (LP-FT; Kumar et al. 2022).
-        frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights.
         layer_decay: Factor on the learning rate from one block to the next towards the input, from 0 to 1: the block
             below the head has `layer_decay * lr_scale`, the one below it `layer_decay ** 2 * lr_scale`, and so on. At 1
             all blocks have the same rate; at 0 none is trained, and the head alone learns. (Discriminative fine-tuning;
@@ -34,19 +33,16 @@ class FineTune(FineTuning):
     """
 
     head: Literal["random", "probe"] = "random"
-    frozen_blocks: int = 0
-    layer_decay: float = 1.0
-    unfreeze: float = 0.0
+    frozen_blocks: int = 0  # in the identity of every cell, as before all of the family had it
+    layer_decay: float = field(default=1.0, kw_only=True, metadata=ADDED_LATER)
+    unfreeze: float = field(default=0.0, kw_only=True, metadata=ADDED_LATER)
 
     name: ClassVar[str] = "fine-tune"
     version: ClassVar[int] = 1
-    later: ClassVar[Mapping[str, float]] = {"layer_decay": 1.0, "unfreeze": 0.0}
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         super().__post_init__()
-        if self.frozen_blocks < 0:
-            raise SettingsError(f"frozen_blocks = {self.frozen_blocks} is out of range; expected 0 or more")
         if not 0 <= self.layer_decay <= 1:
             raise SettingsError(f"layer_decay = {self.layer_decay} is out of range; expected a factor from 0 to 1")
         if not 0 <= self.unfreeze < 1:
@@ -59,17 +55,9 @@ class FineTune(FineTuning):
         return ridge_probe(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs).head
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
-        """The first blocks; all, where the rate of the last is 0.
-
-        Raises:
-            SettingsError: The backbone has fewer.
-        """
-        blocks = own.blocks()
-        if self.frozen_blocks > len(blocks):
-            raise SettingsError(
-                f"frozen_blocks = {self.frozen_blocks} and the backbone has {len(blocks)} blocks; freeze at most those"
-            )
-        return blocks if self.layer_decay == 0 else blocks[: self.frozen_blocks]
+        """The first blocks; all, where their rate is 0."""
+        frozen = super().frozen(own)
+        return own.blocks() if self.layer_decay == 0 else frozen
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """Backbone and head, each at its rate; each block at its own where rates decay towards the input."""

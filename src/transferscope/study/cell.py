@@ -1,7 +1,7 @@
 """A cell's recipe: what a worker reads in its payload."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
 from transferscope.errors import SettingsError
@@ -186,12 +186,13 @@ def _require(plain: object, *names: str) -> None:
 def method_as_json(method: Method) -> dict[str, Any]:
     """A method as JSON values: its name and its settings."""
     settings = {name: getattr(method, name) for name in setting_names(type(method))}
-    later = getattr(method, "later", {})  # keys of stored cells stay what they were before there were these settings
-    settings = {name: value for name, value in settings.items() if name not in later or value != later[name]}
     return {"name": METHODS.reference(type(method)), "settings": settings}
 
 
 def method_identity(method: Method) -> dict[str, Any]:
     """What of a method can change an answer, as JSON values; a method of another package by its source too."""
     described, origin = method_as_json(method), METHODS.identity(type(method))
+    for setting in fields(method):  # type: ignore[arg-type]
+        if setting.metadata.get("added_later") and described["settings"].get(setting.name) == setting.default:
+            del described["settings"][setting.name]
     return {**described, "version": method.version} | ({"name": method.name, "origin": origin} if origin else {})

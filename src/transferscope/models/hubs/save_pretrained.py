@@ -147,8 +147,8 @@ def _kinds(named: HuggingFace) -> Iterator[tuple[Any, str]]:
     package: Any = transformers_package()
     for task in ("IMAGE", "SEQUENCE"):
         mapping: Any = getattr(package, f"MODEL_FOR_{task}_CLASSIFICATION_MAPPING")
-        kind = mapping.get(type(named.configuration), None)
-        if kind is not None and getattr(kind, "base_model_prefix", ""):
+        kind: Any = mapping.get(type(named.configuration), None)
+        if kind is not None and kind.base_model_prefix:
             yield kind, f"{kind.base_model_prefix}."
 
 
