@@ -50,6 +50,7 @@ def decide(
     keep: Annotated[
         str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
     """Decide whether transfer helps, and which way, with as few runs as it takes: writes a study file and runs a race.
@@ -83,7 +84,7 @@ def decide(
         typer.echo(f"network: {said}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
-    run_and_report(study.path)
+    run_and_report(study.path, estimate="shown" if yes else "asked")
 
 
 def minutes_of(text: str) -> float:

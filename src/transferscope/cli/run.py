@@ -22,6 +22,7 @@ def run(
         str | None, typer.Option(help="Trained networks that stay: winners, all or none. [default: winners]")
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
 ) -> None:
     """Do what is missing of a study: after an interruption, a crash, or with more seeds, sizes or methods.
@@ -35,7 +36,7 @@ def run(
     if store is None:
         _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
-    status = execute(spec, retry_failed=retry_failed, quiet=quiet)
+    status = execute(spec, retry_failed=retry_failed, quiet=quiet, estimate="shown" if yes else "asked")
     _conclude(status, store or str(study))
 
 

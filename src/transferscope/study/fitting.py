@@ -102,13 +102,13 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     n_source, content = number(cell, "n_source") if data else 0, recipe.contents.get("source")
     source = None if data is None else source_data(data, n_source, seed, content=content)
     few = replace(target, train=subset)
-    if _uses_no_network(recipe):
+    if uses_no_network(recipe):
         return TransferTask(few, source)
     seen = None if data is None or source is None else as_read(source, data, recipe.network)
     return TransferTask(as_read(few, recipe.target, recipe.network), seen)
 
 
-def _uses_no_network(recipe: MethodRecipe) -> bool:
+def uses_no_network(recipe: MethodRecipe) -> bool:
     """Whether the method is a control on the inputs as they are."""
     return isinstance(recipe.method, Control) and recipe.method.start == "random"
 
@@ -149,7 +149,7 @@ def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | 
 def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask, context: WorkContext) -> Network:
     """The network that the method starts from."""
     seed, target = number(cell, "seed"), task.target
-    if _uses_no_network(recipe):
+    if uses_no_network(recipe):
         return build_network("linear", target.train.input_shape, target.train.n_outputs, seed=0)
     if recipe.method.start == "random" or recipe.source is None:
         return fresh_network(recipe, target, seed)
