@@ -71,6 +71,7 @@ class Budget:
             which are brought to 64 pixels at most.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
+        keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
     """
 
     steps: int | None = None
@@ -78,6 +79,7 @@ class Budget:
     network: str | None = None
     lr: float = 0.01
     workers: int | None = None
+    keep: str | None = None
 
 
 def compare(
@@ -236,7 +238,7 @@ def study_tables(
         "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr if lr is None else lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
-        "engine": {} if budget.workers is None else {"workers": budget.workers},
+        "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
     }
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
     if tuning:
@@ -297,7 +299,8 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     Returns:
         The steps. A run that failed, or diverged, is taken as finished: the study itself says what happened.
     """
-    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]})
+    engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
+    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]}, engine=engine)
     steps = spec.training.steps or FIRST_STEPS
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
