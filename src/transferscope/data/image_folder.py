@@ -84,12 +84,17 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
             for part in (parts.train, parts.test)
         )
     images = read_images(train.paths + test.paths, path, form)
-    n_train = len(train.paths)  # both parts are slices, so that nothing is copied
+    labels = np.concatenate([train.labels, test.labels])[images.kept]
+    n_train = int(np.searchsorted(images.kept, len(train.paths)))  # both parts are slices, so that nothing is copied
+    lost = np.setdiff1d(np.arange(len(classes)), labels[:n_train])
+    if len(lost) or n_train == len(labels):
+        what = f"training image of the class {classes[lost[0]]!r}" if len(lost) else "test image"
+        raise DataError(f"{path} has no {what} that can be decoded ({images.skipped}); mend some or remove the class")
     return FolderParts(
-        LabelledSet(images.pixels[:n_train], train.labels, tuple(classes)),
-        LabelledSet(images.pixels[n_train:], test.labels, tuple(classes)),
+        LabelledSet(images.pixels[:n_train], labels[:n_train], tuple(classes)),
+        LabelledSet(images.pixels[n_train:], labels[n_train:], tuple(classes)),
         chosen_size=images.chosen,
-        words=images.words,
+        words="; ".join(filter(None, (images.words, images.skipped))),
     )
 
 
@@ -118,7 +123,8 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     if not found:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
     _check_form(form, path)
-    return read_images(found, path, form).pixels, tuple(str(file.relative_to(path)) for file in found)
+    images = read_images(found, path, form)
+    return images.pixels, tuple(str(found[place].relative_to(path)) for place in images.kept)
 
 
 def _check_form(form: ImageForm, path: Path) -> None:

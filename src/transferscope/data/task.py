@@ -14,7 +14,9 @@ from jaxtyping import Num
 from transferscope.data.places import cache_folder
 from transferscope.errors import DataError
 
-Kind = Literal["classification", "regression"]
+Kind = Literal["classification", "regression", "multi-label"]
+"""What labels are: one class of each input, numbers, or any number of labels of each input (multi-label
+classification: Tsoumakas and Katakis, "Multi-label classification: an overview", 2007)."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class LabelledSet:
             pair), both -1 beyond the end; or (N, 4, L) for pairs whose texts are read apart, two rows for each.
             Other inputs are floating-point vectors (N, D).
         labels: Classification: integers in 0..n_classes-1, shape (N,). Regression: float32, shape (N, n_outputs).
-        classes: The name of each class in label order; None for regression.
+            Multi-label: truth values, shape (N, n_labels), whether an input has each label.
+        classes: The name of each class in label order, or of each label; None for regression.
 
     Raises:
         DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
@@ -42,6 +45,8 @@ class LabelledSet:
         _check_arrays(self.inputs, self.labels)
         if self.classes is None:
             _check_targets(self.labels)
+        elif self.kind == "multi-label":
+            _check_label_columns(self.labels, self.classes)
         else:
             _check_classes(self.labels, self.classes)
 
@@ -50,8 +55,10 @@ class LabelledSet:
 
     @property
     def kind(self) -> Kind:
-        """Whether labels are classes or numbers."""
-        return "regression" if self.classes is None else "classification"
+        """Whether labels are classes, numbers, or several labels of each input."""
+        if self.classes is None:
+            return "regression"
+        return "multi-label" if self.labels.dtype == np.bool_ else "classification"
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -70,7 +77,7 @@ class LabelledSet:
 
     @property
     def n_outputs(self) -> int:
-        """Width of a head for these labels: the number of classes, or of regression targets."""
+        """Width of a head for these labels: the number of classes, of labels, or of regression targets."""
         return int(self.labels.shape[1]) if self.classes is None else len(self.classes)
 
     @cached_property
@@ -91,13 +98,15 @@ class LabelledSet:
         return replace(self, inputs=_rows(self.inputs, index), labels=self.labels[index])
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """Number of examples of each class.
+        """Number of examples of each class, or that have each label.
 
         Raises:
-            DataError: The labels are not classes.
+            DataError: The labels are numbers.
         """
         if self.classes is None:
-            raise DataError("class counts were asked of a regression set; they exist for classification only")
+            raise DataError("class counts were asked of a regression set; they exist for classes and labels only")
+        if self.kind == "multi-label":
+            return np.asarray(self.labels.sum(axis=0), dtype=np.int64)
         return np.bincount(self.labels, minlength=len(self.classes))
 
 
@@ -129,7 +138,8 @@ class Dataset:
                 f"{self.name}: training inputs have shape {self.train.input_shape} and test inputs "
                 f"{self.test.input_shape}; give both the same shape"
             )
-        if (self.train.classes, self.train.n_outputs) != (self.test.classes, self.test.n_outputs):
+        own, other = ((part.kind, part.classes, part.n_outputs) for part in (self.train, self.test))
+        if own != other:
             raise DataError(f"{self.name}: training and test labels differ in their classes or outputs; use one list")
 
     @property
@@ -237,16 +247,31 @@ def _check_targets(labels: np.ndarray) -> None:
         raise DataError("regression labels hold NaN or infinity; drop those examples")
 
 
+def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:
+    if labels.ndim != 2 or labels.shape[1] != len(names) or not names:
+        raise DataError(
+            f"labels of several classes have shape {labels.shape} for {len(names)} names; expected truth values "
+            "(N, n_labels), one column for each name"
+        )
+    if len(set(names)) < len(names):
+        raise DataError(f"the names of the labels hold one twice: {', '.join(names)[:200]}; give each its own")
+    _check_names(names)
+
+
 def _check_classes(labels: np.ndarray, classes: tuple[str, ...]) -> None:
     if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
         raise DataError(f"class labels have shape {labels.shape} and type {labels.dtype}; expected integers (N,)")
-    for name in classes:
-        try:
-            name.encode()
-        except UnicodeEncodeError as error:
-            raise DataError(f"the class {name!a} has a name that is no text in UTF-8; give it another") from error
+    _check_names(classes)
     if labels.min() < 0 or labels.max() >= len(classes):
         raise DataError(
             f"class labels run from {labels.min()} to {labels.max()}; expected 0 to {len(classes) - 1} "
             f"for the {len(classes)} classes"
         )
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"the class {name!a} has a name that is no text in UTF-8; give it another") from error

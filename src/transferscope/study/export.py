@@ -1,5 +1,6 @@
 """A run of a finished study as a network in a folder: which one, trained again where it was not kept, and checked."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from transferscope.methods import Control
 from transferscope.models import Network, input_of
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
+from transferscope.records import HEADLINES
 from transferscope.store import Store, StoredCell
 from transferscope.study.backends.attempt import thread_limit
 from transferscope.study.cell import MethodRecipe
@@ -21,8 +23,6 @@ from transferscope.study.places import one_study, open_existing
 from transferscope.study.work import measure_on
 from transferscope.trained import ModelCard, TrainedModel, save_model
 from transferscope.training import choose_device, scale_of
-
-METRICS = ("accuracy", "r2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Run:
         source: Name of the source; None for none.
         n_labels: Labelled target examples.
         seed: Its seed.
-        metric: "accuracy" or "r2".
+        metric: "accuracy", "average_precision" or "r2".
         score: On the test examples.
         stderr: Its standard error over these; None where there is none.
     """
@@ -174,6 +174,8 @@ def export(
             network=recipe.network,
             n_outputs=task.target.train.n_outputs,
             classes=task.target.train.classes,
+            multi_label=task.target.train.kind == "multi-label",
+            label_units=tuple((o, u) for o, u in json.loads(task.target.provenance.get("label_units", "[]"))),
             inputs=input_form(recipe.target.data, (*recipe.target.transforms, *own), task.target),
             study=name,
             cell=key,
@@ -199,7 +201,13 @@ def _runs(store: Store, study: str) -> list[Run]:
     columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
     for key, name, part, step, value, stderr in zip(*columns, strict=True):
         stored = cells.get(key)
-        if stored is None or stored.state != "done" or name not in METRICS or part != "target_test" or step is not None:
+        if (
+            stored is None
+            or stored.state != "done"
+            or name not in HEADLINES
+            or part != "target_test"
+            or step is not None
+        ):
             continue
         labels = stored.cell.labels
         source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")

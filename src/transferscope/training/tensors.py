@@ -196,7 +196,8 @@ class Batch:
     Attributes:
         inputs: float32, (n, *input_shape), standardised; images in channels-last memory order. Tokens are int32, cut
             to the longest text of the batch.
-        labels: int64 classes (n,), or float32 regression targets (n, n_outputs).
+        labels: int64 classes (n,), float32 regression targets (n, n_outputs), or truth values (n, n_outputs) of
+            several labels for each input.
     """
 
     inputs: Num[Tensor, "n ..."]
@@ -209,11 +210,10 @@ class TensorSet:
 
     Attributes:
         inputs: As in the labelled set, (N, *input_shape), uint8, float32 or int32 tokens.
-        labels: int64 (N,) or float32 (N, n_outputs).
+        labels: int64 (N,), float32 (N, n_outputs) or truth values (N, n_outputs).
         shift: Subtracted from the raw inputs, shaped to broadcast over one input.
         factor: Multiplied afterwards.
-        n_outputs: Number of classes or regression targets.
-        is_classification: Whether labels are classes.
+        n_outputs: Number of classes, labels or regression targets.
     """
 
     inputs: Tensor
@@ -221,7 +221,6 @@ class TensorSet:
     shift: Tensor
     factor: Tensor
     n_outputs: int
-    is_classification: bool
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -276,12 +275,12 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
         shift=torch.from_numpy(scale.mean * unit).reshape(shape).to(device),
         factor=torch.from_numpy(1.0 / (scale.std * unit)).reshape(shape).to(device),
         n_outputs=data.n_outputs,
-        is_classification=data.classes is not None,
     )
 
 
 def _labels(data: LabelledSet) -> np.ndarray:
-    return np.ascontiguousarray(data.labels.astype(np.int64 if data.classes is not None else np.float32))
+    types = {"classification": np.int64, "regression": np.float32, "multi-label": np.bool_}
+    return np.ascontiguousarray(data.labels.astype(types[data.kind]))
 
 
 def choose_device(name: str) -> torch.device:

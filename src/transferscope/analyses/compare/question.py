@@ -453,8 +453,11 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
         partial = path.with_suffix(".partial.npz")
+        several = data.train.kind == "multi-label" and data.train.classes is not None
+        names = {"label_names": np.array(data.train.classes)} if several else {}
         np.savez(
             partial,
+            **names,
             x_train=data.train.inputs,
             y_train=_labels(data.train),
             x_test=data.test.inputs,
@@ -465,8 +468,10 @@ def _specify(data: str | Dataset, folder: Path) -> str:
 
 
 def _labels(examples: LabelledSet) -> np.ndarray:
-    """Labels as an .npz file holds them: class names, or numbers."""
-    return examples.labels if examples.classes is None else np.asarray(examples.classes)[examples.labels]
+    """Labels as an .npz file holds them: class names, numbers, or truth values of several labels."""
+    if examples.kind != "classification":
+        return examples.labels
+    return np.asarray(examples.classes)[examples.labels]
 
 
 def _keys(names: Sequence[str]) -> list[str]:
