@@ -261,6 +261,15 @@ def _plan(paths: Sequence[Path], form: ImageForm, broken: _Broken) -> tuple[tupl
     return (len(paths), channels, side, side), chosen, words
 
 
+def planned_size(paths: Sequence[Path], root: Path) -> tuple[int, int, bool]:
+    """Height and width that images would be given by themselves, and whether they are of mixed sizes.
+
+    Only the beginning of each file is read; those that cannot be are passed over.
+    """
+    shape, chosen, _ = _plan(paths, ImageForm(), _Broken(root, skip=True, n=len(paths)))
+    return shape[2], shape[3], chosen is not None
+
+
 def _write(
     file: Path,
     paths: Sequence[Path],

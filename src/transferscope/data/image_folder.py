@@ -9,7 +9,7 @@ from jaxtyping import Int64, UInt8
 from PIL import Image
 
 from transferscope.data.arrays import Parts, check_side
-from transferscope.data.image_files import ImageForm, read_images
+from transferscope.data.image_files import ImageForm, planned_size, read_images
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
@@ -125,6 +125,25 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     _check_form(form, path)
     images = read_images(found, path, form)
     return images.pixels, tuple(str(found[place].relative_to(path)) for place in images.kept)
+
+
+def size_at_most(path: Path, side: int) -> str:
+    """The option of a folder's name that brings larger images to a side, decoded at that size; "" for smaller ones.
+
+    Args:
+        path: The folder, without a size of its own.
+        side: Pixels.
+
+    Returns:
+        "size=SIDE" for images of mixed sizes and for square ones, "resize=SIDE" for others of one size.
+    """
+    found = [file for file in path.rglob("*") if _is_image(file)] if path.is_dir() else []
+    if not found:
+        return ""  # what reads the folder says what is wrong
+    height, width, mixed = planned_size(found, path)
+    if max(height, width) <= side:
+        return ""
+    return f"size={side}" if mixed or height == width else f"resize={side}"
 
 
 def _check_form(form: ImageForm, path: Path) -> None:

@@ -1,8 +1,11 @@
 """Labelled sets, data sets (training and test part), and the transfer task made of a source and a target."""
 
 import hashlib
+import math
+import mmap
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -86,7 +89,8 @@ class LabelledSet:
         digest = hashlib.sha256()
         for array in (self.inputs, self.labels):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
+            for rows in pieces(array):
+                digest.update(np.ascontiguousarray(rows).data)
         digest.update(repr(self.classes).encode())
         return digest.hexdigest()[:16]
 
@@ -190,21 +194,63 @@ class TransferTask:
 
 
 _LARGE = 2**28
-"""Bytes from which on rows of a memory-mapped array are not copied into memory."""
+"""Bytes from which on arrays made of a memory-mapped one are not kept in memory."""
+
+
+def pieces(array: np.ndarray, n_bytes: int = _LARGE) -> Iterator[np.ndarray]:
+    """An array in consecutive parts of at most so many bytes, or of one row.
+
+    The pages of a memory-mapped array are given back after each part, so that reading all of it takes up no memory.
+    """
+    size = max(1, n_bytes // max(array[:1].nbytes, 1))
+    for start in range(0, len(array), size):
+        yield array[start : start + size]
+        give_back(array)
+
+
+def give_back(array: np.ndarray | None) -> None:
+    """Give the pages of a memory-mapped array, or of a part of one, back to the system; they are read again if needed.
+
+    Nothing may have been written to the array.
+    """
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
+    """An array written part by part: memory-mapped where it is large and made of a memory-mapped one.
+
+    Args:
+        array: What it is made of; it has the same type.
+        n: Rows.
+        shape: Of a row.
+        parts: Gives consecutive rows, from the first on each time that it is called.
+    """
+    n_bytes = n * array.dtype.itemsize * math.prod(shape)
+    if isinstance(array, np.memmap) and n_bytes >= _LARGE:
+        with suppress(OSError), tempfile.TemporaryFile(dir=cache_folder()) as file:  # without a name, it goes unmapped
+            for part in parts():
+                file.write(np.ascontiguousarray(part).data)
+                give_back(array)
+            file.flush()
+            return np.memmap(file, dtype=array.dtype, mode="c", shape=(n, *shape))
+    made, start = np.empty((n, *shape), array.dtype), 0  # also where there is no room, or no folder to write to
+    for part in parts():
+        made[start : start + len(part)] = part
+        start += len(part)
+    return made
 
 
 def _rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
-    n_bytes = len(index) * inputs[0].nbytes
-    if not isinstance(inputs, np.memmap) or n_bytes < _LARGE:
+    if not isinstance(inputs, np.memmap) or len(index) * inputs[0].nbytes < _LARGE:
         return np.asarray(inputs[index])
-    try:
-        with tempfile.TemporaryFile(dir=cache_folder()) as file:  # without a name, it goes when nobody maps it any more
-            for row in index:
-                file.write(inputs[row].data)
-            file.flush()
-            return np.memmap(file, dtype=inputs.dtype, mode="c", shape=(len(index), *inputs.shape[1:]))
-    except OSError:  # no room, or no folder to write to
-        return np.asarray(inputs[index])
+    size = max(1, _LARGE // 16 // inputs[0].nbytes)
+
+    def parts() -> Iterator[np.ndarray]:
+        return (np.asarray(inputs[index[start : start + size]]) for start in range(0, len(index), size))
+
+    return made_of(inputs, len(index), inputs.shape[1:], parts)
 
 
 def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:

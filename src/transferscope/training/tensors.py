@@ -10,12 +10,13 @@ import torch
 from jaxtyping import Float, Int, Num
 from torch import Tensor
 
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import LabelledSet, give_back
 from transferscope.errors import DataError, SettingsError
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
 
 _STATISTICS_CHUNK = 8192  # inputs at a time, of at most 4096 numbers each; fewer of larger ones
+_MAPPED = 2**26  # bytes of a memory-mapped array that are read before its pages are given back
 _NOTE = "transferscope.pixel_scale"  # key in the metadata of a file of weights
 _ROUNDING = 1e-5  # of pixels that were divided by 255, or resized
 _LISTED = 4  # channels of a scale in words
@@ -121,6 +122,7 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     total, squares, count = 0.0, 0.0, 0
     size = max(1, min(_STATISTICS_CHUNK, _STATISTICS_CHUNK * 4096 // train.inputs[0].size))
     for start in range(0, len(train), size):
+        give_back(train.inputs)
         chunk = _unit(train.inputs[start : start + size])
         total = total + chunk.sum(axis=axes)
         squares = squares + np.square(chunk).sum(axis=axes)
@@ -214,6 +216,7 @@ class TensorSet:
         shift: Subtracted from the raw inputs, shaped to broadcast over one input.
         factor: Multiplied afterwards.
         n_outputs: Number of classes, labels or regression targets.
+        mapped: The memory-mapped array that the inputs share their memory with; None for none.
     """
 
     inputs: Tensor
@@ -221,6 +224,7 @@ class TensorSet:
     shift: Tensor
     factor: Tensor
     n_outputs: int
+    mapped: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -235,9 +239,16 @@ class TensorSet:
         return self._ready(self.inputs[index], self.labels[index])
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """All examples in order, at most `size` at a time."""
+        """All examples in order, at most `size` at a time; mapped pages are given back on the way."""
+        read = 0
         for start in range(0, len(self), size):
-            yield self._ready(self.inputs[start : start + size], self.labels[start : start + size])
+            raw = self.inputs[start : start + size]
+            yield self._ready(raw, self.labels[start : start + size])
+            read += raw.nbytes
+            if read > _MAPPED:
+                give_back(self.mapped)
+                read = 0
+        give_back(self.mapped)
 
     def spread(self, n: int) -> "TensorSet":
         """`n` examples at even distances (all of them when there are fewer)."""
@@ -267,6 +278,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
         The set as tensors; batches come out standardised.
     """
     raw = data.inputs if data.inputs.dtype == np.uint8 or data.is_tokens else data.inputs.astype(np.float32)
+    mapped = raw if isinstance(raw, np.memmap) else None
     unit = 255.0 if data.inputs.dtype == np.uint8 else 1.0
     shape = (-1, *[1] * (data.inputs.ndim - 2))
     return TensorSet(
@@ -275,6 +287,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
         shift=torch.from_numpy(scale.mean * unit).reshape(shape).to(device),
         factor=torch.from_numpy(1.0 / (scale.std * unit)).reshape(shape).to(device),
         n_outputs=data.n_outputs,
+        mapped=mapped,
     )
 
 
