@@ -23,8 +23,9 @@ _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
     "npz": (),
     "folder": (),
-    "csv": ("test",),
-    "parquet": ("test",),
+    "csv": ("test", "encoding"),
+    "parquet": ("test", "encoding"),
+    "table": ("test", "encoding"),
     "text": ("test", "tokenizer"),
     "glyphs": ("fonts",),
 }
@@ -65,6 +66,7 @@ def load(
     Args:
         spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH", or the path of a
             folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN";
+            "table:PATH.csv?label=COLUMN";
             "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER"; "glyphs"; "half-images:SPEC?parts=AB"; an entry
             point of the group "transferscope.data", or a reference "package.module:name" or "path/file.py:name" to a
             function of a `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
@@ -170,7 +172,8 @@ def seen_from(spec: str, folder: Path) -> str:
             is_path = is_path and Path(seen(unquote(value).removeprefix("hf:"))).exists()
             value = value.removeprefix("hf:")
         if value and is_path:
-            value = seen(unquote(value)).replace("%", "%25").replace("&", "%26").replace("?", "%3F")
+            plain = seen_from(unquote(value), folder) if key == "encoding" else seen(unquote(value))
+            value = plain.replace("%", "%25").replace("&", "%26").replace("?", "%3F")
             item = f"{key}={value}"
         items.append(item)
     named = f"{kind}:{path}" if path else head

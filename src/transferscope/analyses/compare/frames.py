@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR, Metric
+from transferscope.analyses.compare.metric import ACCURACY, METRICS, Metric
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
 
@@ -50,7 +50,8 @@ class StudyFrames:
     def metric(self) -> Metric:
         """What the study is judged by."""
         of_target = self.records["part"].astype(str).str.startswith("target")  # a source can be of another kind
-        return SQUARED_ERROR if (self.records.loc[of_target, "name"] == "mse").any() else ACCURACY
+        measured = set(self.records.loc[of_target, "name"])
+        return next((metric for metric in METRICS if metric.record in measured), ACCURACY)
 
     @property
     def method_cells(self) -> pd.DataFrame:
@@ -103,7 +104,7 @@ class StudyFrames:
 
     @property
     def classes(self) -> list[str] | None:
-        """Names of the target's classes; None for a regression or when the facts do not say."""
+        """Names of the target's classes or labels; None for a regression or when the facts do not say."""
         target = self.study.facts.get("target", {})
         names = target.get("classes") if isinstance(target, Mapping) else None
         return None if names is None else [str(name) for name in names]

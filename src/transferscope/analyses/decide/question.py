@@ -111,7 +111,8 @@ def decide(
         labels: Number of labelled target examples, at least 1; None for all that there are.
         question: "whether" transfer helps, or "which" way is best, which settles whether as well.
         risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers.
         seeds: Most repetitions of one way, at least 2.
         cells: Most runs in all, at least 2; None for no such limit.
         minutes: Most computing time in all, above 0; None for no such limit.

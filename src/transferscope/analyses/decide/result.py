@@ -9,9 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.estimate import Estimate, Interval
+from transferscope.numerics.average_precision import example_contributions
 from transferscope.numerics.racing import Standing
 from transferscope.store import Store
 from transferscope.study.race import Arm, Race, RaceScores, RaceSettings
+from transferscope.wording import measure_words
 
 State = Literal["baseline", "best", "as good", "out", "open"]
 """What a race says of an arm beside the leader.
@@ -69,7 +71,7 @@ class Decision:
         n_grid: Runs of the full comparison with five seeds, or as many as the study has if these are fewer.
         seconds: Time of all cells that are done.
         n_labels: Labelled target examples of every run; None when unknown.
-        unit: What a point is: "points of accuracy" or "points of R²".
+        unit: What a point is: "points of accuracy", "points of average precision" or "points of R²".
     """
 
     arms: tuple[ArmResult, ...]
@@ -129,7 +131,7 @@ def decision(store: Store, study: str) -> Decision | None:
         n_grid=n_seeds * len(now.arms),
         seconds=now.spent,
         n_labels=race.n_target if isinstance(race.n_target, int) else None,
-        unit="points of R²" if now.numbers else "points of accuracy",
+        unit=f"points of {measure_words(now.measure)}",
     )
 
 
@@ -189,12 +191,12 @@ def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray,
     if labels is None:
         return errors
     scale = 100.0
-    if now.numbers:
+    if now.measure == "r2":
         scale = 100.0 / float(np.mean((labels - labels.mean(axis=0)) ** 2))
     rows = [[None if key is None else found.get(key) for key in keys] for keys in race.keys]
     for i in range(1, len(now.arms)):
         gains = [
-            _example_scores(own, labels, numbers=now.numbers) - _example_scores(base, labels, numbers=now.numbers)
+            _example_scores(own, labels, now.measure) - _example_scores(base, labels, now.measure)
             for own, base in zip(rows[i], rows[0], strict=True)
             if own is not None and base is not None and len(own) == len(base) == len(labels)
         ]
@@ -204,9 +206,11 @@ def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray,
     return errors
 
 
-def _example_scores(predictions: np.ndarray, labels: np.ndarray, *, numbers: bool) -> np.ndarray:
-    """1 for a correct class and 0 for a wrong one, or minus the squared error."""
-    if not numbers:
+def _example_scores(predictions: np.ndarray, labels: np.ndarray, measure: str) -> np.ndarray:
+    """1 for a correct class and 0 for a wrong one, the share in the average precision, or minus the squared error."""
+    if measure == "average_precision":
+        return example_contributions(predictions, labels)
+    if measure == "accuracy":
         return np.asarray(predictions == labels, dtype=np.float64)
     squares = (predictions.reshape(len(labels), -1) - labels.reshape(len(labels), -1)) ** 2
     return -np.asarray(squares.mean(axis=1), dtype=np.float64)
