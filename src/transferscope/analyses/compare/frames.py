@@ -15,7 +15,7 @@ LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
 CONTROLS = frozenset({"raw", "knn"})
-"""The methods that are no transfer but controls, beside training from scratch: what derives from `methods.Control`."""
+"""transferscope's methods that are no transfer but controls, beside training from scratch."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,8 @@ class StudyFrames:
 
     @property
     def controls(self) -> frozenset[str]:
-        """The names under which the study has the methods CONTROLS."""
-        tables = self.study.spec.get("methods", {})
-        named = tables if isinstance(tables, Mapping) else {}
-        kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
-        return frozenset(name for name in self.methods if kinds.get(name, name) in CONTROLS)
+        """The names under which the study has methods that are controls."""
+        return controls_of(self.study).intersection(self.methods)
 
     @property
     def classes(self) -> list[str] | None:
@@ -118,6 +115,16 @@ class StudyFrames:
         return self.records.query(
             "name == @name and part == @part and step.notna() and value.notna() and role == 'method'"
         )
+
+
+def controls_of(study: StudyRow) -> frozenset[str]:
+    """The names under which a study has controls: what derives from `methods.Control`, as it was planned, and CONTROLS
+    in studies of earlier versions.
+    """
+    tables, noted = study.spec.get("methods", {}), study.facts.get("controls", ())
+    named = tables if isinstance(tables, Mapping) else {}
+    kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
+    return frozenset(map(str, noted)) | {str(name) for name, kind in kinds.items() if kind in CONTROLS}
 
 
 def read_study(store: Store, name: str) -> StudyFrames:

@@ -32,8 +32,8 @@ from transferscope.study.race import RaceSettings
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import parse_spec, read_spec
 
-METHODS_RACED = ("linear-probe", "fine-tune", "l2-sp", "joint", "merlin")
-"""Methods that a race tries unless others are named: those that differ most, the cheap ones first."""
+METHODS_RACED = ("raw", "knn", "linear-probe", "fine-tune", "l2-sp", "joint", "merlin")
+"""Methods that a race tries unless others are named: the controls, and those that differ most, the cheap ones first."""
 
 
 @dataclass(frozen=True)
