@@ -1,6 +1,7 @@
 """Image files as one array at a working size, decoded once: the array is kept on disk and memory-mapped."""
 
 import hashlib
+import io
 import json
 import os
 import struct
@@ -36,6 +37,30 @@ _GREY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 _ORIENTATION = 0x0112
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedImage:
+    """An image file that lies in another file.
+
+    Attributes:
+        name: What to call it.
+        stamp: Changes when that file does.
+        reader: Gives the bytes of the image at a row.
+        row: Its row.
+    """
+
+    name: str
+    stamp: object
+    reader: Callable[[int], bytes]
+    row: int
+
+    def __str__(self) -> str:
+        """Its name."""
+        return self.name
+
+
+ImageFile = Path | PackedImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +111,7 @@ class Images:
         return f"{len(self.broken)} of {n:,} files were left out, as they cannot be decoded: {_names(self.broken)}"
 
 
-def read_images(paths: Sequence[Path], root: Path, form: ImageForm) -> Images:
+def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Images:
     """Read image files, from what an earlier call kept of them if they are unchanged.
 
     What is kept is named by the place of the folder, the names, sizes and times of all files, and the form: after any
@@ -103,8 +128,11 @@ def read_images(paths: Sequence[Path], root: Path, form: ImageForm) -> Images:
         DataError: Sizes are mixed and `form` gives none, an image has transparent pixels or more than 8 bits, or they
             take up too much.
     """
-    files: list[tuple[str, int, int, int]] = []
+    files: list[object] = []
     for path in paths:
+        if isinstance(path, PackedImage):
+            files.append((path.name, path.stamp))
+            continue
         try:
             stat = path.stat()
         except OSError as error:
@@ -156,18 +184,18 @@ class _Broken:
     """
 
     def __init__(self, root: Path, skip: bool, n: int) -> None:
-        self.found: dict[Path, CorruptDataError] = {}
+        self.found: dict[ImageFile, CorruptDataError] = {}
         self._root, self._skip, self._n = root, skip, n
 
     @contextmanager
-    def noted(self, path: Path) -> Iterator[None]:
+    def noted(self, path: ImageFile) -> Iterator[None]:
         """Note a file that cannot be decoded, and go on."""
         try:
             yield
         except CorruptDataError as error:
             self.found[path] = error
 
-    def checked(self, paths: Sequence[Path]) -> list[Path]:
+    def checked(self, paths: Sequence[ImageFile]) -> list[ImageFile]:
         """The files that are not broken.
 
         Raises:
@@ -184,13 +212,16 @@ class _Broken:
             ) from first
         return [path for path in paths if path not in self.found]
 
-    def kept(self, paths: Sequence[Path]) -> list[int]:
+    def kept(self, paths: Sequence[ImageFile]) -> list[int]:
         """Positions of the files that are not broken."""
         return [place for place, path in enumerate(paths) if path not in self.found]
 
     def list(self) -> list[tuple[str, str]]:
         """Path within the folder, and what is wrong, of each."""
-        return [(str(path.relative_to(self._root)), str(error)) for path, error in self.found.items()]
+        return [
+            (str(path.relative_to(self._root)) if isinstance(path, Path) else path.name, str(error))
+            for path, error in self.found.items()
+        ]
 
 
 def _names(broken: Sequence[tuple[str, str]]) -> str:
@@ -220,7 +251,9 @@ def _remove_unused(folder: Path) -> None:
                 file.unlink()
 
 
-def _plan(paths: Sequence[Path], form: ImageForm, broken: _Broken) -> tuple[tuple[int, int, int, int], int | None, str]:
+def _plan(
+    paths: Sequence[ImageFile], form: ImageForm, broken: _Broken
+) -> tuple[tuple[int, int, int, int], int | None, str]:
     """The shape of all images, the size chosen for them and why, from what the files say at their beginning.
 
     Raises:
@@ -261,7 +294,7 @@ def _plan(paths: Sequence[Path], form: ImageForm, broken: _Broken) -> tuple[tupl
     return (len(paths), channels, side, side), chosen, words
 
 
-def planned_size(paths: Sequence[Path], root: Path) -> tuple[int, int, bool]:
+def planned_size(paths: Sequence[ImageFile], root: Path) -> tuple[int, int, bool]:
     """Height and width that images would be given by themselves, and whether they are of mixed sizes.
 
     Only the beginning of each file is read; those that cannot be are passed over.
@@ -272,7 +305,7 @@ def planned_size(paths: Sequence[Path], root: Path) -> tuple[int, int, bool]:
 
 def _write(
     file: Path,
-    paths: Sequence[Path],
+    paths: Sequence[ImageFile],
     root: Path,
     shape: tuple[int, ...],
     form: ImageForm,
@@ -296,7 +329,7 @@ def _write(
 
 
 def _in_memory(
-    paths: Sequence[Path], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None, broken: _Broken
+    paths: Sequence[ImageFile], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None, broken: _Broken
 ) -> UInt8[np.ndarray, "N C H W"]:
     check_bytes(root, int(np.prod(shape)))
     arrays: list[np.ndarray] = []
@@ -310,7 +343,7 @@ def _in_memory(
 
 
 def _decode(
-    paths: Sequence[Path],
+    paths: Sequence[ImageFile],
     root: Path,
     shape: tuple[int, ...],
     form: ImageForm,
@@ -341,7 +374,7 @@ def _decode(
         channels = 1 if grey else 3
 
 
-def _read_image(path: Path, resize: int | None, side: int | None) -> Image.Image:
+def _read_image(path: ImageFile, resize: int | None, side: int | None) -> Image.Image:
     """One image, upright, grey or RGB, stretched to `resize` or cut to the middle square of `side`."""
     with _opened(path) as opened:
         if side is not None:
@@ -360,24 +393,26 @@ def _read_image(path: Path, resize: int | None, side: int | None) -> Image.Image
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _opened(path: ImageFile) -> Iterator[Image.Image]:
     """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file.
 
     Raises:
         CorruptDataError: It cannot be read as an image.
         DataError: Its pixels are too many, or of more than 8 bits.
     """
-    require_regular(path, "an image")
+    if isinstance(path, Path):
+        require_regular(path, "an image")
     try:
+        file = path if isinstance(path, Path) else io.BytesIO(path.reader(path.row))
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=_FORMATS) as opened:
+            with Image.open(file, formats=_FORMATS) as opened:
                 if opened.mode in _WIDE_MODES:
                     raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
                 yield opened
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
-    except DataError:
+    except (DataError, CorruptDataError):
         raise
     except UnidentifiedImageError as error:
         raise CorruptDataError(

@@ -27,6 +27,7 @@ _PATHS: dict[str, tuple[str, ...]] = {
     "parquet": ("test", "encoding"),
     "table": ("test", "encoding"),
     "text": ("test", "tokenizer"),
+    "hf-dataset": ("tokenizer",),
     "glyphs": ("fonts",),
 }
 """Kinds of names with a path, and their options that are paths."""
@@ -65,11 +66,11 @@ def load(
 
     Args:
         spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH", or the path of a
-            folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN";
-            "table:PATH.csv?label=COLUMN";
-            "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER"; "glyphs"; "half-images:SPEC?parts=AB"; an entry
-            point of the group "transferscope.data", or a reference "package.module:name" or "path/file.py:name" to a
-            function of a `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
+            folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN", or
+            "table:PATH?label=COLUMN" by suffix; "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER";
+            "hf-dataset:PATH"; "glyphs"; "half-images:SPEC?parts=AB"; an entry point of the group "transferscope.data",
+            or a reference "package.module:name" or "path/file.py:name" to a function of a `DataSpec` and a seed or to a
+            `CatalogueEntry`. docs/data.md lists the options of each.
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.

@@ -174,6 +174,45 @@ def _text(spec: DataSpec, seed: int) -> Dataset:
     return replace(dataset, provenance={**dataset.provenance, **about})
 
 
+def _hf_dataset(spec: DataSpec, seed: int) -> Dataset:
+    """A folder that `datasets` saved: texts where a column of them is named, else images."""
+    from transferscope.data.hf_dataset import load_saved_images, open_splits  # here, because of pandas
+
+    path = find_path(spec.path)
+    splits = open_splits(path, train=spec.one("train"), test=spec.one("test"))
+    stamp = hashlib.sha256(repr([split.stamp for split in splits if split is not None]).encode()).hexdigest()
+    about = {"spec": spec.text, "address": str(path), "files": f"sha256 of their sizes and times: {stamp[:16]}"}
+    if "text" in spec.options:
+        return _saved_texts(spec, splits[0].path, None if splits[1] is None else splits[1].path, about, seed)
+    spec.allow(("image", "label", "kind", "train", "test", "test_share", "size", "resize", "broken"))
+    parts = load_saved_images(
+        splits,
+        image=spec.one("image"),
+        label=spec.one("label") or "label",
+        kind=spec.choice("kind", _KINDS),
+        form=image_form(spec),
+        test_share=spec.share("test_share"),
+        seed=seed,
+    )
+    about["understood"] = "; ".join(filter(None, (_understood(parts.train), parts.words)))
+    if parts.chosen_size is not None:
+        about["size"] = str(parts.chosen_size)
+    return Dataset(path.resolve().name, parts.train, parts.test, about)
+
+
+def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str, str], seed: int) -> Dataset:
+    from transferscope.data.texts import load_texts, text_settings, tokenizer_of
+
+    spec.allow(("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "train", "test", "test_share"))
+    settings, tokenizer = text_settings(spec), tokenizer_of(spec)
+    share = spec.share("test_share")
+    found = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
+    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {settings.max_length} tokens"
+    about["understood"] = f"{_understood(found.parts.train)}{cut}"
+    about["tokenizer"] = f"sha256:{tokenizer.digest}"
+    return Dataset(find_path(spec.path).resolve().name, found.parts.train, found.parts.test, about)
+
+
 def _glyphs(spec: DataSpec, seed: int) -> Dataset:
     if spec.path:
         raise SettingsError(f"{spec.text!r} has a path; glyphs have options only, as in 'glyphs?characters=abc'")
@@ -254,6 +293,7 @@ READERS: dict[str, Reader] = {
     "parquet": _table,
     "table": _table,
     "text": _text,
+    "hf-dataset": _hf_dataset,
     "glyphs": _glyphs,
 }
 """What reads each kind of name."""

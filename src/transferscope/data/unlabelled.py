@@ -19,6 +19,9 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.apply import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
 
+_OF_IMAGES = ("folder", "hf-dataset")
+"""Kinds of names whose images may be brought to a size."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputForm:
@@ -77,7 +80,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
     if parsed.kind == "folder":
         parsed.allow(("resize", "size", "broken"))
         asked, own = image_form(parsed), parse_name(form.data)
-        if own.kind == "folder" and not (asked.resize or asked.size):
+        if own.kind in _OF_IMAGES and not (asked.resize or asked.size):
             asked = replace(image_form(own), skip_broken=asked.skip_broken)
         channels = form.raw_shape[0] if len(form.raw_shape) == 3 else None
         # without a size the study's images were of one, and so must these be
@@ -104,14 +107,14 @@ def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
     Raises:
         DataError: The study was of data of another kind.
     """
-    from transferscope.data.texts import TextSettings, read_texts, tokenizer_of
+    from transferscope.data.texts import read_texts, text_settings, tokenizer_of
 
     spec.allow(("text", "pair", "header"))
     own = parse_spec(form.data)
-    if own.kind != "text":
+    if own.kind != "text" and not (own.kind == "hf-dataset" and "text" in own.options):
         raise DataError(f"{spec.text} is texts and the network was trained on {form.data}; give such data")
     options = {**own.options, **spec.options}
-    settings = replace(TextSettings.of(DataSpec(spec.text, "text", spec.path, options)), label=None)
+    settings = replace(text_settings(DataSpec(spec.text, "text", spec.path, options)), label=None)
     return read_texts(find_path(spec.path), settings, tokenizer_of(own))
 
 
@@ -156,7 +159,7 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
     """
     parsed = parse_name(data)
     pinned = data
-    if parsed.kind == "folder" and "size" in dataset.provenance:
+    if parsed.kind in _OF_IMAGES and "size" in dataset.provenance:
         pinned = f"{data}{'&' if parsed.options else '?'}size={dataset.provenance['size']}"
     encoding = table_encoding(parsed, 0) if parsed.kind in TABLES else None
     columns = () if encoding is None else encoding.features

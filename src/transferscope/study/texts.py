@@ -84,7 +84,10 @@ def tokenizer_folder(networks: Sequence[str]) -> Path | None:
 
 def needs_tokenizer(name: str) -> bool:
     """Whether a name of data stands for texts and says no tokenizer."""
-    return name.startswith("text:") and not parse_spec(name).options.get("tokenizer")
+    if not name.startswith(("text:", "hf-dataset:")):
+        return False
+    options = parse_spec(name).options
+    return (name.startswith("text:") or "text" in options) and not options.get("tokenizer")
 
 
 def with_tokenizer(name: str, folder: Path) -> str:
