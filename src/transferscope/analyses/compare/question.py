@@ -5,6 +5,7 @@ import itertools
 import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,8 +41,9 @@ from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.study.status import StudyStatus
 from transferscope.study.texts import needs_tokenizer, tokenizer_folder, with_tokenizer
-from transferscope.wording import counted, listed
+from transferscope.wording import cell_words, counted, listed
 
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
@@ -166,8 +168,21 @@ def compare(
             found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
             spec = replace(spec, training=replace(spec.training, steps=found.steps))
             write_study(with_steps(tables, found.steps), Path(folder), note=note)
-        run_study(spec, store, on_event=on_event)
+        warn_of_failures(run_study(spec, store, on_event=on_event))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
+
+
+def warn_of_failures(status: StudyStatus) -> None:
+    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete."""
+    if status.failed:
+        first = status.failed[0]
+        assert first.failure is not None
+        words = cell_words(first.cell.role, first.cell.labels)
+        warnings.warn(
+            f"{status.counts.failed} of the {status.counts.total} runs of {status.name} failed; the first, {words}, "
+            f"said: {first.failure.message}",
+            stacklevel=3,
+        )
 
 
 def study_tables(

@@ -14,6 +14,7 @@ from transferscope.analyses.compare.question import (
     WrittenStudy,
     network_in_words,
     study_tables,
+    warn_of_failures,
     write_study,
 )
 from transferscope.analyses.compare.settings import settings_in_words, settings_section
@@ -146,7 +147,7 @@ def decide(
     ).path
     spec = read_spec(path)
     with Store.open(spec.store) as store:
-        run_study(spec, store, on_event=on_event)
+        warn_of_failures(run_study(spec, store, on_event=on_event))
         found = decision(store, spec.name)
         assert found is not None
         return DecisionResult(found, spec.name, Path(spec.store), path, read_study(store, spec.name))
