@@ -277,8 +277,7 @@ def load_model(place: str | Path) -> TrainedModel:
     if read is None:
         raise CorruptDataError(
             f"{file} is of another format and this version of transferscope reads formats {_FORMAT} and "
-            f"{_TRANSFORMERS}; use the version "
-            "that wrote it"
+            f"{_TRANSFORMERS}; use the version that wrote it"
         )
     if scale is None:
         raise CorruptDataError(f"{file} does not say how its inputs are scaled; export the network again")

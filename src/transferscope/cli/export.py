@@ -48,8 +48,7 @@ def export(
     error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
     typer.echo(
         f"{card.metric.replace('_', ' ')} on the study's {found.n_test:,} test examples: {card.score:.4g}{error} "
-        f"(mean of {card.n_runs} "
-        f"runs: {card.mean_score:.4g})"
+        f"(mean of {card.n_runs} runs: {card.mean_score:.4g})"
     )
     if found.n_equal == found.n_test:
         typer.echo("its predictions of the test examples are those of the study, all of them")

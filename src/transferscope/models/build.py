@@ -218,8 +218,7 @@ def input_of(settings: NetworkSettings) -> NetworkInput | None:
 
     Returns:
         Size, channels and scaling; None where nothing is said, as of the backbones: their inputs keep their size and
-        are
-        standardised by the training examples.
+        are standardised by the training examples.
 
     Raises:
         NetworkError: The network cannot be opened.

@@ -333,8 +333,8 @@ class _Runner:
         except KeyboardInterrupt:
             forecast = self._count()
             raise KeyboardInterrupt(
-                f"stopped with {forecast.done} of {forecast.total} cells done and stored; "
-                "the same command goes on from there"
+                f"stopped with {forecast.done} of {forecast.total} cells done and stored; the same command goes on "
+                "from there"
             ) from None
         finally:
             self._over.set()
