@@ -143,6 +143,15 @@ def test_only_one_run_is_made_where_the_other_arm_has_its_own() -> None:
     assert runs == [(2, 3)], trailing
 
 
+def test_a_race_goes_on_until_its_question_is_settled_or_every_run_is_made() -> None:
+    """Also where a difference would be large enough and the noise is not yet known well enough to say so."""
+    rng = np.random.default_rng(10)
+    for _ in range(20):
+        full = np.array([0.0, 6.0, 5.9, 5.8, -1, -1, 0, 0, 0])[:, None] + 0.4 * rng.normal(size=(9, 12))
+        scores = run_to_the_end(full, RULE)
+        assert standing(scores, RULE).whether == "helps"
+
+
 @pytest.mark.parametrize(
     ("gains", "whether"),
     [
@@ -164,10 +173,12 @@ def test_transfer_helps_only_where_it_beats_the_control_as_well(gains: dict[int,
 def test_controls_cost_no_level() -> None:
     """An arm beside nine controls needs no wider interval than an arm alone."""
     rng = np.random.default_rng(8)
-    full = np.array([0.0, 2.2])[:, None] + 0.5 * rng.normal(size=(2, 5))
-    controls = -20 + 0.5 * rng.normal(size=(9, 5))
+    full = np.array([0.0, 2.2])[:, None] + 0.5 * rng.normal(size=(2, 8))
+    controls = -20 + 0.5 * rng.normal(size=(9, 8))
     with_controls = standing(np.concatenate([full, controls]), RULE, controls=range(2, 11))
-    assert with_controls.better[1] == standing(full, RULE).better[1]
+    assert standing(full, RULE).better[1]
+    assert with_controls.better[1]
+    assert with_controls.whether == "helps"
 
 
 def test_without_any_effect_no_more_beat_the_controls_than_the_risk_allows() -> None:

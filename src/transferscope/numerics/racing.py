@@ -32,9 +32,11 @@ _SHRINK_DF = 4.0
 _RATIO = 0.25
 """Squared noise of a difference over squared size of the effects that the mixture is about."""
 _DROP_LEVEL = 0.5
-_BETTER_SHARE = 4.0
+_BETTER_SHARE = 3.0
 """The level of all "better" together over the risk; the risk itself was measured (docs/results/race.md)."""
 _LEAST_DF = 4
+_LEAST_BETTER_DF = 6
+"""Pooled degrees of freedom before anything is dropped, and before anything is called better."""
 _SECOND_SEED = 4
 """So many of the best arms get a second run before anything is said."""
 
@@ -89,6 +91,11 @@ class Bounds:
         """
         return half_width(self.n, self.sd, level)
 
+    def above(self, level: float) -> Bool[np.ndarray, " n_arms"]:
+        """Whether an arm is shown to be better than the reference, at a level for each arm."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self.df >= _LEAST_BETTER_DF) & (self.mean - self.half_width(level) > 0))
+
 
 def half_width(
     n: Float[np.ndarray, " n_arms"], sd: Float[np.ndarray, " n_arms"], level: float
@@ -111,13 +118,16 @@ def half_width(
     return np.where((n < 1) | (least >= growth), np.inf, width)
 
 
-def bounds_against(scores: Float[np.ndarray, "n_arms n_seeds"], reference: int, rule: RaceRule) -> Bounds:
+def bounds_against(
+    scores: Float[np.ndarray, "n_arms n_seeds"], reference: int, rule: RaceRule, *, controls: Sequence[int] = ()
+) -> Bounds:
     """Paired differences of every arm to one of them, with moderated variances.
 
     Args:
         scores: Larger is better; NaN for runs that were not made.
         reference: The arm that the others are compared with.
         rule: Its expected standard deviation.
+        controls: Rows whose differences do not enter the common variance: what trains no network varies less.
     """
     differences = scores - scores[reference]
     there = np.isfinite(differences)
@@ -128,7 +138,9 @@ def bounds_against(scores: Float[np.ndarray, "n_arms n_seeds"], reference: int, 
     spare = np.maximum(n - 1.0, 0.0)
     others = np.arange(len(scores)) != reference
     df = int(spare[others].sum())
-    pooled = (_PRIOR_DF * rule.prior_sd**2 + squares[others].sum()) / (_PRIOR_DF + df)
+    common = others.copy()
+    common[list(controls)] = False
+    pooled = (_PRIOR_DF * rule.prior_sd**2 + squares[common].sum()) / (_PRIOR_DF + spare[common].sum())
     sd = np.sqrt((_SHRINK_DF * pooled + squares) / (_SHRINK_DF + spare))
     return Bounds(mean, np.where(others, sd, 0.0), n, df)
 
@@ -196,14 +208,13 @@ def standing(scores: ArrayLike, rule: RaceRule, *, controls: Sequence[int] = ())
     transfers[[0, *controls]] = False
     levels = _levels(table)
     leader = int(np.argmax(np.where(np.isfinite(levels), levels, -np.inf)))
-    against = {row: bounds_against(table, row, rule) for row in dict.fromkeys((0, *controls, leader))}
+    against = {
+        row: bounds_against(table, row, rule, controls=controls) for row in dict.fromkeys((0, *controls, leader))
+    }
     baseline, rivals = against[0], against[leader]
     level = level_of_better(rule, int(transfers.sum()))
     with np.errstate(invalid="ignore"):
-        beats = {
-            row: transfers & (against[row].df >= _LEAST_DF) & (against[row].mean - against[row].half_width(level) > 0)
-            for row in (0, *controls)
-        }
+        beats = {row: transfers & against[row].above(level) for row in (0, *controls)}
         below = {
             row: (found.df >= _LEAST_DF) & (found.mean + found.half_width(_DROP_LEVEL) < rule.margin)
             for row, found in against.items()
@@ -322,8 +333,7 @@ def _pairs(
             if arm in without or now.hopeless[arm] or not now.alive[arm]:
                 continue
             for row in sorted(without, key=lambda row: -levels[row]):
-                bounds = bounds_against(table, row, rule)
-                if not bounds.mean[arm] - bounds.half_width(level)[arm] > 0:
+                if not bounds_against(table, row, rule, controls=controls).above(level)[arm]:
                     yield int(arm), row
     if question == "which":
         high = now.rivals.mean + now.rivals.half_width(_DROP_LEVEL)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from analyses.decide.raced import N_TEST
+from transferscope.analyses.compare.question import Budget
 from transferscope.analyses.decide.page import decision_verdict
-from transferscope.analyses.decide.question import DecisionResult, decide
+from transferscope.analyses.decide.question import DecisionResult, decide, write_race
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.decide import minutes_of
@@ -19,8 +20,9 @@ from transferscope.errors import SettingsError
 from transferscope.methods import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
 from transferscope.store import Store
+from transferscope.study.race import RaceSettings
 from transferscope.study.run import Event, StudyProgress, run_study
-from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.study.spec import StudySpec, parse_spec, read_spec
 
 WORK = "analyses.decide.raced:work"
 
@@ -241,8 +243,6 @@ def test_in_python_with_real_training(tmp_path: Path) -> None:
         y = np.arange(260) % 3
         x = (np.eye(3)[y] * 2 + noise * rng.normal(size=(260, 3))).astype(np.float32)
         np.savez(tmp_path / f"{name}.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
-    from transferscope import Budget
-
     result = decide(
         f"npz:{tmp_path / 'target.npz'}",
         f"npz:{tmp_path / 'near.npz'}",
@@ -256,6 +256,30 @@ def test_in_python_with_real_training(tmp_path: Path) -> None:
     assert set(result.table()["method"]) == {"scratch", "fine-tune", "linear-probe"}
     assert json.loads(result.to_json())["analysis"] == "decide"
     assert result.report(tmp_path / "own.html").html.exists()
+
+
+def test_what_did_best_elsewhere_runs_first_and_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(tmp_path / "history.csv"))
+    found: dict[bool, RaceSettings] = {}
+    for history in (True, False):
+        written = write_race(
+            "digits",
+            ["glyphs"],
+            methods=None,
+            labels=50,
+            race=RaceSettings(),
+            seeds=3,
+            budget=Budget(steps=5),
+            folder=tmp_path / str(history),
+            history=history,
+        )
+        found[history] = read_spec(written.path).race or RaceSettings()
+    first = found[True].first
+    assert "linear-probe from glyphs" in first  # which did well on digits
+    assert not any(name.startswith(("raw", "knn", "scratch")) for name in first)
+    assert found[False] == RaceSettings()
 
 
 def test_one_seed_is_no_race(tmp_path: Path) -> None:

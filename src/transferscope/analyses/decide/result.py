@@ -180,7 +180,7 @@ def _arm(i: int, now: RaceScores, standing: Standing, errors: "_TestErrors", set
         lasting = math.isfinite(error) and abs(gain.value) > math.hypot(strict, _TEST_SET_Z * error)
         best = max(now.controls, key=lambda row: np.nan_to_num(standing.levels[row], nan=-math.inf), default=None)
         if best is not None and not is_control and math.isfinite(standing.levels[best]):
-            bounds = bounds_against(now.scores, best, rule_of(settings))
+            bounds = bounds_against(now.scores, best, rule_of(settings), controls=now.controls)
             over_control = _difference(bounds, i, errors.of(i, best), settings.risk)
     call: Call = "control" if is_control else "open"
     if standing.better[i]:
