@@ -173,12 +173,64 @@ def test_what_was_not_used_for_a_month_is_removed(bitmaps: list[Path], tmp_path:
 def test_a_broken_image_leaves_nothing_behind_and_is_named(bitmaps: list[Path], tmp_path: Path) -> None:
     broken = photograph(tmp_path / "5.jpg", 6, 4)
     broken.write_bytes(broken.read_bytes()[:-100])
-    with pytest.raises(CorruptDataError, match=r"5\.jpg cannot be read as an image \(.+\); mend or remove it$"):
+    with pytest.raises(CorruptDataError, match=r"5\.jpg cannot be read as an image \(.+\); mend or remove it, or l"):
         read_images([*bitmaps, broken], tmp_path, ImageForm())
     assert not list((tmp_path / "cache").rglob("*.*"))
     (tmp_path / "6.png").symlink_to(tmp_path / "nowhere.png")
     with pytest.raises(CorruptDataError, match=r"6\.png cannot be read as an image"):
         read_images([tmp_path / "6.png"], tmp_path, ImageForm())
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_broken_images_are_counted_and_named_and_left_out_when_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool
+) -> None:
+    files = mixed(tmp_path / "photos")
+    whole = {middle_square(path, 64).tobytes() for path, _ in files}
+    (tmp_path / "photos" / "a" / "torn.jpg").write_bytes(photograph(tmp_path / "x.jpg", 80, 80).read_bytes()[:-200])
+    (tmp_path / "photos" / "b" / "empty.png").write_bytes(b"")
+    if in_memory:
+        monkeypatch.setattr(image_files, "_write", _no_room)
+    with pytest.raises(CorruptDataError) as caught:
+        load(f"folder:{tmp_path / 'photos'}")
+    assert "cannot be" in str(caught.value)
+    assert str(caught.value).endswith("with ?broken=skip")
+    data = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
+    assert {image.tobytes() for image in (*data.train.inputs, *data.test.inputs)} == whole
+    understood = data.provenance["understood"]
+    assert "2 of 8 files were left out, as they cannot be decoded: " in understood
+    assert {"a/torn.jpg", "b/empty.png"} <= set(understood.replace(",", "").split())
+    again = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
+    assert (again.fingerprint, again.provenance["understood"]) == (data.fingerprint, understood)
+    for image, label in zip(data.train.inputs, data.train.labels, strict=True):
+        own = [path for path, _ in files if middle_square(path, 64).tobytes() == image.tobytes()]
+        assert [path.parent.name for path in own] == ["ab"[label]]
+
+
+def _no_room(*_: object) -> None:
+    raise OSError("no room")
+
+
+def test_a_class_whose_images_are_all_broken_is_refused(tmp_path: Path) -> None:
+    mixed(tmp_path / "photos")
+    for path in (tmp_path / "photos" / "b").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"has no training image of the class 'b' that can be decoded \(3 of 6 "):
+        load(f"folder:{tmp_path / 'photos'}?broken=skip")
+    for path in (tmp_path / "photos" / "a").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(CorruptDataError, match=r"6 of 6 images in .+ cannot be decoded: a/0\.png, a/2\.png, "):
+        load(f"folder:{tmp_path / 'photos'}?broken=skip")
+
+
+def test_broken_images_are_left_out_of_predictions_too(tmp_path: Path) -> None:
+    files = mixed(tmp_path / "photos")
+    form = InputForm("folder:photos?size=64", (), (3, 64, 64), (3, 64, 64))
+    files[2][0].write_bytes(b"")
+    with pytest.raises(CorruptDataError, match="leave it out with"):
+        read_unlabelled(str(tmp_path / "photos"), form)
+    found = read_unlabelled(f"folder:{tmp_path / 'photos'}?broken=skip", form)
+    assert found.names == ("a/0.png", "a/4.png", "b/1.png", "b/3.png", "b/5.png")
 
 
 def test_a_folder_needs_no_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,10 @@
 """Arrays as people keep them, brought into the shapes and types of a LabelledSet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Num, Shaped
+from jaxtyping import Bool, Num, Shaped
 
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError, SettingsError
@@ -34,21 +35,26 @@ class RawPart:
 
     Attributes:
         inputs: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W); numbers of any type.
-        labels: Shape (N,) or (N, n_outputs); numbers of any type, or text.
+        labels: Shape (N,) or (N, n_outputs); numbers of any type, or text. Truth values (N, n_labels) are several
+            labels of each input.
     """
 
     inputs: Shaped[np.ndarray, "N ..."]
     labels: Shaped[np.ndarray, "N ..."]
 
 
-def to_parts(train: RawPart, test: RawPart, *, name: str, kind: Kind | None = None) -> Parts:
+def to_parts(
+    train: RawPart, test: RawPart, *, name: str, kind: Kind | None = None, label_names: Sequence[str] | None = None
+) -> Parts:
     """Bring a training and a test part into the form that every later step reads.
 
     Args:
         train: The training part.
         test: The test part.
         name: What to call the data in messages.
-        kind: What the labels are; None to take floating-point labels as regression and all others as classes.
+        kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
+            of 0 and 1 in whole numbers as several labels of each input, and all others as classes.
+        label_names: Names of several labels, in the order of their columns; None for "1", "2", ...
 
     Returns:
         Both parts. Classes are the distinct training labels, sorted, and named by their text.
@@ -57,11 +63,14 @@ def to_parts(train: RawPart, test: RawPart, *, name: str, kind: Kind | None = No
         DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on.
     """
     if kind is None:
-        kind = "regression" if np.issubdtype(train.labels.dtype, np.floating) else "classification"
+        kind = _kind_of(train.labels, name=name)
     _check_same_pixels(train.inputs, test.inputs, name=name)
     inputs = [to_inputs(part.inputs, name=name) for part in (train, test)]
     if kind == "regression":
         labels, classes = [to_targets(part.labels, name=name) for part in (train, test)], None
+    elif kind == "multi-label":
+        labels = [_to_flags(part.labels, name=name) for part in (train, test)]
+        classes = tuple(label_names or map(str, range(1, labels[0].shape[1] + 1)))
     else:
         columns = comparable_labels(train.labels, test.labels, name=name)
         values = np.unique(columns[0])
@@ -71,6 +80,32 @@ def to_parts(train: RawPart, test: RawPart, *, name: str, kind: Kind | None = No
         _labelled(inputs[0], labels[0], classes, what=f"{name}, training part"),
         _labelled(inputs[1], labels[1], classes, what=f"{name}, test part"),
     )
+
+
+def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
+    """What labels are whose kind was not said.
+
+    Raises:
+        DataError: They could be several labels of each input, or several numbers to predict.
+    """
+    several = labels.ndim == 2 and labels.shape[1] > 1
+    if np.issubdtype(labels.dtype, np.floating):
+        if several and np.isin(labels, (0, 1)).all():
+            raise DataError(
+                f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be "
+                "several labels of each input or numbers to predict; save several labels as truth values"
+            )
+        return "regression"
+    return "multi-label" if several and labels.dtype.kind in "bui" and labels.max(initial=0) <= 1 else "classification"
+
+
+def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
+    if labels.ndim != 2 or labels.dtype.kind not in _REAL or not np.isin(labels, (0, 1)).all():
+        raise DataError(
+            f"{name}: several labels of each input have shape {labels.shape} and type {labels.dtype}; expected 0 and 1 "
+            "or truth values, (N, n_labels)"
+        )
+    return labels.astype(np.bool_)
 
 
 def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarray, "N ..."]:
@@ -119,8 +154,8 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndar
     """
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise DataError(
-            f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; "
-            "expected numbers (N,) or (N, n_outputs)"
+            f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; expected numbers (N,) or "
+            "(N, n_outputs)"
         )
     return _to_float32(labels.reshape(len(labels), -1), name=name, what="labels")
 
@@ -174,6 +209,25 @@ def to_class_labels(
             f"{', ...' if len(values) > 10 else ''}"
         )
     return np.searchsorted(values, labels).astype(np.int64)
+
+
+def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
+    """Refuse labels that cannot be learnt: fewer than two, or one that all or no training examples have.
+
+    Raises:
+        DataError: There is one.
+    """
+    if len(names) < 2:
+        raise DataError(
+            f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "
+            "or leave out kind=multi-label for two classes"
+        )
+    for name, n in zip(names, train.sum(axis=0), strict=True):
+        if n in (0, len(train)):
+            raise DataError(
+                f"{what}: {'no' if n == 0 else 'every'} training example has the label {name!r}, so that nothing can "
+                "be learnt of it; leave it out"
+            )
 
 
 def check_side(side: int, what: str) -> None:

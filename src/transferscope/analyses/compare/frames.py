@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR, Metric
+from transferscope.analyses.compare.metric import ACCURACY, METRICS, Metric
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
 
@@ -16,7 +16,7 @@ LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
 CONTROLS = frozenset({"raw", "knn"})
-"""The methods that are no transfer but controls, beside training from scratch: what derives from `methods.Control`."""
+"""transferscope's methods that are no transfer but controls, beside training from scratch."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class StudyFrames:
     def metric(self) -> Metric:
         """What the study is judged by."""
         of_target = self.records["part"].astype(str).str.startswith("target")  # a source can be of another kind
-        return SQUARED_ERROR if (self.records.loc[of_target, "name"] == "mse").any() else ACCURACY
+        measured = set(self.records.loc[of_target, "name"])
+        return next((metric for metric in METRICS if metric.record in measured), ACCURACY)
 
     @cached_property
     def method_cells(self) -> pd.DataFrame:
@@ -96,15 +97,12 @@ class StudyFrames:
 
     @cached_property
     def controls(self) -> frozenset[str]:
-        """The names under which the study has the methods CONTROLS."""
-        tables = self.study.spec.get("methods", {})
-        named = tables if isinstance(tables, Mapping) else {}
-        kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
-        return frozenset(name for name in self.methods if kinds.get(name, name) in CONTROLS)
+        """The names under which the study has methods that are controls."""
+        return controls_of(self.study).intersection(self.methods)
 
     @property
     def classes(self) -> list[str] | None:
-        """Names of the target's classes; None for a regression or when the facts do not say."""
+        """Names of the target's classes or labels; None for a regression or when the facts do not say."""
         target = self.study.facts.get("target", {})
         names = target.get("classes") if isinstance(target, Mapping) else None
         return None if names is None else [str(name) for name in names]
@@ -125,6 +123,16 @@ class StudyFrames:
         return self.records.query(
             "name == @name and part == @part and step.notna() and value.notna() and role == 'method'"
         )
+
+
+def controls_of(study: StudyRow) -> frozenset[str]:
+    """The names under which a study has controls: what derives from `methods.Control`, as it was planned, and CONTROLS
+    in studies of earlier versions.
+    """
+    tables, noted = study.spec.get("methods", {}), study.facts.get("controls", ())
+    named = tables if isinstance(tables, Mapping) else {}
+    kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
+    return frozenset(map(str, noted)) | {str(name) for name, kind in kinds.items() if kind in CONTROLS}
 
 
 def read_study(store: Store, name: str) -> StudyFrames:

@@ -111,6 +111,11 @@ def place(
                 f"the target of {name} is texts, and the linear model is one of numbers: the distances between tokens "
                 "that it would take mean nothing; `transferscope compare` and `rank` answer for texts"
             )
+        if data.train.kind == "multi-label":
+            raise DataError(
+                f"the inputs of {name} have several labels each, and the linear model is one of classes or numbers; "
+                "`transferscope compare` and `rank` answer for several labels"
+            )
         target = target_examples(data, at_most=examples)
         errors = squared_errors(store, name)
         noise = unexplainable(target.flat_inputs, target.codes)

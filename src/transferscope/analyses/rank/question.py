@@ -137,7 +137,7 @@ def _rank_files(
         raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
     dataset = read_data(data)
     train = dataset.train
-    chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
+    chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
     n_target, least = labels or len(train), least_labels(train)
     if n_target > len(train):
         raise DataError(
@@ -145,7 +145,7 @@ def _rank_files(
             f"{len(train)} or fewer"
         )
     if n_target < least:
-        why = "2 for each class" if train.classes is not None else "that many numbers"
+        why = "2 for each class" if train.kind == "classification" else "that many examples"
         raise DataError(f"{n_target} labels are too few to rank with; give at least {least} ({why})")
     short = [Path(one.name).name if one.weights is not None else one.name for one in networks]
     names = short if len(set(short)) == len(short) else files
@@ -186,7 +186,7 @@ def _rank_study(
     results = results_of(cells, store.records(study), pretrained, against=against)
     dataset, names = target_data(pretrained.recipe), tuple(pretrained.names.values())
     train = dataset.train
-    chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
+    chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
     settings = pretrained.recipe.network
     facts = store.study(study).facts.get("sources", {})
 

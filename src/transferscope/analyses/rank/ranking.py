@@ -16,7 +16,15 @@ DOCUMENT = "ranking"
 RANDOM = "random features"
 """The candidate that every ranking has: the network as it is initialised, before any training."""
 
-Reason = Literal["for numbers", "for classes", "no source head", "too few examples", "not determined", "no value"]
+Reason = Literal[
+    "for numbers",
+    "for classes",
+    "for one class each",
+    "no source head",
+    "too few examples",
+    "not determined",
+    "no value",
+]
 """Why a score has no value: it is for labels of the other kind; fewer than two networks have a head of source classes;
 it takes more examples; so few examples do not determine it; these features have none."""
 
@@ -137,7 +145,7 @@ class Hindsight:
 
     Attributes:
         method: The method whose results count.
-        measure: "accuracy" or "r2".
+        measure: "accuracy", "average_precision" or "r2".
         transferred: One for each candidate and number of labels.
         choices: One for each score, and last picking at random.
     """
@@ -196,6 +204,7 @@ def _migrated(document: Mapping[str, Any]) -> dict[str, Any]:
     begins: dict[str, Reason] = {
         "is for labels that are numbers": "for numbers",
         "is for labels that are classes": "for classes",
+        "is for one class of each example": "for one class each",
         "reads what a head of source classes says": "no source head",
         "has too few examples": "too few examples",
         "is not determined": "not determined",

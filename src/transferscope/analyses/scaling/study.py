@@ -76,9 +76,9 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
     rows: list[tuple[str | None, str, int, int, float]] = []
     for key, record, value in zip(final["key"], final["name"], final["value"], strict=True):
         source, method, n, s = (labels[key].get(label) for label in ("source", "method", "n_source", "n_target"))
-        if record in ("accuracy", "mse") and isinstance(n, int) and isinstance(s, int):
+        if record in ("accuracy", "average_precision", "mse") and isinstance(n, int) and isinstance(s, int):
             named = None if source is None else str(source)
-            rows.append((named, str(method), n, s, 1 - value if record == "accuracy" else value))
+            rows.append((named, str(method), n, s, value if record == "mse" else 1 - value))
     n_sizes = len({n for _, _, n, _, _ in rows if n > 0})
     if n_sizes < 2:
         raise DataError(
