@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from transferscope.study.export import Run
+    from transferscope.study.kept import Run
     from transferscope.trained import ModelCard
 
 
@@ -48,8 +48,7 @@ def export(
     error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
     typer.echo(
         f"{card.metric.replace('_', ' ')} on the study's {found.n_test:,} test examples: {card.score:.4g}{error} "
-        f"(mean of {card.n_runs} "
-        f"runs: {card.mean_score:.4g})"
+        f"(mean of {card.n_runs} runs: {card.mean_score:.4g})"
     )
     if found.n_equal == found.n_test:
         typer.echo("its predictions of the test examples are those of the study, all of them")
@@ -58,6 +57,11 @@ def export(
             f"warning: it predicts {found.n_equal:,} of the {found.n_test:,} test examples as the study did; it was "
             "trained on another machine or with other versions, and is not quite the network of the study",
             err=True,
+        )
+    if card.transformers is not None:
+        head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"
+        typer.echo(
+            f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(found.folder)!r}){head}"
         )
     typer.echo(
         f"\nNetwork: {found.folder}\nPredict with: transferscope predict {found.folder} DATA --out predictions.csv"

@@ -104,8 +104,7 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
         if several and labels.any() and np.isin(labels, (0, 1)).all():
             raise DataError(
                 f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be "
-                "several "
-                "labels of each input or numbers to predict; save several labels as truth values"
+                "several labels of each input or numbers to predict; save several labels as truth values"
             )
         return "regression"
     if not several or labels.dtype.kind not in "bui" or labels.size == 0 or labels.min() < 0 or labels.max() > 1:
@@ -180,8 +179,8 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndar
     """
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise DataError(
-            f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; "
-            "expected numbers (N,) or (N, n_outputs)"
+            f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; expected numbers (N,) or "
+            "(N, n_outputs)"
         )
     return _to_float32(labels.reshape(len(labels), -1), name=name, what="labels")
 
@@ -246,15 +245,13 @@ def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str
     if len(names) < 2:
         raise DataError(
             f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "
-            "or "
-            "leave out kind=multi-label for two classes"
+            "or leave out kind=multi-label for two classes"
         )
     for name, n in zip(names, train.sum(axis=0), strict=True):
         if n in (0, len(train)):
             raise DataError(
                 f"{what}: {'no' if n == 0 else 'every'} training example has the label {name!r}, so that nothing can "
-                "be "
-                "learnt of it; leave it out"
+                "be learnt of it; leave it out"
             )
 
 

@@ -246,8 +246,7 @@ def _kind_of(column: pd.Series, path: Path, order: DayOrder | None) -> ColumnKin
         strange = next(one for one in held if one is not str)
         raise DataError(
             f"{path}: column {column.name!r} holds values of the type {strange.__name__}; expected numbers, text, "
-            "truth "
-            f"values or dates: convert it, or leave it out with drop={column.name}"
+            f"truth values or dates: convert it, or leave it out with drop={column.name}"
         )
     return _kind_of_text(values.str.strip(), path, order)
 
@@ -261,15 +260,13 @@ def _kind_of_text(values: pd.Series, path: Path, order: DayOrder | None) -> Colu
             return "date"
         raise DataError(
             f"{path}: column {name!r} holds {values.iloc[0]!r}, a date whose day and month could be either; write "
-            "dates "
-            "as 2021-03-31, or say dates=day-first or dates=month-first"
+            "dates as 2021-03-31, or say dates=day-first or dates=month-first"
         )
     plain, separated = values.str.fullmatch(_NUMBER), values.str.fullmatch(_SEPARATED)
     if (plain | separated).all() and separated.any():
         raise DataError(
             f"{path}: column {name!r} holds {values[separated].iloc[0]!r}, a number with separators or a decimal "
-            "comma; "
-            f"write numbers plainly, as in 1234.5, or say category={name} if they stand for names"
+            f"comma; write numbers plainly, as in 1234.5, or say category={name} if they stand for names"
         )
     distinct = values.drop_duplicates()
     numbers = plain[distinct.index]
@@ -315,8 +312,7 @@ def _as_numbers(column: pd.Series, path: Path) -> Float64[np.ndarray, " N"]:
     if len(wrong):
         raise DataError(
             f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}; "
-            "expected a finite "
-            "number or nothing"
+            "expected a finite number or nothing"
         )
     return np.asarray(values)
 
@@ -337,8 +333,7 @@ def _as_days(column: pd.Series, order: DayOrder | None, path: Path) -> Float64[n
     if len(wrong):
         raise DataError(
             f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}, "
-            "which is no "
-            "date; mend it, or leave it empty"
+            "which is no date; mend it, or leave it empty"
         )
     seconds = (found - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return seconds.to_numpy(dtype=np.float64, na_value=np.nan) / _DAY
@@ -383,8 +378,7 @@ def _without_blanks(column: pd.Series) -> pd.Series:
             except UnicodeDecodeError as error:
                 raise DataError(
                     f"column {column.name!r} holds bytes that are no text in UTF-8; save it as text, or leave it out "
-                    "with "
-                    f"drop={column.name}"
+                    f"with drop={column.name}"
                 ) from error
         return None if isinstance(value, str) and not value.strip() else value
 
@@ -412,6 +406,5 @@ def check_same_columns(own: Sequence[str], other: Mapping[str, object] | Sequenc
         said = [f"lacks {', '.join(lacking[:5])}" if lacking else "", f"has also {', '.join(more[:5])}" if more else ""]
         raise DataError(
             f"{path} {' and '.join(filter(None, said))}, and shares the features of {of}; give both the same columns, "
-            "or "
-            "leave columns out with drop="
+            "or leave columns out with drop="
         )

@@ -102,8 +102,7 @@ def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[Sav
         if held_out is None:
             raise DataError(
                 f"{path} has the splits {', '.join(names)} and none of {', '.join(_HELD_OUT)}; name the test split "
-                "with "
-                "&test=SPLIT"
+                "with &test=SPLIT"
             )
         return _open(path / (train or "train")), _open(path / held_out)
     if not (path / "state.json").is_file():

@@ -209,8 +209,7 @@ class _Broken:
                 raise type(first)(f"{first}{'' if self._skip else ', or leave it out with ?broken=skip'}") from first
             raise CorruptDataError(
                 f"{len(self.found)} of {self._n} images in {self._root} cannot be decoded: {_names(self.list())}; "
-                "mend or "
-                f"remove them{'' if self._skip else ', or leave them out with ?broken=skip'}"
+                f"mend or remove them{'' if self._skip else ', or leave them out with ?broken=skip'}"
             ) from first
         return [path for path in paths if path not in self.found]
 

@@ -23,8 +23,7 @@ def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
             raise DataError(
                 f"{path}: label column {str(name)!r} holds {str(strange.iloc[0])[:40]!r} in {len(strange)} of "
                 f"{len(column)} rows; expected 0 or 1 in every row of a column of several labels, or their names in "
-                "one "
-                "column with separator=|"
+                "one column with separator=|"
             )
     return np.asarray(columns.to_numpy(dtype=np.float64) > 0)
 
@@ -53,8 +52,7 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
         else:
             raise DataError(
                 f"{path}: label column {str(column.name)!r} holds {str(value)[:40]!r}; expected lists of labels, or "
-                "say "
-                "what stands between their names, as in separator=|"
+                "say what stands between their names, as in separator=|"
             )
         return tuple(dict.fromkeys(one for one in found if one))
 
@@ -74,8 +72,7 @@ def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path
             if name not in place:
                 raise DataError(
                     f"{path}: the test rows have the label {name!r}, which no training row has; the training labels "
-                    "are "
-                    f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
+                    f"are {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
                 )
             found[i, place[name]] = True
     return found

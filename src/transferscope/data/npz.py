@@ -46,8 +46,8 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
         inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
         if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):
             raise DataError(
-                f"{path}: x_{part} has shape {inputs.shape} and y_{part} {labels.shape}; "
-                "expected one label for each input"
+                f"{path}: x_{part} has shape {inputs.shape} and y_{part} {labels.shape}; expected one label for each "
+                "input"
             )
         if len(inputs) == 0:
             raise DataError(f"{path}: x_{part} has shape {inputs.shape}; expected at least one example")

@@ -427,8 +427,7 @@ def _as_text(values: pd.Series, path: Path) -> pd.Series:
         raise DataError(
             f"{path}: label column {str(values.name)!r} holds {type(strange).__name__}s of values, as in "
             f"{str(strange)[:40]!r}; expected one text or number in each row, or say kind=multi-label for several "
-            "labels "
-            "of each input"
+            "labels of each input"
         )
     try:
         return values.map(lambda value: value.decode() if isinstance(value, bytes) else str(value))

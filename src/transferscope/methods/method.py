@@ -17,6 +17,10 @@ from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_
 
 Start = Literal["random", "pretrained"]
 
+ADDED_LATER = {"added_later": True}
+"""Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
+cell, so that what was run before it existed is not run again."""
+
 
 @dataclass(frozen=True)
 class Snapshots:

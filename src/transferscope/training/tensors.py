@@ -153,9 +153,8 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
         low, high = float(train.inputs.min()), float(train.inputs.max())
         if low < -_ROUNDING or high > 1 + _ROUNDING:
             raise DataError(
-                f"the images are numbers from {low:.4g} to {high:.4g} and the network reads bytes, or "
-                "numbers from 0 to 1, "
-                f"as {known}; give the images as bytes, or divide them"
+                f"the images are numbers from {low:.4g} to {high:.4g} and the network reads bytes, or numbers from 0 "
+                f"to 1, as {known}; give the images as bytes, or divide them"
             )
     return PixelScale(*known.per_unit).fitted_to(train)
 

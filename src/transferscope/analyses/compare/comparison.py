@@ -285,6 +285,7 @@ def _differences(
         margin=_margin(frames.metric, control),
         level=level,
         seed=_DRAWS_SEED,
+        stricter_up_to=(FEW_SEEDS, FEW_ALPHA),
     )
     return {
         (*arm, n): _difference(found, (j, k), level)

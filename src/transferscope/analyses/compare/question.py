@@ -5,6 +5,7 @@ import itertools
 import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -40,8 +41,9 @@ from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.study.status import StudyStatus
 from transferscope.study.texts import needs_tokenizer, tokenizer_folder, with_tokenizer
-from transferscope.wording import counted, listed
+from transferscope.wording import cell_words, counted, listed
 
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
@@ -74,6 +76,7 @@ class Budget:
             which are brought to 64 pixels at most.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
+        keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
     """
 
     steps: int | None = None
@@ -81,6 +84,7 @@ class Budget:
     network: str | None = None
     lr: float = 0.01
     workers: int | None = None
+    keep: str | None = None
 
 
 def compare(
@@ -164,8 +168,21 @@ def compare(
             found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
             spec = replace(spec, training=replace(spec.training, steps=found.steps))
             write_study(with_steps(tables, found.steps), Path(folder), note=note)
-        run_study(spec, store, on_event=on_event)
+        warn_of_failures(run_study(spec, store, on_event=on_event))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
+
+
+def warn_of_failures(status: StudyStatus) -> None:
+    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete."""
+    if status.failed:
+        first = status.failed[0]
+        assert first.failure is not None
+        words = cell_words(first.cell.role, first.cell.labels)
+        warnings.warn(
+            f"{status.counts.failed} of the {status.counts.total} runs of {status.name} failed; the first, {words}, "
+            f"said: {first.failure.message}",
+            stacklevel=3,
+        )
 
 
 def study_tables(
@@ -241,7 +258,7 @@ def study_tables(
         "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr if lr is None else lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
-        "engine": {} if budget.workers is None else {"workers": budget.workers},
+        "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
     }
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
     if tuning:
@@ -302,7 +319,8 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     Returns:
         The steps. A run that failed, or diverged, is taken as finished: the study itself says what happened.
     """
-    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]})
+    engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
+    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]}, engine=engine)
     steps = spec.training.steps or FIRST_STEPS
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))

@@ -56,8 +56,8 @@ def hindsight_in_words(hindsight: Hindsight) -> tuple[str, ...]:
     who = "any score" if len(best) == len(scores) else listed(best, last="or")
     said = [
         f"Held against what {hindsight.method} gave in {counted(at_random.n_cases, 'case')} (a number of labels and a "
-        f"seed), choosing by {who} loses {100 * least:.1f} {unit} against the best "
-        f"source on average, and picking at random {100 * at_random.regret.value:.1f}."
+        f"seed), choosing by {who} loses {100 * least:.1f} {unit} against the best source on average, and picking at "
+        f"random {100 * at_random.regret.value:.1f}."
     ]
     clear = [choice.score for choice in scores if choice.saved is not None and choice.saved.sign > 0]
     if at_random.regret.interval is None:
