@@ -11,7 +11,20 @@ from torch.nn import functional as F
 
 from cases_of_methods import BUDGET, blobs, classification_task, network_for, regression_task
 from transferscope.data.task import Dataset, TransferTask
-from transferscope.methods import FineTune, FitOptions, Joint, L2Sp, LinearProbe, Merlin, Method, Scratch, pretrain
+from transferscope.errors import SettingsError
+from transferscope.methods import (
+    FineTune,
+    FitOptions,
+    Joint,
+    L2Sp,
+    LinearProbe,
+    Merlin,
+    MerlinFt,
+    Method,
+    Scratch,
+    Snapshots,
+    pretrain,
+)
 from transferscope.methods.inner_head import ridge_head
 from transferscope.methods.probe_head import logistic_probe, ridge_probe
 from transferscope.models import Network, NetworkSettings, build_network, new_head
@@ -182,16 +195,26 @@ def test_a_ridge_that_is_neither_a_number_nor_automatic_is_refused(ridge: float)
         Merlin(ridge=ridge)
 
 
-def test_frozen_blocks_keep_their_weights_and_their_batch_statistics() -> None:
+@pytest.mark.parametrize(
+    "method",
+    [FineTune(frozen_blocks=2, lr_scale=1.0), L2Sp(frozen_blocks=2, lr_scale=1.0), MerlinFt(frozen_blocks=2)],
+    ids=lambda method: method.name,
+)
+def test_frozen_blocks_keep_their_weights_and_their_batch_statistics(method: Method) -> None:
     images = np.random.default_rng(0).random((12, 3, 16, 16)).astype(np.float32)
     train = replace(blobs(12, 3, seed=0), inputs=images)
     task = TransferTask(Dataset("images", train, train))
     network = build_network("resnet20", (3, 16, 16), 4, seed=0)
-    fitted = FineTune(frozen_blocks=2, lr_scale=1.0).fit(task, network, OPTIONS)
+    fitted = method.fit(task, network, OPTIONS)
     for index, (before, after) in enumerate(zip(network.blocks(), fitted.network.blocks(), strict=True)):
         pairs = zip(before.state_dict().items(), after.state_dict().items(), strict=True)
         unchanged = all(torch.equal(old, new) for (_, old), (_, new) in pairs)
         assert unchanged == (index < 2)
+
+
+def test_random_weights_are_not_frozen() -> None:
+    with pytest.raises(SettingsError, match=r'^frozen_blocks = 1 with initial = "random" would keep random weights; '):
+        Merlin(frozen_blocks=1)
 
 
 def test_more_frozen_blocks_than_there_are_is_refused() -> None:
@@ -206,6 +229,56 @@ def test_fine_tuning_moves_the_backbone_by_its_share_of_the_rate() -> None:
     inputs, labels = whole(task.target)
     loss = F.cross_entropy(heads(network)[0](network.features(inputs)), labels)
     assert_close(backbone_after(FineTune(lr_scale=0.1), task), after_one_step(network, loss, 0.1 * ONE_STEP.lr))
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.5, 0.0])
+def test_rates_decay_from_block_to_block_towards_the_input(decay: float) -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    inputs, labels = whole(task.target)
+    loss = F.cross_entropy(heads(network)[0](network.features(inputs)), labels)
+    rates = [ONE_STEP.lr * decay ** (2 if decay < 1 else 1), ONE_STEP.lr * decay]  # of two blocks, each a layer
+    gradients = torch.autograd.grad(loss, list(network.features.parameters()))
+    expected = [
+        (p - rates[i // 2] * g).detach()
+        for i, (p, g) in enumerate(zip(network.features.parameters(), gradients, strict=True))
+    ]
+    assert [len(list(block.parameters())) for block in network.blocks()] == [2, 2]
+    assert_close(backbone_after(FineTune(lr_scale=1.0, layer_decay=decay), task), expected)
+
+
+def test_without_a_rate_for_any_block_the_head_alone_learns() -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    fitted = FineTune(lr_scale=1.0, layer_decay=0.0).fit(task, network, OPTIONS)
+    inputs, labels = whole(task.target)
+    head = heads(network)[0]
+    gradients = torch.autograd.grad(
+        F.cross_entropy(head(network.features(inputs).detach()), labels), list(head.parameters())
+    )
+    expected = [(p - ONE_STEP.lr * g).detach() for p, g in zip(head.parameters(), gradients, strict=True)]
+    assert_close([p.detach() for p in fitted.network.head.parameters()], expected)
+
+
+def test_blocks_begin_to_be_trained_one_after_the_other_from_the_head() -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    options = replace(OPTIONS, training=replace(ONE_STEP, steps=10, batch_size=64))
+    changed: dict[int, list[bool]] = {}
+
+    def keep(step: int, now: Network) -> None:
+        pairs = zip(network.blocks(), now.blocks(), strict=True)
+        changed[step] = [not torch.equal(*(next(b.parameters()) for b in pair)) for pair in pairs]
+
+    options = replace(options, snapshots=Snapshots(keep, every=(1,)))
+    FineTune(lr_scale=1.0, unfreeze=0.6).fit(task, network, options)  # the upper block from step 3 on, the lower from 6
+    assert [changed[step] for step in range(10)] == 4 * [[False, False]] + 3 * [[False, True]] + 3 * [[True, True]]
+
+
+@pytest.mark.parametrize("setting", [{"layer_decay": 1.5}, {"layer_decay": -0.1}, {"unfreeze": 1.0}])
+def test_rates_and_times_of_blocks_out_of_range_are_refused(setting: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"^{next(iter(setting))} = .* is out of range"):
+        FineTune(**setting)  # type: ignore[arg-type]
 
 
 def test_pretraining_learns_the_source() -> None:

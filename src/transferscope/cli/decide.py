@@ -50,6 +50,10 @@ def decide(
         bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
     ] = True,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
     """Decide whether transfer helps, and which way, with as few runs as it takes: writes a study file and runs a race.
@@ -62,7 +66,7 @@ def decide(
     from transferscope.study.places import read_toml
     from transferscope.study.race import RaceSettings
 
-    allowed = Budget(steps, pretraining_steps, network, workers=workers)
+    allowed = Budget(steps, pretraining_steps, network, workers=workers, keep=keep)
     study = write_race(
         target,
         source,
@@ -84,7 +88,7 @@ def decide(
         typer.echo(f"network: {said}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
-    run_and_report(study.path)
+    run_and_report(study.path, estimate="shown" if yes else "asked")
 
 
 def minutes_of(text: str) -> float:

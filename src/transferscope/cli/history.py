@@ -14,6 +14,7 @@ app = typer.Typer(
     help="Keep finished runs of many tasks, and ask what to try next on a new one.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
 )
 
 

@@ -22,6 +22,7 @@ from transferscope.cli import (
     decide,
     demo,
     diagnose,
+    doctor,
     export,
     history,
     plan,
@@ -60,8 +61,8 @@ app = typer.Typer(
     cls=CommandsWithPlugins,
     help="Whether transfer learning helps your task, which way, how much pre-training it takes, and why.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
 )
 app.command()(compare.compare)
 app.command()(decide.decide)
@@ -79,6 +80,7 @@ app.command()(diagnose.diagnose)
 app.command()(rank.rank)
 app.command()(export.export)
 app.command()(export.predict)
+app.command()(doctor.doctor)
 
 
 def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:

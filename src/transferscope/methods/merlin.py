@@ -1,7 +1,7 @@
 """MeRLin: features on which a target head fitted to one half of the data predicts the other half."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import torch
@@ -13,8 +13,8 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import Domain, domain, fit_learner, source_head, source_of, working_copy
 from transferscope.methods.inner_head import InnerHead, leave_one_out_head, ridge_head, unrolled_head
 from transferscope.methods.joint import shared_features
-from transferscope.methods.method import FitOptions, Fitted, Start
-from transferscope.methods.target_training import check_scales
+from transferscope.methods.method import ADDED_LATER, FitOptions, Fitted, Start
+from transferscope.methods.target_training import check_frozen, check_scales, first_blocks
 from transferscope.models.network import Network
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, encode, outputs_of, task_loss
 
@@ -30,7 +30,8 @@ class Merlin:
 
     Attributes:
         rho: Weight of the target term, above 0.
-        inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K.
+        inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K, and
+            several labels of an input as y - 1/2.
             "unrolled" is Algorithm 1: `inner_steps` gradient steps on the task's own loss, differentiated through.
         ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step,
             for a head with a bias on centred features, and in the same way for the head that predicts. A number above
@@ -42,6 +43,7 @@ class Merlin:
             section A.5).
         source_term: False leaves L_source out ("MeRLin-target-only", section A.5).
         lr_scale: Learning rate as a share of the training settings' rate.
+        frozen_blocks: How many of the pretrained backbone's blocks, from the input up, keep their weights.
     """
 
     rho: float = 2.0
@@ -53,6 +55,7 @@ class Merlin:
     initial: Literal["random", "pretrained"] = "random"
     source_term: bool = True
     lr_scale: float = 1.0
+    frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
 
     name: ClassVar[str] = "merlin"
     version: ClassVar[int] = 2
@@ -60,6 +63,12 @@ class Merlin:
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_scales(self.lr_scale)
+        check_frozen(self.frozen_blocks)
+        if self.frozen_blocks and self.initial == "random":
+            raise SettingsError(
+                f'frozen_blocks = {self.frozen_blocks} with initial = "random" would keep random weights; '
+                'give initial = "pretrained", or 0'
+            )
         fine = {
             "rho": self.rho > 0,
             "ridge": self.ridge == "auto" or self.ridge > 0,
@@ -102,8 +111,12 @@ class Merlin:
         size = self.target_batch or options.training.batch_size
         draws = {"target": Draw(target.train, size)} | ({"source": Draw(source.train)} if source else {})
         objective = _MerlinObjective(self, own, head_s, target.train.n_outputs, risks.to(target.train.device))
-        trained = list(own.features.parameters()) + (list(head_s.parameters()) if source else [])
-        learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective)
+        frozen = first_blocks(own, self.frozen_blocks)
+        for block in frozen:
+            block.requires_grad_(False)
+        trained = [p for p in own.features.parameters() if p.requires_grad]
+        trained += list(head_s.parameters()) if source else []
+        learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen)
         fitted = fit_learner(
             learner, target, options, as_network=lambda: self._predictor(own, target), source_head=head_s
         )
@@ -204,6 +217,7 @@ class MerlinFt:
         inner_lr: As in `Merlin`.
         target_batch: As in `Merlin`.
         lr_scale: Learning rate as a share of the training settings' rate; 0.1 as in fine-tuning.
+        frozen_blocks: As in `Merlin`.
     """
 
     inner: Literal["ridge", "unrolled"] = "ridge"
@@ -212,6 +226,7 @@ class MerlinFt:
     inner_lr: float | None = None
     target_batch: int | None = None
     lr_scale: float = 0.1
+    frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
 
     name: ClassVar[str] = "merlin-ft"
     version: ClassVar[int] = 2
@@ -245,4 +260,5 @@ class MerlinFt:
             initial="pretrained",
             source_term=False,
             lr_scale=self.lr_scale,
+            frozen_blocks=self.frozen_blocks,
         )

@@ -1,12 +1,12 @@
 """What methods share that train one network on the target's labels alone; a member says only what is its own.
 
 A member of the family overrides what it changes: where the network starts (`start`), its first head (`first_head`),
-which blocks stay as they are (`frozen`), what is trained at which rate (`groups`), and what is added to the loss
-(`regulariser`).
+which blocks stay as they are (`frozen`), what is trained at which rate (`groups`) and from which step (`before_step`),
+and what is added to the loss (`regulariser`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from jaxtyping import Float
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.common import Domain, domain, fit_learner, target_head, working_copy
-from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.method import ADDED_LATER, FitOptions, Fitted, Start
 from transferscope.models.network import Network
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, task_loss
 
@@ -50,8 +50,10 @@ class TargetTraining:
         for block in frozen:
             block.requires_grad_(False)
         regularised = self.regulariser(own)
+        prepare = self.before_step(own, options.training.n_steps(len(target.train)))
 
         def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
+            prepare(step)
             features = own.features(batches["target"].inputs)
             return regularised(task_loss(own.head(features), batches["target"].labels), features)
 
@@ -70,6 +72,13 @@ class TargetTraining:
         """What is trained at which rate: everything, at that of the training settings."""
         return [ParameterGroup(list(own.parameters()))]
 
+    def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
+        """Called with each step, counted from 0, before its loss is computed: does nothing.
+
+        What it does must be a function of the step alone, so that a run can be interrupted and resumed.
+        """
+        return lambda step: None
+
     def regulariser(self, own: Network) -> Regulariser:
         """What is minimised: the task's loss alone.
 
@@ -87,19 +96,30 @@ class FineTuning(TargetTraining):
         lr_scale: Learning rate of the backbone as a share of the training settings' rate, above 0; 0.1 is the "standard
             practice" of section 6.1.2 of Liu et al. (2020, MeRLin).
         head_lr_scale: The same for the head; None for `lr_scale`.
+        frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights.
     """
 
     lr_scale: float = 0.1
     head_lr_scale: float | None = None
+    frozen_blocks: int = field(default=0, kw_only=True, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_scales(self.lr_scale, self.head_lr_scale)
+        check_frozen(self.frozen_blocks)
 
     @property
     def start(self) -> Start:
         """The pretrained network."""
         return "pretrained"
+
+    def frozen(self, own: Network) -> Sequence[nn.Module]:
+        """The first blocks.
+
+        Raises:
+            SettingsError: The backbone has fewer.
+        """
+        return first_blocks(own, self.frozen_blocks)
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """Backbone and head, each at its rate."""
@@ -117,3 +137,27 @@ def check_scales(*scales: float | None) -> None:
     for scale in scales:
         if scale is not None and scale <= 0:
             raise SettingsError(f"a learning-rate scale of {scale} is out of range; expected a number above 0")
+
+
+def check_frozen(n_blocks: int) -> None:
+    """Refuse a negative number of frozen blocks.
+
+    Raises:
+        SettingsError: It is negative.
+    """
+    if n_blocks < 0:
+        raise SettingsError(f"frozen_blocks = {n_blocks} is out of range; expected 0 or more")
+
+
+def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
+    """The blocks nearest to the input.
+
+    Raises:
+        SettingsError: The backbone has fewer.
+    """
+    blocks = own.blocks()
+    if n_blocks > len(blocks):
+        raise SettingsError(
+            f"frozen_blocks = {n_blocks} and the backbone has {len(blocks)} blocks; freeze at most those"
+        )
+    return blocks[:n_blocks]

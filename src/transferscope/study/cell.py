@@ -1,7 +1,7 @@
 """A cell's recipe: what a worker reads in its payload."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
 from transferscope.errors import SettingsError
@@ -192,4 +192,7 @@ def method_as_json(method: Method) -> dict[str, Any]:
 def method_identity(method: Method) -> dict[str, Any]:
     """What of a method can change an answer, as JSON values; a method of another package by its source too."""
     described, origin = method_as_json(method), METHODS.identity(type(method))
+    for setting in fields(method):  # type: ignore[arg-type]
+        if setting.metadata.get("added_later") and described["settings"].get(setting.name) == setting.default:
+            del described["settings"][setting.name]
     return {**described, "version": method.version} | ({"name": method.name, "origin": origin} if origin else {})

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
+from transferscope.records import HEADLINES
 from transferscope.store import PlannedCell, Store
 
 
@@ -24,7 +25,8 @@ class RaceSettings:
     Attributes:
         question: "whether" transfer helps, or "which" way is best, which settles whether as well.
         risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers.
         cells: Most runs to make, at least 2; None for no such limit.
         minutes: Most computing time of all cells together, above 0; None for no such limit.
         first: Arms whose first runs come before those of others, as "METHOD from SOURCE", the most promising first.
@@ -73,13 +75,12 @@ class RaceScores:
         arms: Row 0 is training from scratch.
         controls: Rows of the other arms that are no transfer.
         seeds: The seeds that may be run.
-        scores: Percent of the test examples, or R² in percent for regression; NaN where nothing is, shape
-            (n_arms, n_seeds).
+        scores: The measure in percent; NaN where nothing is, shape (n_arms, n_seeds).
         failed: Runs that failed, shape (n_arms, n_seeds).
         seconds: Mean time of a run of each arm with its pre-training; NaN where nothing is known, shape (n_arms,).
         spent: Time of all cells that are done.
         n_done: Runs that are done.
-        numbers: Whether labels are numbers, so that scores are R².
+        measure: Which of HEADLINES the scores are.
     """
 
     arms: tuple[Arm, ...]
@@ -90,7 +91,7 @@ class RaceScores:
     seconds: Float[np.ndarray, " n_arms"]
     spent: float
     n_done: int
-    numbers: bool
+    measure: str
 
     def standing(self, settings: RaceSettings) -> Standing:
         """Where the race stands."""
@@ -165,9 +166,10 @@ class Race:
             )
             if key in place and part == "target_test" and step is None
         ]
-        numbers = bool(final) and not any(name == "accuracy" for _, name, _ in final)
+        measured = {name for _, name, _ in final}
+        measure = next((name for name in HEADLINES if name in measured), HEADLINES[0])
         for key, name, value in final:
-            if name == ("r2" if numbers else "accuracy"):
+            if name == measure:
                 scores[place[key]] = 100.0 * value
         seconds = np.full(shape, np.nan)
         for key, (i, j) in place.items():
@@ -180,7 +182,7 @@ class Race:
         mean = np.where(known, seconds, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
         spent = sum(cell.cost.seconds for cell in stored.values() if cell.cost is not None)
         n_done = int(np.isfinite(scores).sum())
-        return RaceScores(self.arms, self.controls, self.seeds, scores, failed, mean, spent, n_done, numbers)
+        return RaceScores(self.arms, self.controls, self.seeds, scores, failed, mean, spent, n_done, measure)
 
     def next_cells(self, store: Store, *, at_once: int = 1) -> tuple[tuple[PlannedCell, ...], bool]:
         """The cells of all runs so far and of those to make next, with what they need.

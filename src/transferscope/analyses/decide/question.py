@@ -14,6 +14,7 @@ from transferscope.analyses.compare.question import (
     WrittenStudy,
     network_in_words,
     study_tables,
+    warn_of_failures,
     write_study,
 )
 from transferscope.analyses.compare.settings import settings_in_words, settings_section
@@ -114,7 +115,8 @@ def decide(
         labels: Number of labelled target examples, at least 1; None for all that there are.
         question: "whether" transfer helps, or "which" way is best, which settles whether as well.
         risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers.
         seeds: Most repetitions of one way, at least 2.
         cells: Most runs in all, at least 2; None for no such limit.
         minutes: Most computing time in all, above 0; None for no such limit.
@@ -150,7 +152,7 @@ def decide(
     ).path
     spec = read_spec(path)
     with Store.open(spec.store) as store:
-        run_study(spec, store, on_event=on_event)
+        warn_of_failures(run_study(spec, store, on_event=on_event))
         found = decision(store, spec.name)
         assert found is not None
         return DecisionResult(found, spec.name, Path(spec.store), path, read_study(store, spec.name))

@@ -9,9 +9,11 @@ import numpy as np
 
 from transferscope.analyses.compare.frames import controls_of
 from transferscope.estimate import Estimate, Interval
+from transferscope.numerics.average_precision import example_contributions
 from transferscope.numerics.racing import Bounds, Standing, bounds_against, level_of_better
 from transferscope.store import Store
 from transferscope.study.race import Arm, Race, RaceScores, RaceSettings, rule_of
+from transferscope.wording import measure_words
 
 State = Literal["baseline", "best", "as good", "out", "open"]
 """What a race says of an arm beside the leader.
@@ -77,7 +79,7 @@ class Decision:
         n_grid: Runs of the full comparison with five seeds, or as many as the study has if these are fewer.
         seconds: Time of all cells that are done.
         n_labels: Labelled target examples of every run; None when unknown.
-        unit: What a point is: "points of accuracy" or "points of R²".
+        unit: What a point is: "points of accuracy", "points of average precision" or "points of R²".
     """
 
     arms: tuple[ArmResult, ...]
@@ -147,7 +149,7 @@ def decision(store: Store, study: str) -> Decision | None:
         n_grid=n_seeds * len(now.arms),
         seconds=now.spent,
         n_labels=race.n_target if isinstance(race.n_target, int) else None,
-        unit="points of R²" if now.numbers else "points of accuracy",
+        unit=f"points of {measure_words(now.measure)}",
     )
 
 
@@ -224,13 +226,13 @@ class _TestErrors:
     """Standard errors of differences over test examples, in points; NaN where no predictions are stored."""
 
     def __init__(self, store: Store, race: Race, now: RaceScores) -> None:
-        self._numbers, self._scale = now.numbers, 100.0
+        self._measure, self._scale = now.measure, 100.0
         self._labels, found = (
             store.study_array(race.study, "target_test_labels"),
             store.arrays(race.study, "predictions"),
         )
         self._rows = [[None if key is None else found.get(key) for key in keys] for keys in race.keys]
-        if self._labels is not None and now.numbers:
+        if self._labels is not None and now.measure == "r2":
             self._scale = 100.0 / float(np.mean((self._labels - self._labels.mean(axis=0)) ** 2))
 
     def of(self, arm: int, other: int) -> float:
@@ -239,7 +241,7 @@ class _TestErrors:
         if labels is None:
             return math.nan
         gains = [
-            _example_scores(own, labels, numbers=self._numbers) - _example_scores(base, labels, numbers=self._numbers)
+            _example_scores(own, labels, self._measure) - _example_scores(base, labels, self._measure)
             for own, base in zip(self._rows[arm], self._rows[other], strict=True)
             if own is not None and base is not None and len(own) == len(base) == len(labels)
         ]
@@ -248,9 +250,11 @@ class _TestErrors:
         return self._scale * float(np.mean(gains, axis=0).std(ddof=1)) / math.sqrt(len(labels))
 
 
-def _example_scores(predictions: np.ndarray, labels: np.ndarray, *, numbers: bool) -> np.ndarray:
-    """1 for a correct class and 0 for a wrong one, or minus the squared error."""
-    if not numbers:
+def _example_scores(predictions: np.ndarray, labels: np.ndarray, measure: str) -> np.ndarray:
+    """1 for a correct class and 0 for a wrong one, the share in the average precision, or minus the squared error."""
+    if measure == "average_precision":
+        return example_contributions(predictions, labels)
+    if measure == "accuracy":
         return np.asarray(predictions == labels, dtype=np.float64)
     squares = (predictions.reshape(len(labels), -1) - labels.reshape(len(labels), -1)) ** 2
     return -np.asarray(squares.mean(axis=1), dtype=np.float64)

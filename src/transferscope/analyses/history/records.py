@@ -138,8 +138,7 @@ def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
     Raises:
         DataError: No run is finished.
     """
-    accuracy = frames.metric.higher_is_better
-    final = frames.final("accuracy" if accuracy else "r2")
+    final = frames.final(frames.metric.headline)
     runs = final[final["role"] == "method"]
     if runs.empty:
         raise DataError(f"the study {frames.study.name} has no finished run; finish it with `transferscope run`")
@@ -153,7 +152,7 @@ def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
             "arm": mean["arm"],
             "labels": mean["n_target"].astype(float),
             "score": mean["value"],
-            "measure": "accuracy" if accuracy else "r2",
+            "measure": frames.metric.headline,
             "better": "higher",
             "origin": frames.study.name,
         }

@@ -1,0 +1,163 @@
+"""`transferscope doctor`: what this machine has, and what is missing of what transferscope can use."""
+
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+import typer
+
+from transferscope.errors import TransferscopeError
+
+_OWN = "transferscope"
+_FOR_DEVELOPERS = {"dev", "docs", "bench", "examples"}
+_IMPORTED = {"transformers": "hf", "timm": "timm", "torchvision": "torchvision"}  # builds that may not fit this torch
+_GB = 1e9
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the answer.
+
+    Attributes:
+        topic: What it is about.
+        text: What was found, and what to do where something is missing.
+        state: "ok"; "absent" for what only some uses need; "wrong" for what keeps transferscope from working.
+    """
+
+    topic: str
+    text: str
+    state: Literal["ok", "absent", "wrong"] = "ok"
+
+
+def doctor() -> None:
+    """Versions, processors, GPUs, memory, folders and extras, with the line that installs what is missing.
+
+    The exit code is 1 where something keeps transferscope from working.
+    """
+    findings = [*_versions(), *_devices(), *_folders(), *_extras()]
+    width = max(len(finding.topic) for finding in findings)
+    marks = {"ok": "ok     ", "absent": "absent ", "wrong": "WRONG  "}
+    for finding in findings:
+        typer.echo(f"{marks[finding.state]}{finding.topic:<{width}}  {finding.text}")
+    wrong = sum(finding.state == "wrong" for finding in findings)
+    if wrong:
+        typer.echo(f"\n{wrong} of these must be mended first.")
+        raise typer.Exit(1)
+    typer.echo("\nEverything that transferscope needs is here.")
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("transferscope", metadata.version(_OWN))
+    yield Finding("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    for name in _requirements()[""]:
+        try:
+            yield Finding(name, metadata.version(name))
+        except metadata.PackageNotFoundError:
+            yield Finding(name, f"is not installed: pip install --force-reinstall {_OWN}", "wrong")
+
+
+def _devices() -> Iterator[Finding]:
+    import psutil
+    import torch
+
+    allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    yield Finding("processors", f"{allowed} for this process; torch would use {torch.get_num_threads()} threads")
+    memory = psutil.virtual_memory()
+    yield Finding("memory", f"{memory.available / _GB:.1f} GB free of {memory.total / _GB:.1f} GB")
+    for number in range(torch.cuda.device_count()):
+        card = torch.cuda.get_device_properties(number)
+        yield Finding(f"cuda:{number}", f"{card.name}, {card.total_memory / _GB:.0f} GB")
+    if torch.backends.mps.is_available():
+        yield Finding("mps", "the GPU of this Mac")
+    elif not torch.cuda.is_available():
+        reason = "this torch is a build for processors" if torch.version.cuda is None else "torch finds none"
+        yield Finding("GPU", f"none: {reason}; small networks train well without", "absent")
+
+
+def _folders() -> Iterator[Finding]:
+    from transferscope.data.places import cache_folder, data_folder
+
+    cache, named = cache_folder(), data_folder()
+    if _can_write(cache):
+        yield Finding("cache", f"{cache}, {_free(cache)}; TRANSFERSCOPE_CACHE names another folder")
+    else:
+        yield Finding("cache", f"{cache} cannot be written: set TRANSFERSCOPE_CACHE to a folder of yours", "wrong")
+    if named is None:
+        yield Finding("data", "TRANSFERSCOPE_DATA is not set: data sets by name go into the cache", "absent")
+    elif named.is_dir():
+        yield Finding("data", f"{named}, looked into before anything is downloaded")
+    else:
+        yield Finding("data", f"TRANSFERSCOPE_DATA names {named}, which is no folder; correct or unset it", "wrong")
+    here = Path.cwd()
+    if os.access(here, os.W_OK):
+        yield Finding("results", f"below the current folder {here}, {_free(here)}")
+    else:
+        yield Finding("results", f"the current folder {here} cannot be written; give --out, or go elsewhere", "wrong")
+
+
+def _extras() -> Iterator[Finding]:
+    for extra, names in _requirements().items():
+        if extra in _FOR_DEVELOPERS or not extra:
+            continue
+        found = [_version(name) for name in names]
+        shown = ", ".join(f"{name} {version}" for name, version in zip(names, found, strict=True) if version)
+        lacking = [name for name, version in zip(names, found, strict=True) if version is None]
+        install = f"pip install '{_OWN}[{extra}]'"
+        if lacking:
+            yield Finding(f"[{extra}]", f"{', '.join(lacking)}: {install}", "absent")
+        elif broken := [sentence for name in names if (sentence := _broken(name))]:
+            yield Finding(f"[{extra}]", broken[0], "absent")
+        else:
+            yield Finding(f"[{extra}]", shown)
+
+
+def _requirements() -> dict[str, list[str]]:
+    """Names of the packages that each extra needs; those that are always needed under ""."""
+    found: dict[str, list[str]] = {"": []}
+    for requirement in metadata.requires(_OWN) or ():
+        name = re.match(r"[\w.-]+", requirement)
+        extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
+        if name is not None:
+            found.setdefault(extra[1] if extra else "", []).append(name[0])
+    return found
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _broken(package: str) -> str | None:
+    """Why an installed package cannot be imported; None where it can, or where that is not tried."""
+    if package not in _IMPORTED:
+        return None
+    from transferscope.models.hubs.hub import imported
+
+    try:
+        imported(package, _IMPORTED[package])
+    except TransferscopeError as error:
+        return str(error)
+    return None
+
+
+def _existing(folder: Path) -> Path:
+    """The folder itself, or the nearest above it that is there."""
+    return next(place for place in (folder, *folder.absolute().parents) if place.exists())
+
+
+def _can_write(folder: Path) -> bool:
+    place = _existing(folder)
+    return place.is_dir() and os.access(place, os.W_OK)
+
+
+def _free(folder: Path) -> str:
+    return f"{shutil.disk_usage(_existing(folder)).free / _GB:.0f} GB free"

@@ -1,0 +1,51 @@
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from transferscope.cli.main import app
+
+
+def _lines(text: str) -> dict[str, str]:
+    """The state of each topic."""
+    return {line.split()[1]: line.split()[0] for line in text.splitlines() if line[:1] in "oaW" and line.split()}
+
+
+def test_every_requirement_folder_and_extra_has_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRANSFERSCOPE_DATA", str(tmp_path))
+    answer = CliRunner().invoke(app, ["doctor"])
+    states = _lines(answer.output)
+    assert answer.exit_code == 0
+    needed = {name for name in metadata.requires("transferscope") or () if "extra ==" not in name}
+    assert all(states[name.split(">")[0].split("=")[0].strip()] == "ok" for name in needed)
+    assert {states[topic] for topic in ("cache", "data", "results", "memory", "processors")} == {"ok"}
+    assert {"[postgresql]", "[papers]"} <= states.keys()
+
+
+def test_what_keeps_it_from_working_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    real = metadata.version
+
+    def lacking(name: str) -> str:
+        if name == "pooch":
+            raise metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(metadata, "version", lacking)
+    monkeypatch.setenv("TRANSFERSCOPE_DATA", str(tmp_path / "gone"))
+    monkeypatch.setenv("TRANSFERSCOPE_CACHE", "/proc/version/cache")
+    answer = CliRunner().invoke(app, ["doctor"])
+    states = _lines(answer.output)
+    assert answer.exit_code == 1
+    assert {topic for topic, state in states.items() if state == "WRONG"} == {"pooch", "cache", "data"}
+    assert "pip install" in answer.output
+    assert "set TRANSFERSCOPE_CACHE" in answer.output
+    assert answer.output.endswith("3 of these must be mended first.\n")
+
+
+def test_words_are_completed_by_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TRANSFERSCOPE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "transferscope comp")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    answer = CliRunner().invoke(app, [], prog_name="transferscope")
+    assert answer.output.split() == ["compare"]
