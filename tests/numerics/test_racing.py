@@ -197,6 +197,7 @@ def test_without_any_effect_no_more_beat_the_controls_than_the_risk_allows() -> 
     assert false <= stats.binom.ppf(0.999, 40, 0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sd", [1.5, 3.0])
 def test_without_any_effect_a_race_says_helps_no_more_often_than_its_risk(sd: float) -> None:
     """At the end of 60 races over five arms; the full tables are in docs/results/race.md."""
