@@ -14,7 +14,7 @@ from transferscope.methods.common import domain, working_copy
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
 from transferscope.records import Cost
-from transferscope.training import outputs_of
+from transferscope.training import frozen_features
 from transferscope.training.loop import memory_in_use
 
 NEIGHBOURS = (1, 3, 5, 10, 20)
@@ -49,7 +49,7 @@ class Knn(Control):
         started = time.perf_counter()
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        features, labels = outputs_of(own.features, target.train), target.train.labels
+        features, labels = frozen_features(own, target.train), target.train.labels
         numbers = labels.is_floating_point()
         values = labels if numbers else F.one_hot(labels.long(), target.train.n_outputs).to(features.dtype)
         head = NeighbourHead(features, values, k=1, votes=not numbers)
@@ -61,7 +61,9 @@ class Knn(Control):
             examples_seen=len(target.train),
         )
         notes = {"neighbours": float(head.k)}
-        return Fitted(own.with_head(head), target.scale, None, (), cost, "converged", notes)
+        fitted = own.with_head(head)
+        fitted.is_frozen = True
+        return Fitted(fitted, target.scale, None, (), cost, "converged", notes)
 
 
 class NeighbourHead(nn.Module):
