@@ -32,7 +32,8 @@ def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
             ordered, size, order = _in_order(data)
             features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
             # a copy of each part, as the backbone would have given it: arithmetic may depend on where numbers lie
-            outputs = torch.cat([network.head(part.clone()) for part in features.split(size)])
+            parts = (features[start : start + size] for start in range(0, len(features), size))
+            outputs = torch.cat([network.head(part.clone()) for part in parts])
             return _put_back(outputs, order)
         return _computed(network, data)
 
