@@ -14,9 +14,10 @@ from urllib.parse import quote
 import numpy as np
 from jaxtyping import Float, Num, Shaped
 from pydantic import TypeAdapter, ValidationError
+from scipy.special import expit
 
 from transferscope.data.arrays import to_inputs
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import Kind, LabelledSet
 from transferscope.data.unlabelled import InputForm, as_in_study
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError
 from transferscope.models import Network, NetworkSettings, input_of
@@ -37,8 +38,8 @@ class ModelCard:
 
     Attributes:
         network: The architecture.
-        n_outputs: Number of classes or of numbers that it predicts.
-        classes: Their names in the order of the outputs; None for numbers.
+        n_outputs: Number of classes, labels or numbers that it predicts.
+        classes: Names of the classes or labels in the order of the outputs; None for numbers.
         inputs: How the inputs of its training came about.
         study: Name of the study.
         cell: Key of the run.
@@ -46,7 +47,7 @@ class ModelCard:
         source: What was transferred; None for nothing.
         n_labels: Labelled target examples that it was trained on.
         seed: The seed of the run.
-        metric: What `score` is: "accuracy" or "r2".
+        metric: What `score` is: "accuracy", "average_precision" or "r2".
         score: On the study's test examples.
         stderr: Its standard error over test examples; None where there is none.
         mean_score: The mean of all runs of this method with as many labels, which other examples are expected near.
@@ -54,6 +55,8 @@ class ModelCard:
         transformers: How the folder of a network of transformers is read; None for any other, and for what a study
             keeps for itself.
         versions: Of transferscope and torch.
+        multi_label: Whether each input has any number of the labels `classes`, rather than one class.
+        label_units: (offset, unit) of each predicted number, in which the study counted them; empty for as they are.
     """
 
     network: NetworkSettings
@@ -75,6 +78,15 @@ class ModelCard:
     versions: dict[str, str] = field(
         default_factory=lambda: {name: version(name) for name in ("transferscope", "torch")}
     )
+    multi_label: bool = False
+    label_units: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """What it predicts."""
+        if self.classes is None:
+            return "regression"
+        return "multi-label" if self.multi_label else "classification"
 
 
 _ADAPTER = TypeAdapter(ModelCard)
@@ -95,7 +107,7 @@ class TrainedModel:
     card: ModelCard
 
     def outputs(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
-        """Logits of the classes, or the predicted numbers.
+        """Logits of the classes or labels, or the predicted numbers.
 
         Args:
             inputs: As the data of the study hold them, before its transformations: images (N, H, W), (N, H, W, C) or
@@ -109,14 +121,26 @@ class TrainedModel:
 
     def outputs_of_read(self, inputs: Num[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
         """The same of inputs that `read_unlabelled` brought into the form of the study."""
-        shape = (len(inputs),) if self.card.classes is not None else (len(inputs), self.card.n_outputs)
-        labels = np.zeros(shape, dtype=np.int64 if self.card.classes is not None else np.float32)
+        shape = (len(inputs),) if self.card.kind == "classification" else (len(inputs), self.card.n_outputs)
+        types: dict[Kind, type[np.generic]] = {
+            "classification": np.int64,
+            "regression": np.float32,
+            "multi-label": np.bool_,
+        }
+        labels = np.zeros(shape, dtype=types[self.card.kind])
         device = next(self.network.parameters()).device
         tensors = to_tensors(LabelledSet(inputs, labels, self.card.classes), self.scale, device)
-        return outputs_of(self.network, tensors).cpu().numpy()
+        outputs: np.ndarray = outputs_of(self.network, tensors).cpu().numpy()
+        if not self.card.label_units:
+            return outputs
+        offset, unit = np.transpose(self.card.label_units)
+        return np.asarray(offset + unit * outputs.astype(np.float64))
 
     def predict(self, inputs: Shaped[np.ndarray, "N ..."]) -> Shaped[np.ndarray, "N ..."]:
         """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
+
+        Of several labels, whether each input has each of `card.classes`, shape (N, n_outputs): those with a probability
+        above one half.
 
         Args:
             inputs: See `outputs`.
@@ -125,10 +149,14 @@ class TrainedModel:
             DataError: See `outputs`.
         """
         outputs = self.outputs(inputs)
-        return outputs if self.card.classes is None else np.array(self.card.classes)[outputs.argmax(axis=1)]
+        if self.card.classes is None:
+            return outputs
+        return outputs > 0 if self.card.multi_label else np.array(self.card.classes)[outputs.argmax(axis=1)]
 
     def predict_proba(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N C"]:
-        """The network's probabilities of the classes, in the order of `card.classes`; they are not calibrated.
+        """The network's probabilities of the classes or labels, in the order of `card.classes`; not calibrated.
+
+        Those of classes sum to 1; each label has one of its own.
 
         Args:
             inputs: See `outputs`.
@@ -138,11 +166,13 @@ class TrainedModel:
         """
         if self.card.classes is None:
             raise DataError("probabilities were asked of a network that predicts numbers; use predict")
-        return probabilities(self.outputs(inputs))
+        return probabilities(self.outputs(inputs), self.card.kind)
 
 
-def probabilities(outputs: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
-    """The softmax of logits, in float64."""
+def probabilities(outputs: Float[np.ndarray, "N C"], kind: Kind) -> Float[np.ndarray, "N C"]:
+    """The softmax of the logits of classes, or the sigmoid of each label's, in float64."""
+    if kind == "multi-label":
+        return np.asarray(expit(outputs.astype(np.float64)))
     shifted = np.exp(outputs.astype(np.float64) - outputs.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
@@ -247,8 +277,7 @@ def load_model(place: str | Path) -> TrainedModel:
     if read is None:
         raise CorruptDataError(
             f"{file} is of another format and this version of transferscope reads formats {_FORMAT} and "
-            f"{_TRANSFORMERS}; use the version "
-            "that wrote it"
+            f"{_TRANSFORMERS}; use the version that wrote it"
         )
     if scale is None:
         raise CorruptDataError(f"{file} does not say how its inputs are scaled; export the network again")

@@ -154,7 +154,11 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", ["transferscope.cli.main", "typer", "transferscope.cli.execute", "torch", "pydantic"]
+    "module",
+    [
+        "transferscope.cli.main",
+        *(pytest.param(m, marks=pytest.mark.long) for m in ("typer", "transferscope.cli.execute", "torch", "pydantic")),
+    ],
 )
 def test_ctrl_c_while_it_starts_shows_no_traceback(module: str) -> None:
     ended = subprocess.run(

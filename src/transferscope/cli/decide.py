@@ -23,7 +23,7 @@ def decide(
         ),
     ],
     methods: Annotated[
-        list[str] | None, typer.Option(help="Methods. [linear-probe fine-tune l2-sp joint merlin]")
+        list[str] | None, typer.Option(help="Methods. [raw knn linear-probe fine-tune l2-sp joint merlin]")
     ] = None,
     labels: Annotated[int | None, typer.Option(min=1, help="Labelled target examples. [all]")] = None,
     question: Annotated[Question, typer.Option(help="Whether transfer helps, or also which way is best.")] = (
@@ -46,6 +46,9 @@ def decide(
     lr: Annotated[
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
+    history: Annotated[
+        bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
+    ] = True,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     keep: Annotated[
         str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
@@ -74,6 +77,7 @@ def decide(
         budget=allowed,
         tuning=tuning,
         lr=lr,
+        history=history,
         folder=out,
     )
     typer.echo(f"study:   {study.path}")

@@ -1,6 +1,7 @@
 """Which trained networks of a study stay on the disk: those of the best runs, of all runs, or of none."""
 
 import contextlib
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.models import input_of
 from transferscope.models.weights import read_notes
+from transferscope.records import HEADLINES
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import CELL_NOTE
@@ -23,8 +25,6 @@ from transferscope.study.fitting import number
 from transferscope.study.settings import DataSettings, Keep
 from transferscope.study.status import keep_of
 from transferscope.trained import ModelCard
-
-METRICS = ("accuracy", "r2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Run:
         source: Name of the source; None for none.
         n_labels: Labelled target examples.
         seed: Its seed.
-        metric: "accuracy" or "r2".
+        metric: "accuracy", "average_precision" or "r2".
         score: On the test examples.
         stderr: Its standard error over these; None where there is none.
     """
@@ -64,7 +64,13 @@ def finished_runs(store: Store, study: str) -> list[Run]:
     columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
     for key, name, part, step, value, stderr in zip(*columns, strict=True):
         stored = cells.get(key)
-        if stored is None or stored.state != "done" or name not in METRICS or part != "target_test" or step is not None:
+        if (
+            stored is None
+            or stored.state != "done"
+            or name not in HEADLINES
+            or part != "target_test"
+            or step is not None
+        ):
             continue
         labels = stored.cell.labels
         source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")
@@ -161,7 +167,7 @@ def card_of(
         recipe: How it was done.
         target: The target as the network read it.
         study: Name of the study.
-        metric: "accuracy" or "r2".
+        metric: "accuracy", "average_precision" or "r2".
         score: That on the test examples.
 
     Raises:
@@ -173,6 +179,8 @@ def card_of(
         network=recipe.network,
         n_outputs=target.train.n_outputs,
         classes=target.train.classes,
+        multi_label=target.train.kind == "multi-label",
+        label_units=tuple((o, u) for o, u in json.loads(target.provenance.get("label_units", "[]"))),
         inputs=_input_form(recipe.target, own, target.train.input_shape, recipe.contents.get("target")),
         study=study,
         cell=cell.key,

@@ -52,6 +52,9 @@ def plan_study(spec: StudySpec) -> StudyPlan:
     data = load_data(spec)
     leakage = count_leakage(data)
     facts = {**data.as_json(), "leakage": leakage, **surroundings()}
+    controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
+    if controls:
+        facts["controls"] = controls
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))

@@ -149,13 +149,8 @@ def race_of(spec: StudySpec, cells: Sequence[PlannedCell]) -> Race:
     if spec.race is None:
         raise SettingsError(f"the study {spec.name} has no [race]; add the table, or run it as it is")
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
-    if controls:
-        raise SettingsError(
-            f"[methods.{controls[0]}] is a control and no way of transfer, so a race cannot name it the best of them; "
-            "leave it out, or run the study without [race]"
-        )
     baseline = next((name for name, method in spec.methods.items() if isinstance(method, Scratch)), "scratch")
-    return Race(spec.name, cells, seeds=spec.seeds, settings=spec.race, baseline=baseline)
+    return Race(spec.name, cells, seeds=spec.seeds, settings=spec.race, baseline=baseline, controls=controls)
 
 
 def run_plan(
@@ -338,8 +333,8 @@ class _Runner:
         except KeyboardInterrupt:
             forecast = self._count()
             raise KeyboardInterrupt(
-                f"stopped with {forecast.done} of {forecast.total} cells done and stored; "
-                "the same command goes on from there"
+                f"stopped with {forecast.done} of {forecast.total} cells done and stored; the same command goes on "
+                "from there"
             ) from None
         finally:
             self._over.set()

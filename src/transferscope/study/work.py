@@ -11,7 +11,7 @@ from transferscope.methods import Control, FitOptions, Fitted, pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
-from transferscope.records import Record
+from transferscope.records import HEADLINES, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import CELL_NOTE, KEEP, WorkContext
@@ -26,7 +26,7 @@ from transferscope.study.fitting import (
     snapshots,
     source_data,
 )
-from transferscope.study.kept import METRICS, card_of
+from transferscope.study.kept import card_of
 from transferscope.trained import card_notes
 from transferscope.training import measure, outputs_of, scale_of, to_tensors
 from transferscope.training.evaluate import Measures
@@ -81,7 +81,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures, context: WorkContext) -> None:
     """Write the network to a file that says what it is."""
-    final = next(record for record in test.records if record.name in METRICS)
+    final = next(record for record in test.records if record.name in HEADLINES)
     notes = {**fit.fitted.scale.as_notes, CELL_NOTE: cell.key}
     with suppress(TransferscopeError):  # data that cannot be read any more take the file's card alone
         study = str(cell.payload[KEEP])

@@ -7,6 +7,7 @@ import operator
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,11 @@ from transferscope.analyses.compare.sources import (
 )
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
-from transferscope.data.load import load, seen_from
+from transferscope.data.image_folder import size_at_most
+from transferscope.data.load import load, parse_name, seen_from
+from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.methods import METHODS
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
@@ -239,6 +242,8 @@ def study_tables(
         folder_of_tokenizer = tokenizer_folder([one.network.name for one in networks] + of_network)
         if folder_of_tokenizer is not None:
             names = [with_tokenizer(name, folder_of_tokenizer.absolute()) for name in names]
+    if not network:
+        names = [_at_most(name, LARGEST) for name in names]
     tables: dict[str, Any] = {
         "name": study,
         "seeds": seeds,
@@ -404,7 +409,7 @@ def network_in_words(tables: Mapping[str, Any], budget: Budget) -> str:
     named = budget.network is not None or any("network" in source for source in tables["sources"].values())
     if named or tables["network"]["name"] != "conv4":
         return ""
-    smaller = f"resize:{LARGEST}" in tables["target"]["transforms"]
+    smaller = f"resize:{LARGEST}" in tables["target"]["transforms"] or f"size={LARGEST}" in tables["target"]["data"]
     return (
         f"conv4, because LeNet has millions of weights on images of more than {LARGEST_LENET} pixels on a side"
         f"{f', and images are brought to {LARGEST} x {LARGEST} to save time' if smaller else ''}; --network takes "
@@ -433,6 +438,17 @@ def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | Non
     recoloured = [[] if shape[0] == channels else ["grey" if channels == 1 else "colour"] for shape in shapes]
     resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in shapes]
     return [first + second for first, second in zip(recoloured, resized, strict=True)]
+
+
+def _at_most(name: str, side: int) -> str:
+    """A name of data; of a folder of larger images without a size, with one, so that they are decoded at that size."""
+    parsed = parse_name(name)
+    if parsed.kind != "folder" or parsed.options.keys() & {"size", "resize"}:
+        return name
+    option = ""
+    with suppress(TransferscopeError):  # what loads the data says what is wrong
+        option = size_at_most(find_path(parsed.path), side)
+    return f"{name}{'&' if parsed.options else '?'}{option}" if option else name
 
 
 def _listed(name: str, values: object) -> list[Any]:
@@ -471,20 +487,21 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
         partial = path.with_suffix(".partial.npz")
-        np.savez(
-            partial,
-            x_train=data.train.inputs,
-            y_train=_labels(data.train),
-            x_test=data.test.inputs,
-            y_test=_labels(data.test),
-        )
+        several = data.train.kind == "multi-label" and data.train.classes is not None
+        arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
+        arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
+        arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}
+        np.savez(partial, **arrays)
         partial.replace(path)
     return f"npz:{path.name}"
 
 
 def _labels(examples: LabelledSet) -> np.ndarray:
-    """Labels as an .npz file holds them: class names, or numbers."""
-    return examples.labels if examples.classes is None else np.asarray(examples.classes)[examples.labels]
+    """Labels as an .npz file holds them: class names, numbers, or truth values of several labels."""
+    if examples.kind != "classification":
+        return examples.labels
+    named: np.ndarray = np.asarray(examples.classes)[examples.labels]
+    return named
 
 
 def _keys(names: Sequence[str]) -> list[str]:

@@ -145,9 +145,8 @@ class HuggingFace(NamedModule):
             found = transformers_package().MODEL_MAPPING.get(type(self.configuration), found)  # its encoder
         if found is None:
             raise NetworkError(
-                f"the configuration of hf:{self.name} names the architecture {named!r}, which this "
-                "version of transformers "
-                "does not have; give a model whose code is part of transformers"
+                f"the configuration of hf:{self.name} names the architecture {named!r}, which this version of "
+                "transformers does not have; give a model whose code is part of transformers"
             )
         return found
 
