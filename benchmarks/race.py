@@ -1,13 +1,14 @@
 """How often a race is wrong, and what it saves against the full grid, on simulated studies.
 
 Every setting is a kind of noise; every study has its own effects. A "cell" is one run of one arm. The full grid is five
-runs of every arm, judged by the same rule; naive is a t-test at 5 % after every run in turn. Truth is known.
+runs of every arm, judged by the same rule. Truth is known. With --controls, so many of the arms are no transfer: a
+false "beats" is then a way of transfer that is said to beat training from scratch and every control and does not.
 """
 
 import argparse
 import csv
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from transferscope.numerics.racing import Question, RaceRule, Standing, next_run
 SEEDS = 12
 GRID = 5
 Noise = Callable[[np.random.Generator, int], np.ndarray]
+Row = dict[str, str | int | float]
 
 
 def _normal(sd: float) -> Noise:
@@ -62,96 +64,103 @@ NOISES: dict[str, Noise] = {
     "discrete, 359 examples": _discrete,
 }
 EFFECTS = ("none", "one", "spread", "harm", "equal gains")
+WITH_CONTROLS = (*EFFECTS, "best control")
 
 
-def effects_of(kind: str, rng: np.random.Generator, arms: int) -> np.ndarray:
-    """True scores of all arms relative to the control, shape (arms,), in points."""
-    others = arms - 1
+def effects_of(kind: str, rng: np.random.Generator, arms: int, n_controls: int = 0) -> np.ndarray:
+    """True scores of all arms relative to the baseline, shape (arms,), in points; the controls are those after it."""
+    others = arms - 1 - n_controls
+    shift, controls = rng.uniform(2.0, 8.0), np.zeros(n_controls)
     gains = {
         "none": np.zeros(others),
         "one": np.where(np.arange(others) == rng.integers(others), rng.uniform(1.5, 8.0), 0.0),
         "spread": rng.normal(0.0, 3.0, size=others),
         "harm": -np.abs(rng.normal(0.0, 4.0, size=others)),
-        "equal gains": np.full(others, rng.uniform(2.0, 8.0)),
+        "equal gains": np.full(others, shift),
+        "best control": np.full(others, shift),
     }[kind]
-    return np.concatenate([[0.0], gains])
+    if kind == "best control":  # as good as all that transfers
+        controls = np.where(np.arange(n_controls) == 0, shift, 0.0)
+    elif kind in ("spread", "harm"):
+        controls = rng.normal(0.0, 3.0, size=n_controls)
+    return np.concatenate([[0.0], controls, gains])
 
 
-def run_race(full: np.ndarray, rule: RaceRule, question: Question, costs: np.ndarray) -> tuple[np.ndarray, int]:
+def run_race(
+    full: np.ndarray, rule: RaceRule, question: Question, costs: np.ndarray, controls: Sequence[int] = ()
+) -> tuple[np.ndarray, int, Standing]:
     """Race until the question is settled or nothing is left.
 
     Returns:
-        The scores with NaN where no run was made, and the number of runs when "whether" was settled first (0: never).
+        The scores with NaN where no run was made, the number of runs when "whether" was settled first (0: never), and
+        where the race stands at its end.
     """
     scores = np.full(full.shape, np.nan)
     first = 0
     while True:
-        now = standing(scores, rule)
+        now = standing(scores, rule, controls=controls)
         if now.whether != "open" and not first:
             first = int(np.isfinite(scores).sum())
         if now.settles(question):
-            return scores, first
-        runs = list(next_runs(scores, rule, costs=costs))
+            return scores, first, now
+        runs = next_runs(scores, rule, costs=costs, controls=controls, question=question)
         if not runs:
-            return scores, first
+            return scores, first, now
         for run in runs:
             scores[run] = full[run]
 
 
-def measure(noise: str, kind: str, arms: int, n_races: int, rule: RaceRule, seed: int) -> dict[str, object]:
-    """Race `n_races` studies of one kind and count."""
-    rng = np.random.default_rng([seed, arms, sorted(NOISES).index(noise), EFFECTS.index(kind)])
-    counts = dict.fromkeys(
-        (
-            "false_helps",
-            "whether",
-            "whether_wrong",
-            "which",
-            "which_wrong",
-            "grid_whether",
-            "grid_which",
-            "lost",
-            "differs",
-            "grid_wrong",
-        ),
-        0,
+def judged(end: Standing, effects: np.ndarray, rule: RaceRule, controls: Sequence[int]) -> dict[str, bool]:
+    """What was said at the end of a race, and whether it is true of the effects."""
+    without = [0, *controls]
+    transfers = np.delete(np.arange(len(effects)), without)
+    bar, best = effects[without].max(), effects.max()
+    said = end.better & end.beats_controls
+    settled = end.which and end.whether != "open"
+    wrong = (end.whether == "helps" and not np.any(effects[said] > bar)) or (
+        end.whether == "no" and bool(effects[transfers].max() > bar + rule.margin)
     )
-    whether_cells, which_cells = [], []
-    for _ in range(n_races):
-        effects = effects_of(kind, rng, arms)
-        full = effects[:, None] + NOISES[noise](rng, arms)
-        if noise.startswith("discrete"):
-            full = np.round((70 + full) * 3.59) / 3.59
-        costs = rng.uniform(1, 3, size=arms)
-        scores, first = run_race(full, rule, "which", costs)
-        end, grid = standing(scores, rule), standing(full[:, :GRID], rule)
-        best = effects.max()
-        counts["false_helps"] += bool(np.any(end.better & (effects <= 0)))
-        counts["whether"] += end.whether != "open"
-        counts["whether_wrong"] += _whether_wrong(end, effects, rule)
-        settled = end.which and end.whether != "open"
-        counts["which"] += settled
-        counts["which_wrong"] += settled and effects[end.leader] < best - rule.margin
-        counts["grid_whether"] += grid.whether != "open"
-        counts["grid_which"] += grid.which and grid.whether != "open"
-        counts["grid_wrong"] += _whether_wrong(grid, effects, rule)
-        if grid.whether != "open":
-            counts["lost"] += end.whether == "open"
-            counts["differs"] += end.whether not in ("open", grid.whether)
-        whether_cells.append((first or np.isfinite(scores).sum()) / (GRID * arms))
-        which_cells.append(np.isfinite(scores).sum() / (GRID * arms))
-    row: dict[str, object] = {"noise": noise, "effects": kind, "arms": arms - 1, "races": n_races}
-    row |= {name: count / n_races for name, count in counts.items()}
-    return row | {
-        "whether_cells": float(np.median(whether_cells)),
-        "which_cells": float(np.median(which_cells)),
+    far = np.abs(effects - effects[end.leader]) > rule.margin
+    return {
+        "false_helps": bool(np.any(end.better & (effects <= 0))),
+        "false_beats": bool(np.any(said & (effects <= bar))),
+        "whether": end.whether != "open",
+        "whether_wrong": bool(wrong),
+        "which": settled,
+        "which_wrong": bool(settled and effects[end.leader] < best - rule.margin),
+        "as_good_wrong": bool(np.any(end.equivalent & far)),
     }
 
 
-def _whether_wrong(now: Standing, effects: np.ndarray, rule: RaceRule) -> bool:
-    if now.whether == "helps":
-        return not bool(np.any(effects[now.better] > 0))
-    return now.whether == "no" and bool(effects.max() > rule.margin)
+def measure(noise: str, kind: str, arms: int, n_races: int, rule: RaceRule, seed: int, n_controls: int = 0) -> Row:
+    """Race `n_races` studies of one kind and count."""
+    rng = np.random.default_rng([seed, arms, sorted(NOISES).index(noise), WITH_CONTROLS.index(kind), n_controls])
+    controls = tuple(range(1, 1 + n_controls))
+    rows = []
+    for _ in range(n_races):
+        effects = effects_of(kind, rng, arms, n_controls)
+        full = effects[:, None] + NOISES[noise](rng, arms)
+        if noise.startswith("discrete"):
+            full = np.round((70 + full) * 3.59) / 3.59
+        scores, first, end = run_race(full, rule, "which", rng.uniform(1, 3, size=arms), controls)
+        grid = standing(full[:, :GRID], rule, controls=controls)
+        n_runs = int(np.isfinite(scores).sum())
+        rows.append(
+            judged(end, effects, rule, controls)
+            | {
+                "grid_whether": grid.whether != "open",
+                "grid_which": grid.which and grid.whether != "open",
+                "lost": grid.whether != "open" and end.whether == "open",
+                "differs": grid.whether != "open" and end.whether not in ("open", grid.whether),
+                "whether_cells": (first or n_runs) / (GRID * arms),
+                "which_cells": n_runs / (GRID * arms),
+            }
+        )
+    row: Row = {"noise": noise, "effects": kind, "arms": arms - 1, "controls": n_controls, "races": n_races}
+    for name in rows[0]:
+        values = [float(one[name]) for one in rows]
+        row[name] = float(np.median(values) if name.endswith("cells") else np.mean(values))
+    return row
 
 
 def main() -> int:
@@ -159,17 +168,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--races", type=int, default=100)
     parser.add_argument("--arms", type=int, nargs="*", default=[5, 16, 40])
+    parser.add_argument("--controls", type=int, default=0, help="How many of the arms are controls.")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--csv", type=Path)
     wanted = parser.parse_args()
     rows = []
     for arms in wanted.arms:
-        for kind in EFFECTS:
+        for kind in WITH_CONTROLS if wanted.controls else EFFECTS:
+            of_kind = []
             for noise in NOISES:
-                row = measure(noise, kind, arms + 1, wanted.races, RaceRule(), wanted.seed)
-                rows.append(row)
+                row = measure(noise, kind, arms + 1, wanted.races, RaceRule(), wanted.seed, wanted.controls)
+                of_kind.append(row)
                 cells = " ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values())
                 print(cells, flush=True)
+            rows += of_kind
+            for name in list(of_kind[0])[5:]:
+                values = [float(row[name]) for row in of_kind]
+                print(f"  {arms} {kind} {name}: mean {np.mean(values):.3f}, most {max(values):.3f}", flush=True)
     if wanted.csv:
         with wanted.csv.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))

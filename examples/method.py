@@ -48,6 +48,8 @@ class BatchSpectralShrinkage(FineTune):
         """The penalty on the smallest singular values."""
 
         def regularised(loss: Tensor, features: Tensor) -> Tensor:
+            if not features.isfinite().all():
+                return loss * torch.nan  # a run that diverged, of which there are no singular values
             smallest = torch.linalg.svdvals(features.float())[-self.k :]
             return loss + self.eta * smallest.square().sum()
 

@@ -1,25 +1,28 @@
 """Shapes and types are checked at run time, in tests only.
 
-TRANSFERSCOPE_UNCHECKED=1 leaves that out, for tests of whole commands, whose parts are checked by their own tests.
+TRANSFERSCOPE_UNCHECKED=1 leaves that out, which halves the time: `make test` does, `make test-long` checks the tests of
+parts. The package is imported by the tests that need it, not here, so that a process that only hands out tests starts
+at once.
 """
 
 import os
 
-from jaxtyping import install_import_hook
-
 if not os.environ.get("TRANSFERSCOPE_UNCHECKED"):
+    from jaxtyping import install_import_hook
+
     install_import_hook(["transferscope", "transferscope_papers"], "runtime_types.checked")
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from fabricate import CLASSES, FAILED, Fabrication, fabricate
-from transferscope.analyses.compare.summary import Summary, summarise
-from transferscope.analyses.study_page import build_report
-from transferscope.report.page import ReportFiles
-from transferscope.store import Store
+if TYPE_CHECKING:
+    from fabricate import Fabrication
+    from transferscope.analyses.compare.summary import Summary
+    from transferscope.report.page import ReportFiles
+    from transferscope.store import Store
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,29 +41,37 @@ def _no_stray_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Store]":
     """Five methods, two sources, three sizes, five seeds, ten classes, one failure."""
+    from fabricate import CLASSES, FAILED, Fabrication, fabricate
+
     path = tmp_path_factory.mktemp("full") / "usps.sqlite"
     with fabricate(path, Fabrication(classes=CLASSES, failed=frozenset({FAILED}))) as store:
         yield store
 
 
 @pytest.fixture(scope="session")
-def summary(store: Store) -> Summary:
+def summary(store: "Store") -> "Summary":
+    from transferscope.analyses.compare.summary import summarise
+
     return summarise(store, "usps")
 
 
 @pytest.fixture(scope="session")
-def report(store: Store, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
+def report(store: "Store", tmp_path_factory: pytest.TempPathFactory) -> "ReportFiles":
+    from transferscope.analyses.study_page import build_report
+
     return build_report(store, "usps", tmp_path_factory.mktemp("report") / "report.html")
 
 
 @pytest.fixture(scope="session")
-def page(report: ReportFiles) -> str:
+def page(report: "ReportFiles") -> str:
     return report.html.read_text(encoding="utf-8")
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Fabrication:
+def small() -> "Fabrication":
     """One source, two methods, one size, three seeds."""
+    from fabricate import Fabrication
+
     return Fabrication(gains={"fashion": {"fine-tune": 0.08, "joint": -0.10}}, sizes=(600,), n_seeds=3, n_test=300)

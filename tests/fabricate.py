@@ -1,8 +1,13 @@
 """Studies made up for the tests of the report: outcomes with known differences, written through the store."""
 
+import atexit
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -52,15 +57,32 @@ class Fabrication:
 
 
 def fabricate(path: Path, fabrication: Fabrication | None = None) -> Store:
-    """A store at `path` with one classification study in it."""
+    """A store at `path` with one classification study in it; made once, and copied from then on."""
     wanted = fabrication or Fabrication()
-    store = Store.open(path)
-    study = StudyRow(wanted.name, _spec(wanted), _facts(wanted), "2026-11-21T09:00:00+00:00")
-    cells = list(_cells(wanted))
-    store.plan(study, cells)
-    store.put_study_array(wanted.name, "target_test_labels", _labels(wanted))
-    _do_all(store, wanted)
-    return store
+    if path.exists():  # a second study in a store
+        _make(path, wanted)
+        return Store.open(path)
+    made = _folder() / f"{sha256(repr(wanted).encode()).hexdigest()}.sqlite"
+    if not made.exists():
+        _make(made, wanted)
+    shutil.copy(made, path)
+    return Store.open(path)
+
+
+@cache
+def _folder() -> Path:
+    """Where studies lie that were made before; gone at the end of the process."""
+    folder = mkdtemp(prefix="transferscope-fabricated-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _make(path: Path, wanted: Fabrication) -> None:
+    with Store.open(path) as store:
+        study = StudyRow(wanted.name, _spec(wanted), _facts(wanted), "2026-11-21T09:00:00+00:00")
+        store.plan(study, list(_cells(wanted)))
+        store.put_study_array(wanted.name, "target_test_labels", _labels(wanted))
+        _do_all(store, wanted)
 
 
 def fabricate_regression(path: Path, *, n_seeds: int = 4) -> Store:

@@ -5,11 +5,13 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from transferscope.data.load import load
 from transferscope.errors import DataError
-from transferscope.files import require_regular
+from transferscope.files import require_regular, written_whole
 
 
 @pytest.fixture
@@ -76,3 +78,17 @@ def test_a_file_and_an_absent_one_pass(tmp_path: Path) -> None:
 def test_files_of_the_operating_system_are_refused_before_they_are_opened(path: str) -> None:
     with pytest.raises(DataError, match=f"^{path} is a file of the operating system"):
         require_regular(Path(path), "a csv file")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])
+def test_a_file_has_the_permissions_that_the_umask_leaves(umask: int, tmp_path: Path) -> None:
+    before = os.umask(umask)
+    try:
+        with written_whole(tmp_path / "a.safetensors") as unfinished:
+            save_file({"x": np.zeros(2, np.float32)}, unfinished)  # writes a file for its owner alone
+        plain = tmp_path / "plain"
+        plain.touch()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.safetensors").stat().st_mode == plain.stat().st_mode

@@ -155,7 +155,7 @@ def test_files_are_imported_once_and_under_names_of_their_own(tmp_path: Path) ->
     assert "mine" not in sys.modules
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_method_data_and_network_of_a_file_run_where_the_others_do(tmp_path: Path, workers: int) -> None:
     source = {"data": f"{MOONS}?noise=0.3&turn=0.5", "limit": 60}
     study = small(tmp_path, {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}})

@@ -45,6 +45,8 @@ def require_regular(path: Path, expected: str) -> None:
 def written_whole(path: Path) -> Iterator[Path]:
     """A place to write a file that then takes the name `path`, once it is on the disk; on an error nothing changes.
 
+    Its permissions are those of any new file, whatever library writes it.
+
     Args:
         path: The file, in a folder that exists; replaced if it is there already. What is no regular file, such as
             /dev/stdout, is written to as it is.
@@ -60,8 +62,13 @@ def written_whole(path: Path) -> Iterator[Path]:
         return
     path = path.resolve()  # a link stays one
     unfinished = path.with_name(f".{uuid.uuid4().hex[:12]}{path.suffix}")
+    unfinished.touch()
+    mode = stat.S_IMODE(unfinished.stat().st_mode)  # as the umask of the process has it
+    unfinished.unlink()
     try:
         yield unfinished
+        if os.name == "posix":
+            unfinished.chmod(mode)  # some libraries write files that the owner alone can read
         _sync(unfinished)
         unfinished.replace(path)
     finally:

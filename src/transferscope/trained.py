@@ -1,27 +1,35 @@
 """A trained network in a folder: `transferscope export` writes it, `load_model` opens it and it predicts."""
 
 import json
-from dataclasses import dataclass, field
+import re
+import shutil
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from jaxtyping import Float, Num, Shaped
 from pydantic import TypeAdapter, ValidationError
+from scipy.special import expit
 
 from transferscope.data.arrays import to_inputs
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import Kind, LabelledSet
 from transferscope.data.unlabelled import InputForm, as_in_study
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError
-from transferscope.files import written_whole
-from transferscope.models import Network, NetworkSettings
+from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
+from transferscope.models.hubs.huggingface import HuggingFace
+from transferscope.models.hubs.save_pretrained import FILES, SavedModel, open_saved, save_pretrained
 from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.training import PixelScale, outputs_of, to_tensors
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
 _NOTE = "transferscope.card"
-_FORMAT = 1
+_FORMAT, _TRANSFORMERS = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +38,8 @@ class ModelCard:
 
     Attributes:
         network: The architecture.
-        n_outputs: Number of classes or of numbers that it predicts.
-        classes: Their names in the order of the outputs; None for numbers.
+        n_outputs: Number of classes, labels or numbers that it predicts.
+        classes: Names of the classes or labels in the order of the outputs; None for numbers.
         inputs: How the inputs of its training came about.
         study: Name of the study.
         cell: Key of the run.
@@ -39,12 +47,16 @@ class ModelCard:
         source: What was transferred; None for nothing.
         n_labels: Labelled target examples that it was trained on.
         seed: The seed of the run.
-        metric: What `score` is: "accuracy" or "r2".
+        metric: What `score` is: "accuracy", "average_precision" or "r2".
         score: On the study's test examples.
         stderr: Its standard error over test examples; None where there is none.
         mean_score: The mean of all runs of this method with as many labels, which other examples are expected near.
         n_runs: Their number.
+        transformers: How the folder of a network of transformers is read; None for any other, and for what a study
+            keeps for itself.
         versions: Of transferscope and torch.
+        multi_label: Whether each input has any number of the labels `classes`, rather than one class.
+        label_units: (offset, unit) of each predicted number, in which the study counted them; empty for as they are.
     """
 
     network: NetworkSettings
@@ -62,9 +74,19 @@ class ModelCard:
     stderr: float | None
     mean_score: float
     n_runs: int
+    transformers: SavedModel | None = None
     versions: dict[str, str] = field(
         default_factory=lambda: {name: version(name) for name in ("transferscope", "torch")}
     )
+    multi_label: bool = False
+    label_units: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """What it predicts."""
+        if self.classes is None:
+            return "regression"
+        return "multi-label" if self.multi_label else "classification"
 
 
 _ADAPTER = TypeAdapter(ModelCard)
@@ -85,7 +107,7 @@ class TrainedModel:
     card: ModelCard
 
     def outputs(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
-        """Logits of the classes, or the predicted numbers.
+        """Logits of the classes or labels, or the predicted numbers.
 
         Args:
             inputs: As the data of the study hold them, before its transformations: images (N, H, W), (N, H, W, C) or
@@ -99,14 +121,26 @@ class TrainedModel:
 
     def outputs_of_read(self, inputs: Num[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
         """The same of inputs that `read_unlabelled` brought into the form of the study."""
-        shape = (len(inputs),) if self.card.classes is not None else (len(inputs), self.card.n_outputs)
-        labels = np.zeros(shape, dtype=np.int64 if self.card.classes is not None else np.float32)
+        shape = (len(inputs),) if self.card.kind == "classification" else (len(inputs), self.card.n_outputs)
+        types: dict[Kind, type[np.generic]] = {
+            "classification": np.int64,
+            "regression": np.float32,
+            "multi-label": np.bool_,
+        }
+        labels = np.zeros(shape, dtype=types[self.card.kind])
         device = next(self.network.parameters()).device
         tensors = to_tensors(LabelledSet(inputs, labels, self.card.classes), self.scale, device)
-        return outputs_of(self.network, tensors).cpu().numpy()
+        outputs: np.ndarray = outputs_of(self.network, tensors).cpu().numpy()
+        if not self.card.label_units:
+            return outputs
+        offset, unit = np.transpose(self.card.label_units)
+        return np.asarray(offset + unit * outputs.astype(np.float64))
 
     def predict(self, inputs: Shaped[np.ndarray, "N ..."]) -> Shaped[np.ndarray, "N ..."]:
         """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
+
+        Of several labels, whether each input has each of `card.classes`, shape (N, n_outputs): those with a probability
+        above one half.
 
         Args:
             inputs: See `outputs`.
@@ -115,10 +149,14 @@ class TrainedModel:
             DataError: See `outputs`.
         """
         outputs = self.outputs(inputs)
-        return outputs if self.card.classes is None else np.array(self.card.classes)[outputs.argmax(axis=1)]
+        if self.card.classes is None:
+            return outputs
+        return outputs > 0 if self.card.multi_label else np.array(self.card.classes)[outputs.argmax(axis=1)]
 
     def predict_proba(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N C"]:
-        """The network's probabilities of the classes, in the order of `card.classes`; they are not calibrated.
+        """The network's probabilities of the classes or labels, in the order of `card.classes`; not calibrated.
+
+        Those of classes sum to 1; each label has one of its own.
 
         Args:
             inputs: See `outputs`.
@@ -128,33 +166,85 @@ class TrainedModel:
         """
         if self.card.classes is None:
             raise DataError("probabilities were asked of a network that predicts numbers; use predict")
-        return probabilities(self.outputs(inputs))
+        return probabilities(self.outputs(inputs), self.card.kind)
 
 
-def probabilities(outputs: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N C"]:
-    """The softmax of logits, in float64."""
+def probabilities(outputs: Float[np.ndarray, "N C"], kind: Kind) -> Float[np.ndarray, "N C"]:
+    """The softmax of the logits of classes, or the sigmoid of each label's, in float64."""
+    if kind == "multi-label":
+        return np.asarray(expit(outputs.astype(np.float64)))
     shifted = np.exp(outputs.astype(np.float64) - outputs.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def card_notes(card: ModelCard) -> dict[str, str]:
+    """A card as metadata of a file of weights, which `load_model` then opens."""
+    return {_NOTE: json.dumps(_as_json(card))}
+
+
+def _as_json(card: ModelCard) -> dict[str, Any]:
+    plain = _ADAPTER.dump_python(card, mode="json")
+    if card.transformers is None:
+        del plain["transformers"]
+    return {"format": _FORMAT if card.transformers is None else _TRANSFORMERS, **plain}
 
 
 def save_model(model: TrainedModel, folder: Path) -> None:
     """Write a trained network to a folder: `model.safetensors`, whose metadata rebuild it, and `card.json` to read.
 
+    A network of transformers is written as its own `save_pretrained` does, so that `from_pretrained` reads the folder.
+
     Args:
-        model: The network.
+        model: The network, on the CPU.
         folder: Made if it is not there; what was exported to it before is replaced.
 
     Raises:
         StoreError: It holds something else than an export.
+        NetworkError: A network of transformers cannot be written by it.
     """
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if there - {WEIGHTS, CARD} or (folder.exists() and not folder.is_dir()):
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    if any(not _is_exported(path.name) for path in there) or (folder.exists() and not folder.is_dir()):
         raise StoreError(f"{folder} holds other things than an exported network; give a new or empty folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    card = {"format": _FORMAT, **_ADAPTER.dump_python(model.card, mode="json")}
-    save_weights(model.network, folder / WEIGHTS, notes={**model.scale.as_notes, _NOTE: json.dumps(card)})
-    with written_whole(folder / CARD) as unfinished:
-        unfinished.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=".export-") as name:
+        unfinished = Path(name) / "export"
+        unfinished.mkdir()
+        card, named = model.card, model.card.network.module
+        if isinstance(named, HuggingFace):
+            card = _save_pretrained(named, model, unfinished)
+        else:
+            save_weights(model.network, unfinished / WEIGHTS, notes={**model.scale.as_notes, **card_notes(card)})
+        (unfinished / CARD).write_text(
+            json.dumps(_as_json(card), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+        folder.mkdir(exist_ok=True)
+        for path in there:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in unfinished.iterdir():
+            path.replace(folder / path.name)
+
+
+def _is_exported(name: str) -> bool:
+    return any(fnmatch(name, pattern.partition("/")[0]) for pattern in (WEIGHTS, CARD, *FILES))
+
+
+def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> ModelCard:
+    """Write it as transformers does; its card, which says so."""
+
+    def as_saved(saved: SavedModel) -> ModelCard:
+        known = input_of(model.card.network)  # as it is now: it does not depend on the folder that it comes from
+        return replace(model.card, network=replace(model.card.network, input=known), transformers=saved)
+
+    saved = save_pretrained(
+        named,
+        model.network,
+        folder,
+        input_shape=model.card.inputs.input_shape,
+        n_outputs=model.card.n_outputs,
+        classes=model.card.classes,
+        notes=lambda saved: {**model.scale.as_notes, **card_notes(as_saved(saved))},
+    )
+    return as_saved(saved)
 
 
 def load_model(place: str | Path) -> TrainedModel:
@@ -166,6 +256,7 @@ def load_model(place: str | Path) -> TrainedModel:
     Raises:
         MissingDataError: There is no such file.
         CorruptDataError: It was not written by `transferscope export`, or by a later version, or is damaged.
+        MissingExtraError: It is a network of transformers, which is not installed.
         TransferscopeError: The network cannot be built, as when code of another package that it needs is missing.
     """
     file = Path(place) / WEIGHTS if Path(place).is_dir() else Path(place)
@@ -177,7 +268,7 @@ def load_model(place: str | Path) -> TrainedModel:
     scale = PixelScale.from_notes(notes)
     try:
         card = json.loads(notes[_NOTE])
-        known = card.pop("format") == _FORMAT
+        known = card.pop("format") in (_FORMAT, _TRANSFORMERS)
         read = _ADAPTER.validate_python(card) if known else None
     except (KeyError, ValueError, TypeError, AttributeError, ValidationError) as error:
         raise CorruptDataError(
@@ -185,11 +276,22 @@ def load_model(place: str | Path) -> TrainedModel:
         ) from error
     if read is None:
         raise CorruptDataError(
-            f"{file} is of another format and this version of transferscope reads format {_FORMAT}; use the version "
-            "that wrote it"
+            f"{file} is of another format and this version of transferscope reads formats {_FORMAT} and "
+            f"{_TRANSFORMERS}; use the version that wrote it"
         )
     if scale is None:
         raise CorruptDataError(f"{file} does not say how its inputs are scaled; export the network again")
-    frame = frame_network(read.network, read.inputs.input_shape, read.n_outputs)
-    network = open_network(frame, file).network
+    shape = read.inputs.input_shape
+    if read.transformers is not None:
+        network = open_saved(file.parent, read.transformers, input_shape=shape, known=read.network.input)
+        return TrainedModel(network.eval(), scale, replace(read, inputs=_own_tokenizer(read.inputs, file.parent)))
+    network = open_network(frame_network(read.network, shape, read.n_outputs), file).network
     return TrainedModel(network.eval(), scale, read)
+
+
+def _own_tokenizer(inputs: InputForm, folder: Path) -> InputForm:
+    """Texts are read by the tokenizer that was exported with the network."""
+    if not (folder / "tokenizer.json").is_file():
+        return inputs
+    own = f"tokenizer={quote(str(folder.absolute()), safe='/: ')}"
+    return replace(inputs, data=re.sub(r"tokenizer=[^&]*", lambda _: own, inputs.data))

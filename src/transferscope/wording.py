@@ -17,6 +17,14 @@ _METHOD_WORDS = {
 }
 
 
+_MEASURE_WORDS = {"accuracy": "accuracy", "average_precision": "average precision", "r2": "R²"}
+
+
+def measure_words(record: str) -> str:
+    """The record that runs are judged by as prose names it."""
+    return _MEASURE_WORDS.get(record, record)
+
+
 def method_words(method: str) -> str:
     """The method as prose names it; the reader's own name for a variant stays as it is."""
     return _METHOD_WORDS.get(method, method)

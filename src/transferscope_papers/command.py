@@ -8,7 +8,9 @@ import typer
 from transferscope.errors import SettingsError
 from transferscope_papers.catalogue import PAPERS, listed
 
-app = typer.Typer(help="Draw the figures of five papers on transfer learning again.", no_args_is_help=True)
+app = typer.Typer(
+    help="Draw the figures of five papers on transfer learning again.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.command("list")

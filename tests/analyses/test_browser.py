@@ -11,7 +11,7 @@ from PIL import Image
 from fabricate import HOSTILE
 from transferscope.report.page import ReportFiles
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from analyses.small_study import classification
+from remembered import REMEMBERED
 from transferscope.analyses.finished_study import Origin, finished_cells, pretrained_of
 from transferscope.errors import DataError, StoreError, UnknownNameError
 from transferscope.store import Store
@@ -17,7 +18,7 @@ def test_networks_are_found_by_source_size_step_and_seed(tmp_path: Path) -> None
         with pytest.raises(StoreError) as empty:
             finished_cells(store, "small", before="it is placed")
         assert str(empty.value) == f"{store.place} holds no study yet; run small with `transferscope run` first"
-        run_study(parse_spec(classification(tmp_path, pretraining=pretraining)), store)
+        run_study(parse_spec(classification(tmp_path, pretraining=pretraining)), store, work=REMEMBERED)
         with pytest.raises(UnknownNameError, match=r"'smal': did you mean 'small'\? known are small$"):
             finished_cells(store, "smal", before="it is placed")
         found = pretrained_of(finished_cells(store, "small", before="it is placed"), store.files, none="")
@@ -42,7 +43,7 @@ def test_networks_are_found_by_source_size_step_and_seed(tmp_path: Path) -> None
 
 def test_an_unfinished_study_and_one_without_networks_are_refused(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store.sqlite") as store:
-        run_study(parse_spec(classification(tmp_path, methods={"scratch": {}, "joint": {}})), store)
+        run_study(parse_spec(classification(tmp_path, methods={"scratch": {}, "joint": {}})), store, work=REMEMBERED)
         cells = [cell.cell for cell in store.cells("small")]
         with pytest.raises(DataError, match=r"^there is none$"):
             pretrained_of(finished_cells(store, "small", before="it is placed"), store.files, none="there is none")

@@ -180,6 +180,7 @@ def test_the_page_is_one_file_that_says_the_verdict_and_escapes_names(result: An
     assert all(file.is_file() for file in written.files)
 
 
+@pytest.mark.long
 def test_what_an_analysis_of_a_study_found_is_in_its_report_from_then_on(folder: Path, tmp_path: Path) -> None:
     ranked, placed = _ranked_study(folder), _placed(folder)
     page = _compared(folder).report(tmp_path / "study.html").html.read_text(encoding="utf-8")
@@ -229,6 +230,7 @@ assert set(transferscope.__all__) <= set(dir(transferscope))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "imports",
     ["", "import transferscope.scaling", "from transferscope.analyses.compare import Budget, compare"],
@@ -239,6 +241,7 @@ def test_public_names_can_be_called_whatever_was_imported_before(imports: str) -
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_a_scaling_law_needs_no_torch() -> None:
     code = (
         "import sys, pandas as pd; from transferscope import scaling; "

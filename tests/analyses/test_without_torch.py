@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from analyses.place.placed import keep, point, ranged
 from fabricate import Fabrication, fabricate
 
@@ -26,6 +28,7 @@ app([sys.argv[1], "--out", sys.argv[2]])
 """
 
 
+@pytest.mark.long
 def test_a_copied_store_is_enough(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "made.sqlite", small) as store:
         keep(store, "usps", [point(modelled=ranged(0.2, 0.1, 0.3), measured=ranged(0.1, 0.0, 0.2))])

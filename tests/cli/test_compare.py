@@ -33,7 +33,11 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
 @pytest.mark.parametrize(
     ("options", "trials", "lr"),
-    [((), "6 settings", 0.01), (("--lr", "0.05"), "2 settings", 0.05), (("--no-tuning", "--lr", "0.05"), None, 0.05)],
+    [
+        pytest.param((), "6 settings", 0.01, marks=pytest.mark.long),
+        (("--lr", "0.05"), "2 settings", 0.05),
+        (("--no-tuning", "--lr", "0.05"), None, 0.05),
+    ],
 )
 def test_a_comparison_says_what_it_searches(
     call: Callable[..., int],
@@ -53,6 +57,7 @@ def test_a_comparison_says_what_it_searches(
         assert "tuning:" not in printed
 
 
+@pytest.mark.long
 def test_a_race_says_what_it_searches(call: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     race = ["decide", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--seeds", "2", "--cells", "2"]
     assert call(*race) == 0

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from transferscope.cli import doctor
 from transferscope.cli.main import app
 
 
@@ -32,7 +31,7 @@ def test_what_keeps_it_from_working_is_said_with_what_to_do(monkeypatch: pytest.
             raise metadata.PackageNotFoundError(name)
         return real(name)
 
-    monkeypatch.setattr(doctor.metadata, "version", lacking)
+    monkeypatch.setattr(metadata, "version", lacking)
     monkeypatch.setenv("TRANSFERSCOPE_DATA", str(tmp_path / "gone"))
     monkeypatch.setenv("TRANSFERSCOPE_CACHE", "/proc/version/cache")
     answer = CliRunner().invoke(app, ["doctor"])

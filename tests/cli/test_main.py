@@ -2,8 +2,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
 
 from transferscope.cli import main
 from transferscope.errors import DataError
@@ -150,7 +154,11 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", ["transferscope.cli.main", "typer", "transferscope.cli.execute", "torch", "pydantic"]
+    "module",
+    [
+        "transferscope.cli.main",
+        *(pytest.param(m, marks=pytest.mark.long) for m in ("typer", "transferscope.cli.execute", "torch", "pydantic")),
+    ],
 )
 def test_ctrl_c_while_it_starts_shows_no_traceback(module: str) -> None:
     ended = subprocess.run(
@@ -206,3 +214,31 @@ def test_the_command_line_answers(
 )
 def test_every_value_gets_its_option(typed: str, read: str) -> None:
     assert main.one_option_per_value(typed.split(), ("--labels", "--methods")) == read.split()
+
+
+def all_commands() -> list[str]:
+    """Every command and group, those of other packages included: "", "run", "papers draw", ..."""
+    found = []
+
+    def walk(command: Any, words: tuple[str, ...]) -> None:
+        found.append(" ".join(words))
+        context = typer.Context(command)
+        for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+            walk(command.get_command(context, name), (*words, name))
+
+    walk(get_command(main.app), ())
+    return found
+
+
+@pytest.mark.parametrize("words", all_commands())
+def test_a_help_text_is_shown_whole(words: str) -> None:
+    """Words in square brackets, such as defaults, would be lost where they are read as markup."""
+    command: Any = get_command(main.app)
+    for word in words.split():
+        command = command.get_command(typer.Context(command), word)
+    result = CliRunner().invoke(main.app, [*words.split(), "--help"], env={"COLUMNS": "100"})
+    assert result.exit_code == 0
+    shown = " ".join(result.output.split())
+    texts = [command.help, *(parameter.help for parameter in command.params if not getattr(parameter, "hidden", False))]
+    for text in filter(None, texts):
+        assert " ".join(text.split()) in shown

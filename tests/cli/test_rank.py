@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from analyses.small_study import classification
+from remembered import REMEMBERED
 from transferscope.analyses.study_page import build_report
 from transferscope.cli import main
 from transferscope.cli.rank import rank
@@ -66,7 +67,7 @@ def test_a_study_is_ranked_and_its_report_shows_it(tmp_path: Path) -> None:
     study = classification(tmp_path, store=str(tmp_path / "small.sqlite"))
     place = study["store"]
     with Store.open(place) as store:
-        run_study(parse_spec(study), store)
+        run_study(parse_spec(study), store, work=REMEMBERED)
     assert json.loads(run(place, "--scores", "h-score", "--json"))["analysis"] == "rank"
     said = run(place, "--scores", "h-score", "--scores", "ridge-probe", "--out", str(tmp_path / "out"))
     assert "Held against what fine-tune gave in 2 cases" in said
@@ -116,7 +117,7 @@ def test_an_audit_needs_a_store_and_takes_all_of_it(tmp_path: Path) -> None:
     other["target"]["data"] = study["sources"]["source"]["data"]
     with Store.open(study["store"]) as store:
         for one in (study, other):
-            run_study(parse_spec(one), store)
+            run_study(parse_spec(one), store, work=REMEMBERED)
     typed = [study["store"], "--audit", "--scores", "logme"]
     said = run(*typed, "--out", str(tmp_path / "out"))
     assert "2 targets cannot support any score" in said

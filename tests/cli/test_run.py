@@ -51,7 +51,11 @@ def test_a_study_is_run_and_its_status_shown(call: Call, capsys: pytest.CaptureF
     )
     for place in ("digits.toml", "runs/digits.sqlite"):
         assert call("status", place) == 0
-        assert capsys.readouterr().out == "digits: 1 of 1 cells done\n"
+        said = capsys.readouterr().out.splitlines()
+        assert said[0] == "digits: 1 of 1 cells done"
+        (network,) = Path("runs/digits.files").glob("*.safetensors")
+        size = f"{network.stat().st_size / 1000:.3g} kB"
+        assert said[1:] == [f'  networks on disk: 1 of 1 run ({size}; keep = "winners")']
 
 
 def test_what_the_labels_were_taken_for_is_said_before_anything_runs(
@@ -241,7 +245,7 @@ def test_status_says_what_the_file_asks_for_now(call: Call, capsys: pytest.Captu
         "as it is now: digits: 0 of 1 cells done, 1 to do; `transferscope run digits.toml` does the rest\n"
     )
     assert not Path("runs").exists()
-    assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
+    assert call("run", "digits.toml", "--workers", "0", "--quiet", "--keep", "none") == 0
     capsys.readouterr()
     for change, added, dropped, now in (
         (("seeds = 1", "seeds = 3"), 2, 0, "1 of 3 cells done, 2 to do"),

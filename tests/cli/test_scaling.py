@@ -49,6 +49,7 @@ def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     assert "Content-Security-Policy" in page
 
 
+@pytest.mark.long
 def test_a_table_over_both_sizes_names_the_next_pair(tmp_path: Path) -> None:
     table, out = tmp_path / "both.csv", tmp_path / "page.html"
     rows = [
@@ -134,6 +135,7 @@ def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path:
     assert "within n = 128,000" in printed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [3_000, *(pytest.param(more, marks=pytest.mark.slow) for more in (20_000, 100_000))])
 def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path: Path) -> None:
     table, out = tmp_path / "both.csv", tmp_path / "page.html"

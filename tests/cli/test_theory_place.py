@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from remembered import REMEMBERED
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError, StoreError
@@ -54,7 +55,7 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
         run("place", str(file), "--out", str(tmp_path / "out"))
     spec = read_spec(file)
     with Store.open(spec.store) as store:
-        run_study(spec, store)
+        run_study(spec, store, work=REMEMBERED)
     words = run("place", str(file), "--out", str(tmp_path / "out"))
     assert " the pair from source (100 examples) with 12 labels" in words.splitlines()[0]
     assert "The model says a transferability of " in words
@@ -76,7 +77,7 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
 def test_the_report_shows_what_was_placed(tmp_path: Path) -> None:
     spec = read_spec(study_file(tmp_path))
     with Store.open(spec.store) as store:
-        run_study(spec, store)
+        run_study(spec, store, work=REMEMBERED)
         assert 'id="placements"' not in build_report(store, "small", tmp_path / "r.html").html.read_text("utf-8")
     words = run("place", spec.store, "--out", str(tmp_path / "out"), "--directions", "100")
     assert words.splitlines()[-1] == f"The report shows this now: transferscope report {spec.store}"
@@ -92,7 +93,7 @@ def test_a_store_that_cannot_be_written_is_placed_all_the_same(tmp_path: Path, m
     file = study_file(tmp_path)
     spec = read_spec(file)
     with Store.open(spec.store) as store:
-        run_study(spec, store)
+        run_study(spec, store, work=REMEMBERED)
 
     def refuse(self: Store, study: str, name: str, document: object) -> None:
         raise StoreError("the store cannot be used: it cannot be written to")

@@ -173,12 +173,64 @@ def test_what_was_not_used_for_a_month_is_removed(bitmaps: list[Path], tmp_path:
 def test_a_broken_image_leaves_nothing_behind_and_is_named(bitmaps: list[Path], tmp_path: Path) -> None:
     broken = photograph(tmp_path / "5.jpg", 6, 4)
     broken.write_bytes(broken.read_bytes()[:-100])
-    with pytest.raises(CorruptDataError, match=r"5\.jpg cannot be read as an image \(.+\); mend or remove it$"):
+    with pytest.raises(CorruptDataError, match=r"5\.jpg cannot be read as an image \(.+\); mend or remove it, or l"):
         read_images([*bitmaps, broken], tmp_path, ImageForm())
     assert not list((tmp_path / "cache").rglob("*.*"))
     (tmp_path / "6.png").symlink_to(tmp_path / "nowhere.png")
     with pytest.raises(CorruptDataError, match=r"6\.png cannot be read as an image"):
         read_images([tmp_path / "6.png"], tmp_path, ImageForm())
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_broken_images_are_counted_and_named_and_left_out_when_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: bool
+) -> None:
+    files = mixed(tmp_path / "photos")
+    whole = {middle_square(path, 64).tobytes() for path, _ in files}
+    (tmp_path / "photos" / "a" / "torn.jpg").write_bytes(photograph(tmp_path / "x.jpg", 80, 80).read_bytes()[:-200])
+    (tmp_path / "photos" / "b" / "empty.png").write_bytes(b"")
+    if in_memory:
+        monkeypatch.setattr(image_files, "_write", _no_room)
+    with pytest.raises(CorruptDataError) as caught:
+        load(f"folder:{tmp_path / 'photos'}")
+    assert "cannot be" in str(caught.value)
+    assert str(caught.value).endswith("with ?broken=skip")
+    data = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
+    assert {image.tobytes() for image in (*data.train.inputs, *data.test.inputs)} == whole
+    understood = data.provenance["understood"]
+    assert "2 of 8 files were left out, as they cannot be decoded: " in understood
+    assert {"a/torn.jpg", "b/empty.png"} <= set(understood.replace(",", "").split())
+    again = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
+    assert (again.fingerprint, again.provenance["understood"]) == (data.fingerprint, understood)
+    for image, label in zip(data.train.inputs, data.train.labels, strict=True):
+        own = [path for path, _ in files if middle_square(path, 64).tobytes() == image.tobytes()]
+        assert [path.parent.name for path in own] == ["ab"[label]]
+
+
+def _no_room(*_: object) -> None:
+    raise OSError("no room")
+
+
+def test_a_class_whose_images_are_all_broken_is_refused(tmp_path: Path) -> None:
+    mixed(tmp_path / "photos")
+    for path in (tmp_path / "photos" / "b").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"has no training image of the class 'b' that can be decoded \(3 of 6 "):
+        load(f"folder:{tmp_path / 'photos'}?broken=skip")
+    for path in (tmp_path / "photos" / "a").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(CorruptDataError, match=r"6 of 6 images in .+ cannot be decoded: a/0\.png, a/2\.png, "):
+        load(f"folder:{tmp_path / 'photos'}?broken=skip")
+
+
+def test_broken_images_are_left_out_of_predictions_too(tmp_path: Path) -> None:
+    files = mixed(tmp_path / "photos")
+    form = InputForm("folder:photos?size=64", (), (3, 64, 64), (3, 64, 64))
+    files[2][0].write_bytes(b"")
+    with pytest.raises(CorruptDataError, match="leave it out with"):
+        read_unlabelled(str(tmp_path / "photos"), form)
+    found = read_unlabelled(f"folder:{tmp_path / 'photos'}?broken=skip", form)
+    assert found.names == ("a/0.png", "a/4.png", "b/1.png", "b/3.png", "b/5.png")
 
 
 def test_a_folder_needs_no_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,3 +302,37 @@ def test_training_reads_the_mapped_array_without_a_copy(tmp_path: Path) -> None:
     train = load(f"folder:{tmp_path / 'photos'}?test_share=0.34").train
     tensors = to_tensors(train, pixel_scale(train))
     assert tensors.inputs.data_ptr() == train.inputs.ctypes.data
+
+
+def test_pages_of_tiff_files_are_channels(tmp_path: Path) -> None:
+    random, expected = np.random.default_rng(0), {}
+    for i in range(12):
+        pages = random.integers(0, 256, (6, 9, 9)).astype(np.uint8)
+        path = tmp_path / "bands" / "ab"[i % 2] / f"{i}.tif"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        first, *others = (Image.fromarray(page) for page in pages)
+        first.save(path, save_all=True, append_images=others)
+        expected[pages.tobytes()] = i % 2
+    data = load(str(tmp_path / "bands"))
+    assert data.train.input_shape == (6, 9, 9)
+    assert "images of 6 channels, 9 x 9" in data.provenance["understood"]
+    for part in (data.train, data.test):
+        for pixels, label in zip(part.inputs, part.labels, strict=True):
+            assert expected[pixels.tobytes()] == label
+    small = load(f"folder:{tmp_path / 'bands'}?size=4")
+    assert small.train.input_shape == (6, 4, 4)
+    form = InputForm("folder:bands", (), (6, 9, 9), (6, 9, 9))
+    assert read_unlabelled(str(tmp_path / "bands" / "a"), form).inputs.shape == (6, 6, 9, 9)
+    photograph(tmp_path / "bands" / "a" / "plain.png", 9, 9)
+    with pytest.raises(DataError, match=r"has 6 pages and .+plain\.png 1; give images that all have the same channels"):
+        load(str(tmp_path / "bands"))
+
+
+def test_colour_pages_of_a_tiff_file_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for i in range(2):
+            grey, colour = Image.new("L", (5, 5), i), Image.new("RGB", (5, 5), (i, 2, 3))
+            grey.save(tmp_path / name / f"{i}.tif", save_all=True, append_images=[grey, grey, grey, colour])
+    with pytest.raises(DataError, match=r"page 5 of .+ is of the mode RGB .+ expected grey pages of 8 bits, a "):
+        load(str(tmp_path))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from transferscope.data.arrays import Parts
-from transferscope.data.tables import Format, TableSettings, load_table
+from transferscope.data.tables import Format, SharedEncoding, TableSettings, load_table
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
 
@@ -93,21 +93,9 @@ def with_value(column: str, value: str | float | None, row: int = 2) -> pd.DataF
 
 BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
     (
-        frame(),
-        TableSettings(("price",)),
-        "FILE: column 'kind' holds 'flat'; expected numbers: encode it as numbers or leave it out with drop=kind",
-    ),
-    (
-        with_value("area", None),
-        TableSettings(("kind",)),
-        "FILE: column 'area' is empty, NA or infinite in 1 of 20 rows (first: row 3); fill them, remove those rows, "
-        "or leave the column out with drop=area",
-    ),
-    (
         with_value("area", "inf"),
         TableSettings(("kind",)),
-        "FILE: column 'area' is empty, NA or infinite in 1 of 20 rows (first: row 3); fill them, remove those rows, "
-        "or leave the column out with drop=area",
+        "FILE: column 'area' holds 'inf' in row 3; expected a finite number or nothing",
     ),
     (
         with_value("price", float("nan"), row=0),
@@ -122,7 +110,9 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
     (
         frame(),
         TableSettings(("rooms", "garden"), drop=("kind",), kind="classification"),
-        "FILE: classes need one label column; rooms, garden were given",
+        "FILE: classes need one label column; rooms, garden were given (say kind=multi-label for several labels of "
+        "each "
+        "input)",
     ),
     (
         frame().assign(part="val"),
@@ -137,7 +127,8 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
     (
         with_value("area", "wide"),
         TableSettings(("kind",)),
-        "FILE: column 'area' holds 'wide'; expected numbers: encode it as numbers or leave it out with drop=area",
+        "FILE: column 'area' holds 'wide' among numbers; leave gaps empty, or say category=area if they stand for "
+        "names",
     ),
     (
         with_value("price", "dear"),
@@ -274,11 +265,9 @@ def test_label_columns_that_could_be_several_classes_are_refused_until_it_is_sai
     with pytest.raises(DataError) as caught:
         load(file, TableSettings(("wet", "cold")), form)
     assert str(caught.value).startswith(
-        f"{file}: label columns 'wet' and 'cold' could be numbers to predict or several classes of one input ("
+        f"{file}: label columns 'wet' and 'cold' could be numbers to predict or several labels of each input ("
     )
-    assert str(caught.value).endswith(
-        "; say kind=regression for numbers, or name one label column (several classes of one input are not supported)"
-    )
+    assert str(caught.value).endswith("; say kind=regression for numbers, or kind=multi-label")
     said = load(file, TableSettings(("wet", "cold"), kind="regression"), form).train
     assert (said.kind, said.n_outputs) == ("regression", 2)
 
@@ -300,13 +289,13 @@ def test_one_column_of_floating_zeros_and_ones_is_refused_until_it_is_said(tmp_p
     [
         (
             [[1, 2], [3]],
-            "label column 'y' holds ndarrays of values, as in '[1 2]'; expected one text or number in each row "
-            "(several labels for one input are not supported)",
+            "label column 'y' holds ndarrays of values, as in '[1 2]'; expected one text or number in each row"
+            ", or say kind=multi-label for several labels of each input",
         ),
         (
             [{"a": 1}, {"a": 2}],
-            "label column 'y' holds dicts of values, as in \"{'a': 1}\"; expected one text or number in each row "
-            "(several labels for one input are not supported)",
+            "label column 'y' holds dicts of values, as in \"{'a': 1}\"; expected one text or number in each row"
+            ", or say kind=multi-label for several labels of each input",
         ),
         ([b"\xff\xfe", b"a"], "label column 'y' holds bytes that are no text in UTF-8; save it as text"),
     ],
@@ -417,3 +406,119 @@ def test_bytes_that_are_no_text_are_refused_in_any_column_of_a_parquet_file(
     with pytest.raises(DataError) as error:
         load(tmp_path / "odd.parquet", TableSettings(("y",)), "parquet")
     assert "\n" not in str(error.value)
+
+
+def houses(n: int = 40) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "area": np.where(np.arange(n) % 9 == 0, np.nan, np.linspace(30, 90, n)),
+            "heating": np.array(["gas", "oil", "wood"])[np.arange(n) % 3],
+            "sold": pd.date_range("2021-01-01", periods=n, freq="9D").astype(str),
+            "price": np.linspace(1.5, 9.5, n),
+        }
+    )
+
+
+def test_a_mixed_table_is_encoded_by_its_training_rows_alone(tmp_path: Path) -> None:
+    file = write(tmp_path, houses())
+    found = load_table(file, TableSettings(("price",)), form="csv", seed=0)
+    features = found.encoding.features
+    assert features[:3] == ("area", "area is missing", "heating = gas")
+    area = found.encoding.columns[0]
+    known = found.train.inputs[found.train.inputs[:, 1] == 0, 0]
+    assert area.middle == pytest.approx(float(np.median(known)))
+    filled = np.concatenate([part.inputs[part.inputs[:, 1] == 1, 0] for part in (found.train, found.test)])
+    np.testing.assert_allclose(filled, area.middle, rtol=1e-6)
+
+
+def test_a_source_takes_the_features_of_the_target_and_other_columns_are_refused(tmp_path: Path) -> None:
+    target = load_table(write(tmp_path, houses()), TableSettings(("price",)), form="csv", seed=0)
+    shared = SharedEncoding(target.encoding, tmp_path / "own.csv")
+    other = tmp_path / "other.csv"
+    source = houses(60).assign(heating=["gas", "sun", "oil"] * 20, price=np.linspace(0, 1, 60))
+    source[source.columns[::-1]].to_csv(other, index=False)
+    found = load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
+    assert found.train.input_shape == target.train.input_shape
+    heating = [target.encoding.features.index(f"heating = {name}") for name in ("gas", "oil", "wood")]
+    assert found.train.inputs[:, heating].sum() == pytest.approx(2 / 3 * 48, abs=2)  # none of "sun"
+    assert found.unseen == {"heating": pytest.approx(4, abs=2)}
+    source.drop(columns="sold").assign(age=1).to_csv(other, index=False)
+    with pytest.raises(DataError) as caught:
+        load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
+    assert str(caught.value) == (
+        f"{other} lacks sold and has also age, and shares the features of {tmp_path / 'own.csv'}; give both the same "
+        "columns, or leave columns out with drop="
+    )
+
+
+def tagged(n: int = 40) -> pd.DataFrame:
+    tags = np.array(["dog|outdoor", "cat", "dog | cat", "", "outdoor"])[np.arange(n) % 5]
+    return pd.DataFrame({"x": np.linspace(0, 1, n), "z": np.linspace(0, 1, n) ** 2, "tags": tags})
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_names_with_a_separator_and_columns_of_0_and_1_are_the_same_labels(tmp_path: Path, form: Format) -> None:
+    table = tagged()
+    names = load(write(tmp_path, table, form), TableSettings(("tags",), separator="|"), form)
+    assert names.train.kind == "multi-label"
+    assert names.train.classes == ("cat", "dog", "outdoor")
+    columns = {name: table["tags"].str.contains(name).astype(int) for name in ("cat", "dog", "outdoor")}
+    wide = write(tmp_path, table.drop(columns="tags").assign(**columns), form)
+    flagged = load(wide, TableSettings(("cat,dog,outdoor",), kind="multi-label"), form)
+    assert flagged.train.classes == names.train.classes
+    for part in ("train", "test"):
+        own, other = getattr(names, part), getattr(flagged, part)
+        assert np.array_equal(own.labels, other.labels)
+        assert np.array_equal(own.inputs, other.inputs)
+
+
+def test_lists_of_names_in_parquet_are_labels(tmp_path: Path) -> None:
+    tags: Any = [["a", "b"], ["b"], [], ["a"]] * 10
+    table = tagged().assign(tags=tags)
+    found = load(write(tmp_path, table, "parquet"), TableSettings(("tags",), kind="multi-label"), "parquet")
+    assert found.train.classes == ("a", "b")
+    assert (found.train.class_counts() + found.test.class_counts()).tolist() == [20, 20]
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "message"),
+    [
+        (
+            tagged().assign(wet=[0, 2] * 20, dry=1),
+            TableSettings(("wet,dry",), drop=("tags",), kind="multi-label"),
+            "FILE: label column 'wet' holds '2' in 20 of 40 rows; expected 0 or 1 in every row of a column of several "
+            "labels, or their names in one column with separator=|",
+        ),
+        (
+            tagged().assign(wet=[0, 1] * 20, dry=0),
+            TableSettings(("wet", "dry"), drop=("tags",), kind="multi-label"),
+            "FILE: no training example has the label 'dry', so that nothing can be learnt of it; leave it out",
+        ),
+        (
+            tagged(),
+            TableSettings(("tags",), separator=";"),
+            "no test example would have the label 'dog | cat'",
+        ),
+        (
+            tagged(),
+            TableSettings(("tags",), kind="multi-label"),
+            "FILE: label column 'tags' holds 'dog|outdoor'; expected lists of labels, or say what stands between their "
+            "names, as in separator=|",
+        ),
+        (
+            tagged().assign(part=(["train"] * 3 + ["test"]) * 10, tags=["a|b", "b", "", "c"] * 10),
+            TableSettings(("tags",), separator="|", split="part"),
+            "FILE: the test rows have the label 'c', which no training row has; the training labels are a, b",
+        ),
+    ],
+)
+def test_labels_that_cannot_be_several_are_refused(
+    tmp_path: Path, table: pd.DataFrame, settings: TableSettings, message: str
+) -> None:
+    file = write(tmp_path, table)
+    if message.startswith("no test example"):
+        assert load(file, settings).train.classes == ("cat", "dog | cat", "dog|outdoor", "outdoor")
+        return
+    with pytest.raises(DataError) as caught:
+        load(file, settings)
+    assert message.replace("FILE", str(file)) == str(caught.value)

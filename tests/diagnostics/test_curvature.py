@@ -22,6 +22,7 @@ def test_eigenvalues_agree_with_the_dense_hessian(subject: Subject, blocks: tupl
     assert all(e.stderr is not None and e.n == len(subject.examples) for e in spectrum.eigenvalues)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised by its dependencies on import
 def test_eigenvalues_agree_with_curvlinops() -> None:
     from curvlinops import HessianLinearOperator

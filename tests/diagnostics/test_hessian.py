@@ -140,6 +140,7 @@ def test_unknown_blocks_answer_with_the_nearest() -> None:
         loss_surface(mlp_subject(), ("haed",))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("graph_memory", [2**30, 0], ids=["kept", "not kept"])
 def test_products_do_not_pile_up_in_memory(graph_memory: int) -> None:
     # Another library keeps a graph for every minibatch that it has seen.

@@ -64,6 +64,7 @@ def done(plan: StudyPlan, where: Path, workers: int) -> pd.DataFrame:
         return table(store)
 
 
+@pytest.mark.long
 def test_workers_threads_of_the_caller_and_the_order_of_cells_change_nothing(plan: StudyPlan, tmp_path: Path) -> None:
     expected = done(plan, tmp_path / "worker.sqlite", 1)
     before = torch.get_num_threads()

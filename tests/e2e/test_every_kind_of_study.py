@@ -76,13 +76,18 @@ OTHERS = (
     "a network, no baseline",
     "two networks",
 )
-"""Kinds that `make test` leaves to `make test-all`."""
 """Kinds that hardly differ from others; `make test-all` has them."""
 
+FEW = ("scratch alone", "data and networks")
+"""The least and the most of a study; `make test-long` has those between them."""
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(kind, marks=pytest.mark.slow if kind in OTHERS else ()) for kind in KINDS]
-)
+KINDS_TO_TEST = [
+    pytest.param(kind, marks=pytest.mark.slow if kind in OTHERS else () if kind in FEW else pytest.mark.long)
+    for kind in KINDS
+]
+
+
+@pytest.fixture(scope="module", params=KINDS_TO_TEST)
 def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Planned:
     folder = tmp_path_factory.mktemp("every")
     for i, name in enumerate(("first", "second")):

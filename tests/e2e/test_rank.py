@@ -31,6 +31,7 @@ STUDY = {
 }
 
 
+@pytest.mark.long
 def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
     with Store.open(tmp_path / "digits.sqlite") as store:
         run_study(parse_spec(STUDY), store)

@@ -23,6 +23,7 @@ def counts(store: Path) -> StudyCounts:
         return opened.counts("small")
 
 
+@pytest.mark.long
 def test_two_runners_share_a_study_and_do_no_cell_twice(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     runners = [start(store, "15", "log_count", "1") for _ in range(2)]
@@ -33,7 +34,7 @@ def test_two_runners_share_a_study_and_do_no_cell_twice(tmp_path: Path) -> None:
     assert sorted(done) == sorted(cell.key for cell in small_plan(15).cells)
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.long)])
 def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers: str) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "200", "slow_count", workers)  # so much that it cannot be over before it is stopped
@@ -53,6 +54,7 @@ def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers
     assert alive == []
 
 
+@pytest.mark.long
 def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "2", "endless", "2")
@@ -67,6 +69,7 @@ def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) ->
     assert counts(store) == StudyCounts(planned=8)
 
 
+@pytest.mark.long
 def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "2", "endless", "2")
@@ -84,6 +87,7 @@ def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
     assert (again.returncode, counts(store)) == (0, StudyCounts(done=8))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
 def test_a_stopped_worker_ends_when_its_runner_is_killed(tmp_path: Path) -> None:
     runner = start(tmp_path / "s.sqlite", "2", "stops_once", "1")

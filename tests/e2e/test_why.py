@@ -15,6 +15,8 @@ from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 
+pytestmark = pytest.mark.long
+
 STEPS = (5, 20)
 
 

@@ -86,6 +86,7 @@ class Tally:
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_input_ends_with_an_answer_or_a_sentence(
     family: str, sandbox: Sandbox, material: Material, tmp_path: Path, capsys: pytest.CaptureFixture[str]

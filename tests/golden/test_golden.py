@@ -98,6 +98,7 @@ def test_every_number_is_as_it_was(named: tuple[str, AnalysisResult]) -> None:
     assert list(answer["rows"][0]) == list(expected.columns)
 
 
+@pytest.mark.long
 def test_the_page_says_what_it_said(named: tuple[str, AnalysisResult], folder: Path) -> None:
     name, result = named
     page = folder / f"{name}-page.html"

@@ -1,8 +1,6 @@
 """What every method promises, whatever it does inside."""
 
-import contextlib
-from dataclasses import FrozenInstanceError, fields, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -21,7 +19,8 @@ from cases_of_methods import (
 )
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import FineTune, FitOptions, Fitted, L2Sp
-from transferscope.models import Network, NetworkSettings, build_network
+from transferscope.models import NetworkSettings, build_network
+from transferscope.testing.methods import METHOD_PROMISES, MethodCase
 
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 
@@ -33,12 +32,10 @@ def fit(case: str, task: TransferTask, options: FitOptions = OPTIONS) -> Fitted:
     return method.fit(task, network_for(task, method), options)
 
 
-def weights(network: Network) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in network.state_dict().items()}
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+@every_method
+@pytest.mark.parametrize("promise", METHOD_PROMISES)
+def test_it_keeps_what_every_method_promises(case: str, promise: str) -> None:
+    METHOD_PROMISES[promise](MethodCase(CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_STEPS))
 
 
 def test_every_method_has_a_case() -> None:
@@ -46,53 +43,10 @@ def test_every_method_has_a_case() -> None:
 
 
 @every_method
-def test_settings_are_frozen(case: str) -> None:
-    method = CASES[case]
-    for field in fields(method):  # type: ignore[arg-type]
-        with pytest.raises(FrozenInstanceError):
-            setattr(method, field.name, None)
-
-
-@every_method
-def test_the_callers_network_and_random_state_stay_as_they_were(case: str) -> None:
-    task, method = classification_task(), CASES[case]
-    network = network_for(task, method)
-    network.head.eval()
-    for parameter in network.parameters():
-        parameter.grad = torch.full_like(parameter, 3.0)
-    before, modes = weights(network), [part.training for part in network.modules()]
-    torch.manual_seed(11)
-    state = torch.get_rng_state()
-
-    method.fit(task, network, OPTIONS)
-
-    assert same(weights(network), before)
-    assert [part.training for part in network.modules()] == modes
-    assert all(torch.equal(p.grad, torch.full_like(p, 3.0)) for p in network.parameters() if p.grad is not None)
-    assert all(p.requires_grad for p in network.parameters())
-    assert torch.equal(torch.get_rng_state(), state)
-
-
-@every_method
-def test_the_same_seed_gives_the_same_weights(case: str) -> None:
-    task = classification_task()
-    assert same(weights(fit(case, task).network), weights(fit(case, task).network))
-
-
-@every_method
-def test_it_shares_no_memory_with_the_callers_network(case: str) -> None:
-    task, method = classification_task(), CASES[case]
-    network = network_for(task, method)
-    fitted = method.fit(task, network, OPTIONS)
-    theirs = {parameter.data_ptr() for parameter in network.parameters()}
-    assert not theirs & {parameter.data_ptr() for parameter in fitted.network.parameters()}
-
-
-@every_method
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_it_learns_what_is_easy_to_learn(case: str, precision: Literal["float32", "bfloat16"]) -> None:
     task = classification_task(n_target=30)
-    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, precision=precision))
+    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, precision=precision, eval_every=100))
     fitted = fit(case, task, options)
     assert fitted.status != "non_finite"
     accuracy = float(np.mean(fitted.predict(task.target.test) == task.target.test.labels))
@@ -104,23 +58,11 @@ def test_regression(case: str) -> None:
     if case in CLASSIFICATION_ONLY:
         pytest.skip("classification only")
     task = regression_task(n_target=40)
-    fitted = fit(case, task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05)))
+    fitted = fit(case, task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05, eval_every=100)))
     predicted, truth = fitted.predict(task.target.test), task.target.test.labels
     r2 = 1 - np.square(predicted - truth).sum() / np.square(truth - truth.mean(axis=0)).sum()
     assert predicted.shape == truth.shape
     assert r2 > 0.3
-
-
-@every_method
-def test_its_budget_is_on_record(case: str) -> None:
-    fitted = fit(case, classification_task())
-    assert fitted.cost.seconds > 0
-    assert fitted.cost.peak_memory > 0
-    assert fitted.cost.trained_parameters > 0 or case == "knn"
-    assert fitted.cost.examples_seen > 0
-    if fitted.history:
-        assert fitted.cost.steps == BUDGET.steps
-        assert sorted({record.step for record in fitted.history if record.step is not None}) == [0, 3, 6]
 
 
 @every_method
@@ -135,41 +77,6 @@ def test_one_class_present(case: str) -> None:
             fit(case, lonely)
         return
     assert fit(case, lonely).predict(task.target.test).shape == (30,)
-
-
-@every_method
-def test_fewer_examples_than_features(case: str) -> None:
-    task = classification_task(n_target=4, n_classes=2)
-    assert np.isfinite(fit(case, task).outputs(task.target.test).numpy()).all()
-
-
-@every_method
-def test_a_run_that_is_cut_off_goes_on_to_the_same_weights(case: str, tmp_path: Path) -> None:
-    task = classification_task()
-    options = replace(
-        OPTIONS, training=replace(BUDGET, steps=120), checkpoint=tmp_path / "state", checkpoint_seconds=0.0
-    )
-    whole = fit(case, task, replace(options, checkpoint=None))
-
-    class CutOffError(Exception):
-        pass
-
-    def cut(done: int, total: int) -> None:
-        if done >= 100:
-            raise CutOffError
-
-    with contextlib.suppress(CutOffError):  # closed forms have nothing to cut off
-        fit(case, task, replace(options, on_progress=cut))
-    if case not in WITHOUT_STEPS:
-        assert options.checkpoint is not None
-        assert options.checkpoint.exists()
-    assert same(weights(fit(case, task, options).network), weights(whole.network))
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case not in WITHOUT_STEPS])
-def test_a_diverging_run_says_so(case: str) -> None:
-    hot = replace(OPTIONS, training=replace(BUDGET, steps=100, lr=1e12))
-    assert fit(case, regression_task(), hot).status == "non_finite"
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])

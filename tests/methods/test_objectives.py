@@ -22,6 +22,7 @@ from transferscope.methods import (
     MerlinFt,
     Method,
     Scratch,
+    Snapshots,
     pretrain,
 )
 from transferscope.methods.inner_head import ridge_head
@@ -228,6 +229,56 @@ def test_fine_tuning_moves_the_backbone_by_its_share_of_the_rate() -> None:
     inputs, labels = whole(task.target)
     loss = F.cross_entropy(heads(network)[0](network.features(inputs)), labels)
     assert_close(backbone_after(FineTune(lr_scale=0.1), task), after_one_step(network, loss, 0.1 * ONE_STEP.lr))
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.5, 0.0])
+def test_rates_decay_from_block_to_block_towards_the_input(decay: float) -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    inputs, labels = whole(task.target)
+    loss = F.cross_entropy(heads(network)[0](network.features(inputs)), labels)
+    rates = [ONE_STEP.lr * decay ** (2 if decay < 1 else 1), ONE_STEP.lr * decay]  # of two blocks, each a layer
+    gradients = torch.autograd.grad(loss, list(network.features.parameters()))
+    expected = [
+        (p - rates[i // 2] * g).detach()
+        for i, (p, g) in enumerate(zip(network.features.parameters(), gradients, strict=True))
+    ]
+    assert [len(list(block.parameters())) for block in network.blocks()] == [2, 2]
+    assert_close(backbone_after(FineTune(lr_scale=1.0, layer_decay=decay), task), expected)
+
+
+def test_without_a_rate_for_any_block_the_head_alone_learns() -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    fitted = FineTune(lr_scale=1.0, layer_decay=0.0).fit(task, network, OPTIONS)
+    inputs, labels = whole(task.target)
+    head = heads(network)[0]
+    gradients = torch.autograd.grad(
+        F.cross_entropy(head(network.features(inputs).detach()), labels), list(head.parameters())
+    )
+    expected = [(p - ONE_STEP.lr * g).detach() for p, g in zip(head.parameters(), gradients, strict=True)]
+    assert_close([p.detach() for p in fitted.network.head.parameters()], expected)
+
+
+def test_blocks_begin_to_be_trained_one_after_the_other_from_the_head() -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    options = replace(OPTIONS, training=replace(ONE_STEP, steps=10, batch_size=64))
+    changed: dict[int, list[bool]] = {}
+
+    def keep(step: int, now: Network) -> None:
+        pairs = zip(network.blocks(), now.blocks(), strict=True)
+        changed[step] = [not torch.equal(*(next(b.parameters()) for b in pair)) for pair in pairs]
+
+    options = replace(options, snapshots=Snapshots(keep, every=(1,)))
+    FineTune(lr_scale=1.0, unfreeze=0.6).fit(task, network, options)  # the upper block from step 3 on, the lower from 6
+    assert [changed[step] for step in range(10)] == 4 * [[False, False]] + 3 * [[False, True]] + 3 * [[True, True]]
+
+
+@pytest.mark.parametrize("setting", [{"layer_decay": 1.5}, {"layer_decay": -0.1}, {"unfreeze": 1.0}])
+def test_rates_and_times_of_blocks_out_of_range_are_refused(setting: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=f"^{next(iter(setting))} = .* is out of range"):
+        FineTune(**setting)  # type: ignore[arg-type]
 
 
 def test_pretraining_learns_the_source() -> None:

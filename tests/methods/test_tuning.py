@@ -32,13 +32,13 @@ def test_an_empty_grid_has_the_settings_as_they_are() -> None:
 def test_the_settings_that_learn_win_over_those_that_do_not() -> None:
     task = classification_task(n_target=30)
     network = network_for(task, Scratch())
-    grid: dict[str, list[Value]] = {"lr": [1e-6, 0.1], "steps": [200]}
+    grid: dict[str, list[Value]] = {"lr": [1e-6, 0.1], "steps": [80]}
     tuned = tune(Scratch(), task, network, OPTIONS, grid=grid, trials=2, n_folds=3)
     assert tuned.options.training.lr == 0.1
-    assert tuned.options.training.steps == 200
+    assert tuned.options.training.steps == 80
     assert [trial.settings["lr"] for trial in tuned.trials] == [0.1, 1e-6]
     assert tuned.trials[0].risk.value < tuned.trials[1].risk.value
-    assert tuned.cost.steps == 2 * 3 * 200
+    assert tuned.cost.steps == 2 * 3 * 80
 
 
 def test_the_risk_is_that_of_folds_fitted_one_by_one() -> None:

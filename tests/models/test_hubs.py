@@ -19,7 +19,7 @@ from transferscope.models import (
     open_pretrained,
     reinitialise,
 )
-from transferscope.models.hubs.huggingface import _transformers
+from transferscope.models.hubs.huggingface import transformers_package
 
 PROCESSOR = {
     "do_normalize": True,
@@ -34,7 +34,7 @@ PROCESSOR = {
 @pytest.fixture
 def transformers() -> Any:
     try:
-        return _transformers()
+        return transformers_package()
     except MissingExtraError:
         pytest.skip("transformers is not installed")
 

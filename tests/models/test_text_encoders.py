@@ -19,7 +19,7 @@ from transferscope.errors import DataError, MissingExtraError, NetworkError, Set
 from transferscope.methods import METHODS, FitOptions
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.models import NetworkSettings, Pretrained, adapt, build_network, open_pretrained, reinitialise
-from transferscope.models.hubs.huggingface import _transformers
+from transferscope.models.hubs.huggingface import transformers_package
 from transferscope.study.facts import load_data
 from transferscope.study.spec import parse_spec
 from transferscope.training import TrainingSettings, outputs_of, scale_of, stream_seed, to_tensors
@@ -36,7 +36,7 @@ LONGEST = 12
 def transformers() -> Any:
     pytest.importorskip("tokenizers")
     try:
-        return _transformers()
+        return transformers_package()
     except MissingExtraError:
         pytest.skip("transformers is not installed")
 

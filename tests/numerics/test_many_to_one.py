@@ -314,6 +314,19 @@ def test_more_seeds_are_asked_for_as_many_as_it_takes() -> None:
     assert (none.seeds_to_decide == 0).all()
 
 
+def test_what_a_stricter_rule_for_few_seeds_leaves_open_is_decided_by_the_next_seed() -> None:
+    """A clear difference at three seeds, whose p-value lies between .01 and .05, is significant at .05 with four."""
+    control = np.zeros((1, 3))
+    scores = np.array([[[0.06, 0.09, 0.12]]])
+    plain = many_to_one(scores, control)
+    strict = many_to_one(scores, control, stricter_up_to=(3, 0.01))
+    assert 0.01 < plain.p[0, 0] < 0.05
+    assert plain.seeds_to_decide[0, 0] == 0
+    assert strict.wants[0, 0] == "more seeds"
+    assert 4 <= strict.seeds_to_decide[0, 0] <= 6
+    assert many_to_one(scores, control, stricter_up_to=(2, 0.01)).seeds_to_decide[0, 0] == 0
+
+
 def test_a_large_study_takes_under_a_second() -> None:
     rng = np.random.default_rng(20)
     scores, control = study(20, 4, 30, 5)

@@ -53,6 +53,7 @@ def _train(inputs: np.ndarray, labels: np.ndarray, weights: np.ndarray, signs: n
     return weights
 
 
+@pytest.mark.long
 def test_theorems_hold_on_a_wide_network() -> None:
     rng = np.random.default_rng(1)
     half = rng.standard_normal((6, 4000))

@@ -100,6 +100,7 @@ def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: 
     assert found.largest < 4
 
 
+@pytest.mark.long
 def test_gradient_descent_decides_between_the_printed_and_the_corrected_sign() -> None:
     figure = DecidingFigure(d=40, seeds=60)
     point = next(point for point in figure.points() if point.x == 54)

@@ -43,6 +43,7 @@ def test_the_better_variant_has_the_smaller_gap() -> None:
     assert gain.gap.low < -0.1 < gain.gap.high
 
 
+@pytest.mark.long
 def test_a_budget_goes_where_it_helps() -> None:
     y = law_named("product").value(GRID, np.array([[0.05, 0.4, 5.0]]))[0]
     surface = product_surface(y)

@@ -107,6 +107,7 @@ def test_costs_turn_the_choice_as_they_should(surface: Surface) -> None:
     assert found.run.cost == costs[place]
 
 
+@pytest.mark.long
 def test_only_new_and_feasible_runs_are_candidates(surface: Surface) -> None:
     n, s = surface.largest
     runs = candidate_runs(surface, most_n=5 * n, most_s=s)

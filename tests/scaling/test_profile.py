@@ -45,6 +45,7 @@ def tables(draw: st.DrawFn) -> tuple[str, np.ndarray, np.ndarray, str]:
     return name, x, y, draw(st.sampled_from(["log", "linear", "huber"]))
 
 
+@pytest.mark.long
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(tables())
 def test_a_profile_set_contains_its_estimate_or_says_that_it_was_not_found(

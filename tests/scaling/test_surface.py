@@ -8,6 +8,7 @@ from transferscope.scaling.laws import SURFACE_LAWS, law_named
 from transferscope.scaling.surface import fit_surface, held_out_score, varies_freely
 
 
+@pytest.mark.long
 def test_the_law_that_made_the_data_wins() -> None:
     truth = law_named("effective-data").value(GRID, np.array([[0.4, 0.5, 40.0, 9.0, 0.05]]))[0]
     noise = np.exp(0.002 * np.random.default_rng(0).standard_normal(len(GRID)))
@@ -19,6 +20,7 @@ def test_the_law_that_made_the_data_wins() -> None:
     np.testing.assert_allclose(surface.predict(GRID), truth, rtol=0.2)
 
 
+@pytest.mark.long
 def test_laws_with_and_without_a_value_at_zero_are_scored_on_the_same_points() -> None:
     errors = law_named("full").value(GRID, np.array([[0.4, 0.3, 1.0, 9.0]]))[0]
     n, s = np.concatenate([GRID[:, 0], np.zeros(4)]), np.concatenate([GRID[:, 1], np.unique(GRID[:, 1])])
@@ -28,6 +30,7 @@ def test_laws_with_and_without_a_value_at_zero_are_scored_on_the_same_points() -
     assert Surface({}, scores, {}, None, np.unique(s), wild, ()).interpolating in ("full", "full+floor")
 
 
+@pytest.mark.long
 def test_standard_errors_are_weights_and_an_error_of_zero_counts_as_measured() -> None:
     errors = law_named("product").value(GRID, np.array([[0.2, 0.3, 5.0]]))[0]
     wrong = np.arange(len(GRID)) == 5
@@ -40,6 +43,7 @@ def test_standard_errors_are_weights_and_an_error_of_zero_counts_as_measured() -
     assert next_surface_run(surface, target_error=1e-3) is None
 
 
+@pytest.mark.long
 def test_a_table_too_small_to_hold_any_out_is_judged_by_its_fit() -> None:
     n, s = np.array([1.0, 2, 4, 8, 1, 4, 8]) * 1000, np.array([100, 100, 100, 100, 200, 200, 200])
     surface = fit_surface(n, s, [0.3, 0.25, 0.22, 0.2, 1.28, 0.3, 0.15])

@@ -9,7 +9,8 @@ from scipy.stats import ortho_group
 
 from scores.views import classes_view, probabilities, regression_view
 from transferscope.errors import DataError
-from transferscope.scores import SCORES, Score, TargetView, with_error
+from transferscope.scores import SCORES, Score, TargetView
+from transferscope.testing.scores import SCORE_PROMISES
 
 every_score = pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
 of_features = pytest.mark.parametrize(
@@ -33,67 +34,18 @@ def _same(score: Score, first: TargetView, second: TargetView) -> None:
 
 
 @every_score
+@pytest.mark.parametrize("promise", SCORE_PROMISES)
+def test_it_keeps_what_every_score_promises(score: Score, promise: str) -> None:
+    SCORE_PROMISES[promise](score)
+
+
+@every_score
 def test_it_is_listed_under_its_name_and_frozen(score: Score) -> None:
     assert SCORES[score.name] is score
     assert isinstance(score, Score)
     for setting in fields(score):  # type: ignore[arg-type]
         with pytest.raises(FrozenInstanceError):
             setattr(score, setting.name, 1)
-
-
-@every_score
-@every_shape
-def test_looking_changes_nothing_and_is_repeatable(score: Score, shape: tuple[int, int]) -> None:
-    view = classes_view(*shape)
-    before = [np.array(view.features), np.array(view.labels), np.array(view.source_probabilities)]
-    first, second = score.value(view), score.value(view)
-    assert first == second
-    assert np.isfinite(first.value)
-    assert first.n == len(view)
-    assert first.stderr is None
-    for array, copy in zip((view.features, view.labels, view.source_probabilities), before, strict=True):
-        np.testing.assert_array_equal(np.asarray(array), copy)
-
-
-@every_score
-@every_shape
-def test_order_of_examples(score: Score, shape: tuple[int, int]) -> None:
-    view = classes_view(*shape)
-    _same(score, view, view.take(np.random.default_rng(3).permutation(len(view))))
-
-
-@every_score
-@every_shape
-def test_names_of_classes_and_unused_indices(score: Score, shape: tuple[int, int]) -> None:
-    view = classes_view(*shape)
-    _same(score, view, replace(view, labels=np.array([2, 0, 1])[view.labels]))
-    _same(score, view, replace(view, labels=np.array([7, 100, 3])[view.labels]))
-
-
-@every_score
-def test_one_class_is_undefined(score: Score) -> None:
-    view = classes_view()
-    estimate = score.value(replace(view, labels=np.full(len(view), 4)))
-    assert (estimate.status, estimate.n) == ("undefined", len(view))
-    assert np.isnan(estimate.value)
-
-
-@every_score
-@pytest.mark.parametrize("n", [1, 2])
-def test_too_few_examples(score: Score, n: int) -> None:
-    estimate = score.value(classes_view(n))
-    assert (estimate.status, estimate.n, estimate.stderr) == ("too_few", n, None)
-    assert np.isnan(estimate.value)
-    assert with_error(score, classes_view(n)).status == "too_few"
-
-
-@of_features
-def test_features_that_never_vary_are_undefined(score: Score) -> None:
-    view = classes_view()
-    for constant in (0.0, 0.1):
-        estimate = score.value(replace(view, features=np.full_like(view.features, constant)))
-        assert estimate.status == "undefined"
-        assert np.isnan(estimate.value)
 
 
 @of_features
@@ -129,25 +81,6 @@ def test_rotations_scales_and_shifts_of_the_features(score: Score, shape: tuple[
         _same(score, view, replace(view, features=1e4 * view.features))
     if score.name in SHIFTS:
         _same(score, view, replace(view, features=view.features + 10.0))
-
-
-@every_score
-@pytest.mark.parametrize("n", [60, 200])
-def test_informative_beats_noise(score: Score, n: int) -> None:
-    for seed in range(5):
-        good, noise = classes_view(n, signal=1.0, seed=seed), classes_view(n, signal=0.0, seed=seed)
-        assert score.value(good).value > score.value(noise).value
-
-
-@of_features
-@pytest.mark.parametrize("d_noise", [200, 2000])
-def test_wide_noise_does_not_beat_informative_features(score: Score, d_noise: int) -> None:
-    """Peers rate noise with d >> n above everything; where a published score does, its status must say so."""
-    for seed in range(3):
-        good = classes_view(100, 20, signal=1.0, seed=seed)
-        noise = classes_view(100, d_noise, signal=0.0, seed=seed)
-        rated = score.value(noise)
-        assert rated.value < score.value(good).value or not rated.usable
 
 
 def test_transrate_alone_prefers_wide_noise() -> None:

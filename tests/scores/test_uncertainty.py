@@ -44,11 +44,13 @@ def _claimed_over_actual(name: str, *, n_claimed: int) -> float:
     return float(np.mean(claimed) / np.std([score.value(sample()).value for _ in range(200)]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["logme", "h-score", "leep", "nce", "gbc", "parc"])
 def test_errors_agree_with_repeated_sampling(name: str) -> None:
     assert _claimed_over_actual(name, n_claimed=15) == pytest.approx(1, abs=0.25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["knn", "ridge-probe", "transrate"])
 def test_errors_of_scores_that_jump_or_drift_are_on_the_wide_side(name: str) -> None:
     assert 1 < _claimed_over_actual(name, n_claimed=30) < 2

@@ -163,6 +163,7 @@ def test_cells_that_need_each_other_are_counted_and_claimed_by_nobody(path: Path
         assert store.counts("s") == StudyCounts(done=1, failed=1, planned=2)
 
 
+@pytest.mark.long
 def test_any_damaged_byte_is_a_sentence_or_does_no_harm(path: Path, tmp_path: Path) -> None:
     whole, copy = path.read_bytes(), tmp_path / "copy.sqlite"
     messages = []

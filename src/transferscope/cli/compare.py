@@ -1,13 +1,14 @@
 """`transferscope compare`: write a study file for two data sets, run it and report."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 if TYPE_CHECKING:
     from transferscope.analyses.compare.question import EnoughSteps
     from transferscope.models import Pretrained
+    from transferscope.study.spec import StudySpec
 
 
 def compare(
@@ -47,6 +48,10 @@ def compare(
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
     """Compare transfer methods with training from scratch: writes a study file, runs it, and writes the report.
@@ -54,6 +59,7 @@ def compare(
     Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
     """
     from transferscope.analyses.compare.question import (
+        FIRST_STEPS,
         Budget,
         network_in_words,
         study_tables,
@@ -67,7 +73,7 @@ def compare(
     from transferscope.study.spec import parse_spec
 
     sources = named_sources([source_of(source, weights, input, head)], out)
-    budget = Budget(steps, pretraining_steps, network, workers=workers)
+    budget = Budget(steps, pretraining_steps, network, workers=workers, keep=keep)
     tables = study_tables(
         sources,
         target,
@@ -90,11 +96,13 @@ def compare(
         typer.echo(f"network: {note}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
+    estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
     if steps is None:
-        found = _enough_steps(study.path)
+        found = _enough_steps(study.path, estimate)
         typer.echo(str(found))
         write_study(with_steps(tables, found.steps), out, note=note)
-    run_and_report(study.path)
+        estimate = "asked" if found.steps > FIRST_STEPS and not yes else "shown"
+    run_and_report(study.path, estimate=estimate)
 
 
 def source_of(source: str, weights: Path | None, input: str | None, head: str | None) -> "str | Pretrained":
@@ -107,8 +115,13 @@ def source_of(source: str, weights: Path | None, input: str | None, head: str | 
     return Pretrained(NetworkSettings(source, head=head, input=known), weights)
 
 
-def _enough_steps(study: Path) -> "EnoughSteps":
-    """Run training from scratch, with more steps until it is finished, before everything else."""
+def _enough_steps(study: Path, estimate: Literal["shown", "asked"]) -> "EnoughSteps":
+    """Run training from scratch, with more steps until it is finished, before everything else.
+
+    Before the first of them it is said what the whole study takes.
+    """
+    from functools import partial
+
     from transferscope.analyses.compare.question import enough_steps
     from transferscope.cli.execute import execute
     from transferscope.study.places import open_new
@@ -116,4 +129,11 @@ def _enough_steps(study: Path) -> "EnoughSteps":
 
     spec = read_spec(study)
     with open_new(spec.store) as store:
-        return enough_steps(spec, store, execute)
+        said: list[object] = []
+
+        def run(trial: "StudySpec") -> object:
+            expected = partial(execute, estimate=estimate, whole=spec) if not said else execute
+            said.append(trial)
+            return expected(trial)
+
+        return enough_steps(spec, store, run)

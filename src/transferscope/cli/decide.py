@@ -23,7 +23,7 @@ def decide(
         ),
     ],
     methods: Annotated[
-        list[str] | None, typer.Option(help="Methods. [linear-probe fine-tune l2-sp joint merlin]")
+        list[str] | None, typer.Option(help="Methods. [raw knn linear-probe fine-tune l2-sp joint merlin]")
     ] = None,
     labels: Annotated[int | None, typer.Option(min=1, help="Labelled target examples. [all]")] = None,
     question: Annotated[Question, typer.Option(help="Whether transfer helps, or also which way is best.")] = (
@@ -46,7 +46,14 @@ def decide(
     lr: Annotated[
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
+    history: Annotated[
+        bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
+    ] = True,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
 ) -> None:
     """Decide whether transfer helps, and which way, with as few runs as it takes: writes a study file and runs a race.
@@ -59,7 +66,7 @@ def decide(
     from transferscope.study.places import read_toml
     from transferscope.study.race import RaceSettings
 
-    allowed = Budget(steps, pretraining_steps, network, workers=workers)
+    allowed = Budget(steps, pretraining_steps, network, workers=workers, keep=keep)
     study = write_race(
         target,
         source,
@@ -70,6 +77,7 @@ def decide(
         budget=allowed,
         tuning=tuning,
         lr=lr,
+        history=history,
         folder=out,
     )
     typer.echo(f"study:   {study.path}")
@@ -80,7 +88,7 @@ def decide(
         typer.echo(f"network: {said}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
-    run_and_report(study.path)
+    run_and_report(study.path, estimate="shown" if yes else "asked")
 
 
 def minutes_of(text: str) -> float:

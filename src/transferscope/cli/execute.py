@@ -1,27 +1,43 @@
 """Doing a study for a person at a terminal: progress, a clean end when they stop it, and the report."""
 
-from collections.abc import Iterator, Mapping
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import typer
 
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import summary
+from transferscope.store import PlannedCell, Store
+from transferscope.study.estimate import estimate_study
 from transferscope.study.places import open_new
-from transferscope.study.plan import StudyPlan
+from transferscope.study.plan import StudyPlan, plan_cells
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, read_spec
 from transferscope.study.status import StudyStatus
+from transferscope.wording import counted, large_count, memory, rough_duration
 
 
-def execute(spec: StudySpec, *, retry_failed: bool = False, quiet: bool = False) -> StudyStatus:
+def execute(
+    spec: StudySpec,
+    *,
+    retry_failed: bool = False,
+    quiet: bool = False,
+    estimate: Literal["none", "shown", "asked"] = "none",
+    whole: StudySpec | None = None,
+) -> StudyStatus:
     """Do what is missing of a study, into the store that it names.
 
     Args:
         spec: The study.
         retry_failed: Whether to try again what has failed.
         quiet: Show failures only.
+        estimate: Whether to say first what it will take, and to ask on a terminal whether to go on where that is more
+            than ten minutes.
+        whole: The study that the estimate is of, where this is the beginning of a larger one with the same data.
 
     Returns:
         Where the study stands at the end.
@@ -29,18 +45,60 @@ def execute(spec: StudySpec, *, retry_failed: bool = False, quiet: bool = False)
     Raises:
         TransferscopeError: As `run_study`.
         typer.Exit: Code 130: Ctrl-C was pressed.
+        typer.Abort: The question was answered with no.
     """
-
-    def tell(plan: StudyPlan) -> None:
-        for line in () if quiet else understood(plan.study.facts):
-            typer.echo(line, err=True)
-
     try:
         with open_new(spec.store) as store, study_view(spec.name, quiet=quiet) as view:
+
+            def tell(plan: StudyPlan) -> None:
+                for line in () if quiet else understood(plan.study.facts):
+                    typer.echo(line, err=True)
+                if estimate != "none":
+                    cells = plan.cells if whole is None or plan.data is None else plan_cells(whole, plan.data)
+                    expect(cells, store, whole or spec, quiet=quiet, ask=estimate == "asked")
+
             return run_study(spec, store, retry_failed=retry_failed, on_event=view, on_plan=tell)
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
+
+
+LONG = 600.0
+"""Seconds above which a person at a terminal is asked whether to go on."""
+
+
+def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet: bool, ask: bool) -> None:
+    """Say what is left of a study will take, and ask whether to go on where that is long.
+
+    Raises:
+        typer.Abort: No.
+    """
+    found = estimate_study(cells, store, spec.name, spec.engine)
+    if not found.n_cells or (quiet and not ask):
+        return
+    limit = math.inf if spec.race is None or spec.race.minutes is None else 60 * spec.race.minutes / found.workers
+    seconds = None if found.seconds is None else min(found.seconds, limit)
+    most = "at most " if spec.race is not None else ""
+    took = "" if seconds is None else f": {most}about {rough_duration(max(seconds, 1.0))}"
+    by = f" with {counted(found.workers, 'process', 'processes')}"
+    parts = [f"{counted(found.n_cells, 'cell')} to do{took}{by}"]
+    if found.memory is not None:
+        parts.append(f"{memory(found.memory)} of memory ({memory(found.memory_free)} free)")
+    parts.append(f"up to {large_count(found.disk)}B on the disk ({large_count(found.disk_free)}B free)")
+    if not quiet:
+        typer.echo(f"estimate: {', '.join(parts)}", err=True)
+    if found.memory is not None and found.memory > found.memory_free:
+        typer.echo("warning: that is more memory than is free; use fewer --workers or smaller batches", err=True)
+    if found.disk > found.disk_free:
+        typer.echo("warning: that is more than the disk has room for; use --keep none, or another --out", err=True)
+    asked = ask and seconds is not None and seconds > LONG and at_terminal()
+    if asked and not typer.confirm("Go on? (--yes leaves out this question)", default=True, err=True):
+        raise typer.Abort
+
+
+def at_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def understood(facts: Mapping[str, object]) -> Iterator[str]:
@@ -53,17 +111,18 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
             yield f"{role}: {provenance['spec']}: {provenance['understood']}"
 
 
-def run_and_report(study: Path) -> None:
+def run_and_report(study: Path, *, estimate: Literal["none", "shown", "asked"] = "none") -> None:
     """Do what is missing of a study and write its report beside the study file.
 
     Args:
         study: The study file.
+        estimate: As in `execute`.
 
     Raises:
         TransferscopeError: As `transferscope.study.run.run_study` and `transferscope.analyses.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
-    status = execute(read_spec(study))
+    status = execute(read_spec(study), estimate=estimate)
     typer.echo(f"{summary(status)}\n")
     report(str(study), out=study.with_suffix(".html"))
     typer.echo(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {study}")

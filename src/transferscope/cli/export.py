@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from transferscope.study.export import Run
+    from transferscope.study.kept import Run
     from transferscope.trained import ModelCard
 
 
@@ -47,8 +47,8 @@ def export(
     card = found.model.card
     error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
     typer.echo(
-        f"{card.metric} on the study's {found.n_test:,} test examples: {card.score:.4g}{error} (mean of {card.n_runs} "
-        f"runs: {card.mean_score:.4g})"
+        f"{card.metric.replace('_', ' ')} on the study's {found.n_test:,} test examples: {card.score:.4g}{error} "
+        f"(mean of {card.n_runs} runs: {card.mean_score:.4g})"
     )
     if found.n_equal == found.n_test:
         typer.echo("its predictions of the test examples are those of the study, all of them")
@@ -57,6 +57,11 @@ def export(
             f"warning: it predicts {found.n_equal:,} of the {found.n_test:,} test examples as the study did; it was "
             "trained on another machine or with other versions, and is not quite the network of the study",
             err=True,
+        )
+    if card.transformers is not None:
+        head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"
+        typer.echo(
+            f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(found.folder)!r}){head}"
         )
     typer.echo(
         f"\nNetwork: {found.folder}\nPredict with: transferscope predict {found.folder} DATA --out predictions.csv"
@@ -68,7 +73,7 @@ def predict(
     data: Annotated[str, typer.Argument(help="folder:PATH, npz:PATH, csv:PATH, or any other data by name.")],
     out: Annotated[Path, typer.Option(help="The table to write: csv with a row for each input.")],
 ) -> None:
-    """Predict for new inputs, which need no labels: a class with the probability of each, or numbers."""
+    """Predict for new inputs, which need no labels: a class or labels with the probability of each, or numbers."""
     import numpy as np
     import pandas as pd
 
@@ -83,13 +88,20 @@ def predict(
     if model.card.classes is None:
         table |= {f"output_{i}": outputs[:, i] for i in range(outputs.shape[1])}
     else:
-        likely = probabilities(outputs)
-        table["prediction"] = np.array(model.card.classes)[outputs.argmax(axis=1)]
+        likely = probabilities(outputs, model.card.kind)
+        names = np.array(model.card.classes)
+        if model.card.multi_label:
+            table["prediction"] = ["|".join(names[row]) for row in outputs > 0]
+        else:
+            table["prediction"] = names[outputs.argmax(axis=1)]
         table |= {f"p_{name}": likely[:, i] for i, name in enumerate(model.card.classes)}
     out.parent.mkdir(parents=True, exist_ok=True)
     write_table(pd.DataFrame(table), out)
     card, n = model.card, len(found.names)
-    typer.echo(f"{n:,} predictions of {_way(card)} ({card.metric} {card.mean_score:.4g} in {card.study}): {out}")
+    typer.echo(
+        f"{n:,} predictions of {_way(card)} ({card.metric.replace('_', ' ')} {card.mean_score:.4g} in {card.study}): "
+        f"{out}"
+    )
 
 
 def _way(trained: "Run | ModelCard") -> str:

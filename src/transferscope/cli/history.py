@@ -1,16 +1,20 @@
 """`transferscope history`: finished runs of studies and tables, and what to try next on a new task."""
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from transferscope.errors import SettingsError
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 app = typer.Typer(
     help="Keep finished runs of many tasks, and ask what to try next on a new one.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
 )
 
 
@@ -45,15 +49,38 @@ def add(
 
 
 @app.command("list")
-def list_tasks() -> None:
-    """Show the tasks that are kept."""
+def list_tasks(
+    own: Annotated[bool, typer.Option("--own", help="Leave out what comes with the package.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show every task of what comes with the package.")] = False,
+) -> None:
+    """Show the tasks that are kept, and what comes with the package."""
     from transferscope.analyses.history import History
+    from transferscope.analyses.history.records import shipped_rows
 
     history = History.of_user()
     frame = history.read()
     if frame.empty:
         typer.echo(f"Nothing is kept yet in {history.path}; begin with `transferscope history add STUDY|TABLE`.")
+    else:
+        _print_tasks(frame)
+        typer.echo(f"\n{history.path}")
+    if own:
         return
+    shipped = shipped_rows()
+    typer.echo("\nThis comes with the package (docs/history.md says under which licence):\n")
+    if every:
+        _print_tasks(shipped)
+        return
+    rows: list[tuple[str, ...]] = [("origin", "tasks", "arms", "scores", "measures")]
+    for origin, part in shipped.groupby("origin", sort=False):
+        counts = (part["task"].nunique(), part["arm"].nunique(), len(part))
+        rows.append((str(origin), *map(str, counts), ", ".join(dict.fromkeys(part["measure"]))))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for row in rows:
+        typer.echo("  ".join(text.ljust(width) for text, width in zip(row, (*widths, 0), strict=True)))
+
+
+def _print_tasks(frame: "DataFrame") -> None:
     rows = [("task", "arms", "scores", "measure", "best")]
     for task, part in frame.groupby("task", sort=False):
         ordered = part.sort_values("score", ascending=part["better"].iloc[0] == "lower")
@@ -62,7 +89,6 @@ def list_tasks() -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row in rows:
         typer.echo("  ".join(text.ljust(width) for text, width in zip(row[:4], widths, strict=True)) + f"  {row[4]}")
-    typer.echo(f"\n{history.path}")
 
 
 @app.command()
@@ -75,6 +101,10 @@ def propose(
     rule: Annotated[
         str, typer.Option(metavar="static|low-rank|combined|gaussian-process", help="How arms are ordered.")
     ] = "combined",
+    origin: Annotated[
+        str | None, typer.Option(help="Read only what is from there, as `transferscope history list` names it.")
+    ] = None,
+    own: Annotated[bool, typer.Option("--own", help="Leave out what comes with the package.")] = False,
     out: Annotated[Path | None, typer.Option(help="An HTML file to write.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
@@ -93,7 +123,7 @@ def propose(
             arm = ""
         if not arm:
             raise SettingsError(f"--tried {one!r} is no arm with its score; write it as in --tried fine-tune=0.91")
-    result = ask(task, probes=probes, labels=labels, rule=cast(Rule, rule))
+    result = ask(task, probes=probes, labels=labels, rule=cast(Rule, rule), origin=origin, shipped=not own)
     if as_json:
         typer.echo(result.to_json())
     else:

@@ -62,6 +62,7 @@ app = typer.Typer(
     help="Whether transfer learning helps your task, which way, how much pre-training it takes, and why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
 )
 app.command()(compare.compare)
 app.command()(decide.decide)

@@ -22,6 +22,12 @@ class CommandsWithPlugins(TyperGroup):
         own = super().list_commands(ctx)
         return [*own, *(name for name in sorted(_offered()) if name not in own)]
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The commands with their first sentence, whole rather than cut to one line."""
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(limit=1000)) for name, command in found.items()])
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; None if there is none. One that cannot be loaded says so when it is called."""
         own = super().get_command(ctx, cmd_name)
@@ -42,7 +48,7 @@ def refusing(name: str, sentence: str) -> Any:
     def refuse() -> None:
         raise SettingsError(sentence)
 
-    app = typer.Typer(add_completion=False)
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(name, help=sentence, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
         refuse
     )

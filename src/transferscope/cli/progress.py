@@ -36,8 +36,11 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
     if quiet or not sys.stderr.isatty():
         yield Lines(name, quiet=quiet)
         return
-    with _bar() as progress:
+    progress = _bar()
+    try:
         yield Bar(progress, name)
+    finally:
+        progress.stop()
 
 
 class Lines:
@@ -87,6 +90,7 @@ class Bar:
             line = f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}"
             self._progress.console.print(line, markup=False, highlight=False)
             return
+        self._progress.start()  # not before: until then there may be a question
         settled = event.done + event.failed
         self._progress.update(self._task, completed=settled, total=event.total, words=_progress(event))
 

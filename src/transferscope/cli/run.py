@@ -1,6 +1,7 @@
 """`transferscope run`: do what is missing of a study."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,11 @@ def run(
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process. [default: 1]")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps. [default: auto]")] = None,
     store: Annotated[str | None, typer.Option(help="Path or URL of the store. [default: runs/NAME.sqlite]")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Trained networks that stay: winners, all or none. [default: winners]")
+    ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
 ) -> None:
     """Do what is missing of a study: after an interruption, a crash, or with more seeds, sizes or methods.
@@ -27,11 +32,11 @@ def run(
     from transferscope.cli.execute import execute
     from transferscope.study.spec import read_spec
 
-    spec = _override(read_spec(study), workers=workers, threads=threads, device=device)
+    spec = _override(read_spec(study), {"workers": workers, "threads": threads, "device": device, "keep": keep})
     if store is None:
         _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
-    status = execute(spec, retry_failed=retry_failed, quiet=quiet)
+    status = execute(spec, retry_failed=retry_failed, quiet=quiet, estimate="shown" if yes else "asked")
     _conclude(status, store or str(study))
 
 
@@ -51,13 +56,12 @@ def _refuse_to_redo(study: Path, spec: "StudySpec") -> None:
         )
 
 
-def _override(spec: "StudySpec", *, workers: int | None, threads: int | None, device: str | None) -> "StudySpec":
+def _override(spec: "StudySpec", given: Mapping[str, int | str | None]) -> "StudySpec":
     """The study with the options of the command line in place of those of its file."""
     from transferscope.study.settings import EngineSettings
     from transferscope.study.tables import Mistakes, read_table
 
-    given = {"workers": workers, "threads": threads, "device": device}
-    engine = {name: getattr(spec.engine, name) if value is None else value for name, value in given.items()}
+    engine = asdict(spec.engine) | {name: value for name, value in given.items() if value is not None}
     mistakes = Mistakes("the command line")
     settings = read_table(EngineSettings, engine, "", mistakes)
     mistakes.raise_any()

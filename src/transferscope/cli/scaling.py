@@ -48,8 +48,8 @@ def scaling(
     """How much pre-training, and more data or different data? Prints the verdict and writes a report."""
     if figure is not None:
         raise SettingsError(
-            "scaling draws no figures of papers; "
-            f"`transferscope papers draw mikami2021 fig{figure} --table {place}` does"
+            f"scaling draws no figures of papers; `transferscope papers draw mikami2021 fig{figure} --table {place}` "
+            "does"
         )
     # the command line starts faster without the numerics of a command that is not used
     from transferscope.analyses.scaling import Columns, Question

@@ -7,7 +7,9 @@ import typer
 
 from transferscope.errors import SettingsError
 
-app = typer.Typer(no_args_is_help=True, help="What a network is: its blocks, parameters, inputs and head.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What a network is: its blocks, parameters, inputs and head."
+)
 
 
 @app.callback()

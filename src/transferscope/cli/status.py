@@ -53,11 +53,29 @@ def _show(store: "Store", name: str) -> None:
     for source, entry in sources.items():
         if isinstance(entry, dict) and "file" in entry:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
+    if said := _networks(store, name):
+        typer.echo(f"  networks on disk: {said}")
     for cell in found.failed:
         assert cell.failure is not None
         typer.echo(f"  {cell_words(cell.cell.role, cell.cell.labels)}: {cell.failure.message}")
     for sentence in _weak_inner_heads(store, name):
         typer.echo(f"  {sentence}")
+
+
+def _networks(store: "Store", study: str) -> str:
+    """Which trained networks are on the disk; empty where none is."""
+    from transferscope.study.status import kept_networks
+    from transferscope.wording import counted, large_count
+
+    found = kept_networks(store, study)
+    if not found.n_runs + found.n_pretrained:
+        return ""
+    words = [
+        f'{found.n_runs} of {counted(found.n_done, "run")} ({large_count(found.run_bytes)}B; keep = "{found.keep}")'
+    ]
+    if found.n_pretrained:
+        words.append(f"{found.n_pretrained} of pre-training ({large_count(found.pretrained_bytes)}B)")
+    return ", ".join(words)
 
 
 def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:

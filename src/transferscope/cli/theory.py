@@ -21,7 +21,9 @@ class _Theory(TyperGroup):
         )
 
 
-app = typer.Typer(cls=_Theory, help="What an exact model says of a finished study.", no_args_is_help=True)
+app = typer.Typer(
+    cls=_Theory, help="What an exact model says of a finished study.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @app.callback()

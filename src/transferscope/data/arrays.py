@@ -1,15 +1,20 @@
 """Arrays as people keep them, brought into the shapes and types of a LabelledSet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from jaxtyping import Num, Shaped
+from jaxtyping import Bool, Num, Shaped
 
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError, SettingsError
 
 LARGEST_SIDE = 4096
 """Pixels on a side of the largest images that can be asked for."""
+
+ChannelAxis = Literal["first", "last"]
+"""Images (N, C, H, W), or (N, H, W, C)."""
 
 _MOST_CHANNELS = 4
 _REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
@@ -34,21 +39,33 @@ class RawPart:
 
     Attributes:
         inputs: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W); numbers of any type.
-        labels: Shape (N,) or (N, n_outputs); numbers of any type, or text.
+        labels: Shape (N,) or (N, n_outputs); numbers of any type, or text. Truth values (N, n_labels) are several
+            labels of each input.
     """
 
     inputs: Shaped[np.ndarray, "N ..."]
     labels: Shaped[np.ndarray, "N ..."]
 
 
-def to_parts(train: RawPart, test: RawPart, *, name: str, kind: Kind | None = None) -> Parts:
+def to_parts(
+    train: RawPart,
+    test: RawPart,
+    *,
+    name: str,
+    kind: Kind | None = None,
+    label_names: Sequence[str] | None = None,
+    channels: ChannelAxis | None = None,
+) -> Parts:
     """Bring a training and a test part into the form that every later step reads.
 
     Args:
         train: The training part.
         test: The test part.
         name: What to call the data in messages.
-        kind: What the labels are; None to take floating-point labels as regression and all others as classes.
+        kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
+            of 0 and 1 in whole numbers as several labels of each input, and all others as classes.
+        label_names: Names of several labels, in the order of their columns; None for "1", "2", ...
+        channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
         Both parts. Classes are the distinct training labels, sorted, and named by their text.
@@ -57,11 +74,14 @@ def to_parts(train: RawPart, test: RawPart, *, name: str, kind: Kind | None = No
         DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on.
     """
     if kind is None:
-        kind = "regression" if np.issubdtype(train.labels.dtype, np.floating) else "classification"
+        kind = _kind_of(train.labels, name=name)
     _check_same_pixels(train.inputs, test.inputs, name=name)
-    inputs = [to_inputs(part.inputs, name=name) for part in (train, test)]
+    inputs = [to_inputs(part.inputs, name=name, channels=channels) for part in (train, test)]
     if kind == "regression":
         labels, classes = [to_targets(part.labels, name=name) for part in (train, test)], None
+    elif kind == "multi-label":
+        labels = [_to_flags(part.labels, name=name) for part in (train, test)]
+        classes = tuple(label_names or map(str, range(1, labels[0].shape[1] + 1)))
     else:
         columns = comparable_labels(train.labels, test.labels, name=name)
         values = np.unique(columns[0])
@@ -73,13 +93,50 @@ def to_parts(train: RawPart, test: RawPart, *, name: str, kind: Kind | None = No
     )
 
 
-def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarray, "N ..."]:
+def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
+    """What labels are whose kind was not said.
+
+    Raises:
+        DataError: They could be several labels of each input, or several numbers to predict.
+    """
+    several = labels.ndim == 2 and labels.shape[1] > 1
+    if np.issubdtype(labels.dtype, np.floating):
+        if several and labels.any() and np.isin(labels, (0, 1)).all():
+            raise DataError(
+                f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be "
+                "several labels of each input or numbers to predict; save several labels as truth values"
+            )
+        return "regression"
+    if not several or labels.dtype.kind not in "bui" or labels.size == 0 or labels.min() < 0 or labels.max() > 1:
+        return "classification"
+    if labels.dtype != np.bool_ and (labels.sum(axis=1) == 1).all():
+        raise DataError(
+            f"{name}: each row of the labels has one 1 in {labels.shape[1]} columns, as classes that are written "
+            "one-hot "
+            "have; save the number of the class, or truth values for several labels of each input"
+        )
+    return "multi-label"
+
+
+def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
+    if labels.ndim != 2 or labels.dtype.kind not in _REAL or not np.isin(labels, (0, 1)).all():
+        raise DataError(
+            f"{name}: several labels of each input have shape {labels.shape} and type {labels.dtype}; expected 0 and 1 "
+            "or truth values, (N, n_labels)"
+        )
+    return labels.astype(np.bool_)
+
+
+def to_inputs(
+    array: Shaped[np.ndarray, "N ..."], *, name: str, channels: ChannelAxis | None = None
+) -> Num[np.ndarray, "N ..."]:
     """Images as (N, C, H, W), uint8 or float32 in [0, 1]; vectors as float32 (N, D).
 
     Args:
         array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
-            and have fewer channels than pixels on a side, so that it is clear which axis is which.
+            and have fewer channels than pixels on a side, so that it is clear which axis is which, unless that is said.
         name: What to call the data in messages.
+        channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
         The inputs; the same memory where nothing had to change.
@@ -99,6 +156,8 @@ def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarra
             "or colour images (N, H, W, C) or (N, C, H, W)"
         )
     _, one, two, three = array.shape
+    if channels is not None:
+        return _to_pixels(array if channels == "first" else array.transpose(0, 3, 1, 2), name=name)
     first, last = one <= _MOST_CHANNELS, three <= _MOST_CHANNELS
     if not first and not last:
         first, last = one < two == three, three < one == two
@@ -106,7 +165,8 @@ def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarra
         raise DataError(
             f"{name}: inputs have shape {array.shape}, in which it is not clear which axis holds the channels; "
             f"expected images with {_MOST_CHANNELS} channels at most, either second (N, C, H, W) or last (N, H, W, C), "
-            "or square ones with fewer channels than pixels on a side"
+            "or square ones with fewer channels than pixels on a side; in the name of a file, ?channels=first or "
+            "?channels=last says it"
         )
     return _to_pixels(array if first else array.transpose(0, 3, 1, 2), name=name)
 
@@ -119,8 +179,8 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndar
     """
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise DataError(
-            f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; "
-            "expected numbers (N,) or (N, n_outputs)"
+            f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; expected numbers (N,) or "
+            "(N, n_outputs)"
         )
     return _to_float32(labels.reshape(len(labels), -1), name=name, what="labels")
 
@@ -174,6 +234,25 @@ def to_class_labels(
             f"{', ...' if len(values) > 10 else ''}"
         )
     return np.searchsorted(values, labels).astype(np.int64)
+
+
+def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
+    """Refuse labels that cannot be learnt: fewer than two, or one that all or no training examples have.
+
+    Raises:
+        DataError: There is one.
+    """
+    if len(names) < 2:
+        raise DataError(
+            f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "
+            "or leave out kind=multi-label for two classes"
+        )
+    for name, n in zip(names, train.sum(axis=0), strict=True):
+        if n in (0, len(train)):
+            raise DataError(
+                f"{what}: {'no' if n == 0 else 'every'} training example has the label {name!r}, so that nothing can "
+                "be learnt of it; leave it out"
+            )
 
 
 def check_side(side: int, what: str) -> None:

@@ -122,10 +122,12 @@ def _check(dataset: Dataset, parts: str) -> None:
     classes = dataset.train.classes
     if classes is None:
         raise DataError(f"{dataset.name} has numbers for labels; half images need classes")
+    if dataset.train.kind == "multi-label":
+        raise DataError(f"the inputs of {dataset.name} have several labels each; half images need one class of each")
     if len(classes) > 10:
         raise DataError(
-            f"{dataset.name} has {len(classes)} classes; half images hold at most 10, "
-            "as class c has mean c / 10 below 1"
+            f"{dataset.name} has {len(classes)} classes; half images hold at most 10, as class c has mean c / 10 "
+            "below 1"
         )
 
 

@@ -1,6 +1,7 @@
 """Image files as one array at a working size, decoded once: the array is kept on disk and memory-mapped."""
 
 import hashlib
+import io
 import json
 import os
 import struct
@@ -27,6 +28,8 @@ _VERSION = 1
 """Of what is kept; raise it when the same files give other pixels."""
 
 _DAYS_KEPT = 30
+_COLOURS = 3
+_NAMED = 5  # broken files, in a message
 _MOST_GB = "32"  # on disk, and not in memory: more than the arrays of a file
 _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
 """What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
@@ -37,6 +40,30 @@ _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 _ORIENTATION = 0x0112
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedImage:
+    """An image file that lies in another file.
+
+    Attributes:
+        name: What to call it.
+        stamp: Changes when that file does.
+        reader: Gives the bytes of the image at a row.
+        row: Its row.
+    """
+
+    name: str
+    stamp: object
+    reader: Callable[[int], bytes]
+    row: int
+
+    def __str__(self) -> str:
+        """Its name."""
+        return self.name
+
+
+ImageFile = Path | PackedImage
+
+
 @dataclass(frozen=True, slots=True)
 class ImageForm:
     """How images are brought to one size.
@@ -45,14 +72,17 @@ class ImageForm:
         resize: Height and width in pixels that every image is stretched to, whatever its proportions; None for none.
         size: Height and width in pixels of the square in the middle of every image, whose side is the image's short
             side (short side to `size`, then centre crop). None, without `resize`, takes images of one size as they are.
-        channels: 1 or 3 to read all images as grey or as RGB; None for grey if all of them are grey.
+        channels: 1 or 3 to read all images as grey or as RGB, or the number of pages of TIFF files that hold a channel
+            in each; None for grey if all of them are grey, RGB otherwise, and the pages where there are several.
         automatic: Whether images of mixed sizes may be given a `size` by themselves; otherwise they are refused.
+        skip_broken: Whether files that cannot be decoded are left out; otherwise they are refused.
     """
 
     resize: int | None = None
     size: int | None = None
     channels: int | None = None
     automatic: bool = True
+    skip_broken: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,17 +90,30 @@ class Images:
     """Images of one size.
 
     Attributes:
-        pixels: Shape (N, C, H, W), in the order of the files; memory-mapped where they could be kept on disk.
+        pixels: Shape (N, C, H, W), in the order of the files that are kept; memory-mapped where they could be kept on
+            disk.
+        kept: Positions of these files among those that were asked for: all but the broken ones.
+        broken: Path within the folder, and what is wrong, of each file that was left out.
         chosen: The `size` that images of mixed sizes were given by themselves; None where there was no need.
         words: What was done for that, in words; empty where there was no need.
     """
 
     pixels: UInt8[np.ndarray, "N C H W"]
+    kept: Int64[np.ndarray, " N"]
+    broken: tuple[tuple[str, str], ...]
     chosen: int | None
     words: str
 
+    @property
+    def skipped(self) -> str:
+        """Which files were left out, in words; empty where none was."""
+        if not self.broken:
+            return ""
+        n = len(self.kept) + len(self.broken)
+        return f"{len(self.broken)} of {n:,} files were left out, as they cannot be decoded: {_names(self.broken)}"
 
-def read_images(paths: Sequence[Path], root: Path, form: ImageForm) -> Images:
+
+def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Images:
     """Read image files, from what an earlier call kept of them if they are unchanged.
 
     What is kept is named by the place of the folder, the names, sizes and times of all files, and the form: after any
@@ -83,12 +126,15 @@ def read_images(paths: Sequence[Path], root: Path, form: ImageForm) -> Images:
         form: How they come to one size and colour.
 
     Raises:
-        CorruptDataError: A file cannot be read as an image.
+        CorruptDataError: Files cannot be decoded, and `form` does not leave them out, or there is no other.
         DataError: Sizes are mixed and `form` gives none, an image has transparent pixels or more than 8 bits, or they
             take up too much.
     """
-    files = []
+    files: list[object] = []
     for path in paths:
+        if isinstance(path, PackedImage):
+            files.append((path.name, path.stamp))
+            continue
         try:
             stat = path.stat()
         except OSError as error:
@@ -99,21 +145,89 @@ def read_images(paths: Sequence[Path], root: Path, form: ImageForm) -> Images:
     found = _kept(kept)
     if found is not None:
         return found
-    shape, chosen, words = _plan(paths, form)
-    facts = {"chosen": chosen, "words": words}
+    everything, broken = list(paths), _Broken(root, form.skip_broken, len(paths))
+    shape, chosen, words = _plan(paths, form, broken)
+    paths = broken.checked(everything)
     side = chosen or form.size
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         _remove_unused(kept.parent)
         with written_whole(kept) as unfinished:
-            _write(unfinished, paths, root, shape, form, side)
+            while True:
+                known = len(broken.found)
+                _write(unfinished, paths, root, (len(paths), *shape[1:]), form, side, broken)
+                paths = broken.checked(everything)
+                if len(broken.found) == known:
+                    break  # otherwise it is written again without those that turned out broken
+        facts = {"chosen": chosen, "words": words, "kept": broken.kept(everything), "broken": broken.list()}
         with written_whole(kept.with_suffix(".json")) as unfinished:
             unfinished.write_text(json.dumps(facts), encoding="utf-8")
     except OSError:  # no room, or no folder to write to
         found = None
     else:
         found = _kept(kept)
-    return found or Images(_in_memory(paths, root, shape, form, side), chosen, words)
+    if found is not None:
+        return found
+    while True:
+        known = len(broken.found)
+        pixels = _in_memory(paths, root, (len(paths), *shape[1:]), form, side, broken)
+        paths = broken.checked(everything)
+        if len(broken.found) == known:
+            return Images(pixels, np.array(broken.kept(everything)), tuple(broken.list()), chosen, words)
+
+
+class _Broken:
+    """Files that cannot be decoded, as they turn up.
+
+    Args:
+        root: The folder that they are in.
+        skip: Whether they are left out.
+        n: Files in all.
+    """
+
+    def __init__(self, root: Path, skip: bool, n: int) -> None:
+        self.found: dict[ImageFile, CorruptDataError] = {}
+        self._root, self._skip, self._n = root, skip, n
+
+    @contextmanager
+    def noted(self, path: ImageFile) -> Iterator[None]:
+        """Note a file that cannot be decoded, and go on."""
+        try:
+            yield
+        except CorruptDataError as error:
+            self.found[path] = error
+
+    def checked(self, paths: Sequence[ImageFile]) -> list[ImageFile]:
+        """The files that are not broken.
+
+        Raises:
+            CorruptDataError: There are broken ones that are not to be left out, or no others.
+        """
+        if self.found and (not self._skip or len(self.found) == self._n):
+            first = next(iter(self.found.values()))
+            if len(self.found) == 1:
+                raise type(first)(f"{first}{'' if self._skip else ', or leave it out with ?broken=skip'}") from first
+            raise CorruptDataError(
+                f"{len(self.found)} of {self._n} images in {self._root} cannot be decoded: {_names(self.list())}; "
+                f"mend or remove them{'' if self._skip else ', or leave them out with ?broken=skip'}"
+            ) from first
+        return [path for path in paths if path not in self.found]
+
+    def kept(self, paths: Sequence[ImageFile]) -> list[int]:
+        """Positions of the files that are not broken."""
+        return [place for place, path in enumerate(paths) if path not in self.found]
+
+    def list(self) -> list[tuple[str, str]]:
+        """Path within the folder, and what is wrong, of each."""
+        return [
+            (str(path.relative_to(self._root)) if isinstance(path, Path) else path.name, str(error))
+            for path, error in self.found.items()
+        ]
+
+
+def _names(broken: Sequence[tuple[str, str]]) -> str:
+    named = ", ".join(name for name, _ in broken[:_NAMED])
+    return f"{named} and {len(broken) - _NAMED} others" if len(broken) > _NAMED else named
 
 
 def _kept(file: Path) -> Images | None:
@@ -123,7 +237,8 @@ def _kept(file: Path) -> Images | None:
         pixels = np.load(file, mmap_mode="c")  # pages are shared by all processes; a write would be the writer's own
         with suppress(OSError):
             os.utime(file)
-        return Images(pixels, facts["chosen"], facts["words"])
+        broken = tuple((str(name), str(why)) for name, why in facts["broken"])
+        return Images(pixels, np.array(facts["kept"], dtype=np.int64), broken, facts["chosen"], facts["words"])
     except (OSError, EOFError, ValueError, KeyError, TypeError):
         return None
 
@@ -137,7 +252,9 @@ def _remove_unused(folder: Path) -> None:
                 file.unlink()
 
 
-def _plan(paths: Sequence[Path], form: ImageForm) -> tuple[tuple[int, int, int, int], int | None, str]:
+def _plan(
+    paths: Sequence[ImageFile], form: ImageForm, broken: _Broken
+) -> tuple[tuple[int, int, int, int], int | None, str]:
     """The shape of all images, the size chosen for them and why, from what the files say at their beginning.
 
     Raises:
@@ -145,12 +262,25 @@ def _plan(paths: Sequence[Path], form: ImageForm) -> tuple[tuple[int, int, int, 
     """
     sizes: Int64[np.ndarray, "N 2"] = np.empty((len(paths), 2), dtype=np.int64)  # width, height
     grey = True
+    pages: Int64[np.ndarray, " N"] = np.ones(len(paths), dtype=np.int64)
     for i, path in enumerate(paths):
-        with _opened(path) as image:
+        with broken.noted(path), _opened(path) as image:
+            pages[i] = _n_pages(image)
             sideways = image.getexif().get(_ORIENTATION) in _SIDEWAYS
             sizes[i] = image.size[::-1] if sideways else image.size
             grey = grey and image.mode in _GREY_MODES
-    channels = form.channels or (1 if grey else 3)
+    if broken.found:
+        whole = broken.kept(paths)
+        paths, sizes, pages = broken.checked(paths), sizes[whole], pages[whole]
+    differ = np.flatnonzero(pages != pages[0])
+    if len(differ):
+        raise DataError(
+            f"{paths[0]} has {pages[0]} pages and {paths[differ[0]]} {pages[differ[0]]}; give images that all have the "
+            "same channels, one in each page"
+        )
+    channels = int(pages[0]) if pages[0] > 1 else form.channels or (1 if grey else _COLOURS)
+    if form.channels is not None and channels != form.channels:
+        raise DataError(f"images of {channels} channels were given, and of {form.channels} are expected")
     side, chosen, words = form.resize or form.size, None, ""
     others = np.flatnonzero((sizes != sizes[0]).any(axis=1))
     if side is None and len(others) == 0:
@@ -175,8 +305,23 @@ def _plan(paths: Sequence[Path], form: ImageForm) -> tuple[tuple[int, int, int, 
     return (len(paths), channels, side, side), chosen, words
 
 
+def planned_size(paths: Sequence[ImageFile], root: Path) -> tuple[int, int, bool]:
+    """Height and width that images would be given by themselves, and whether they are of mixed sizes.
+
+    Only the beginning of each file is read; those that cannot be are passed over.
+    """
+    shape, chosen, _ = _plan(paths, ImageForm(), _Broken(root, skip=True, n=len(paths)))
+    return shape[2], shape[3], chosen is not None
+
+
 def _write(
-    file: Path, paths: Sequence[Path], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None
+    file: Path,
+    paths: Sequence[ImageFile],
+    root: Path,
+    shape: tuple[int, ...],
+    form: ImageForm,
+    side: int | None,
+    broken: _Broken,
 ) -> None:
     """Write all images as an .npy file, one after the other.
 
@@ -191,11 +336,11 @@ def _write(
         return lambda i, pixels: stream.write(pixels.tobytes())
 
     with file.open("wb") as stream:
-        _decode(paths, root, shape, form, side, write)
+        _decode(paths, root, shape, form, side, write, broken)
 
 
 def _in_memory(
-    paths: Sequence[Path], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None
+    paths: Sequence[ImageFile], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None, broken: _Broken
 ) -> UInt8[np.ndarray, "N C H W"]:
     check_bytes(root, int(np.prod(shape)))
     arrays: list[np.ndarray] = []
@@ -204,17 +349,18 @@ def _in_memory(
         arrays[:] = [np.empty(shape, dtype=np.uint8)]
         return arrays[0].__setitem__
 
-    _decode(paths, root, shape, form, side, fill)
+    _decode(paths, root, shape, form, side, fill, broken)
     return arrays[0]
 
 
 def _decode(
-    paths: Sequence[Path],
+    paths: Sequence[ImageFile],
     root: Path,
     shape: tuple[int, ...],
     form: ImageForm,
     side: int | None,
     begin: Callable[[tuple[int, ...]], Callable[[int, np.ndarray], object]],
+    broken: _Broken,
 ) -> None:
     """Give every image (C, H, W) to the function that `begin` returns, in order, one at a time.
 
@@ -223,24 +369,34 @@ def _decode(
     n, channels, height, width = shape
     while True:
         check_bytes(root, n * channels * height * width, most_gb=_MOST_GB)
-        keep, grey = begin((n, channels, height, width)), True
+        keep, grey, stacked = begin((n, channels, height, width)), True, False
         for i, path in enumerate(paths):
-            image = _read_image(path, form.resize, side)
-            grey = grey and image.mode == "L"
-            pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
-            if pixels.shape[:2] != (height, width):  # a file that says another size at its beginning
-                raise CorruptDataError(
-                    f"{path} cannot be read as an image (it has not the size it declares); mend or remove it"
-                )
-            keep(i, pixels[None] if channels == 1 else pixels.transpose(2, 0, 1))
-        if form.channels is not None or grey == (channels == 1):
+            with broken.noted(path):
+                found = _read_image(path, form.resize, side)
+                grey, stacked = grey and found[0].mode == "L", stacked or len(found) > 1
+                mode = "RGB" if channels == _COLOURS and len(found) == 1 else "L"
+                pixels = np.concatenate([np.atleast_3d(np.asarray(image.convert(mode))) for image in found], axis=2)
+                if pixels.shape != (height, width, channels):  # a file that says another size at its beginning
+                    raise CorruptDataError(
+                        f"{path} cannot be read as an image (it has not the size it declares); mend or remove it"
+                    )
+                keep(i, pixels.transpose(2, 0, 1))
+        if form.channels is not None or stacked or grey == (channels == 1):
             return
-        channels = 1 if grey else 3
+        channels = 1 if grey else _COLOURS
 
 
-def _read_image(path: Path, resize: int | None, side: int | None) -> Image.Image:
-    """One image, upright, grey or RGB, stretched to `resize` or cut to the middle square of `side`."""
+def _n_pages(image: Image.Image) -> int:
+    """The pages of a TIFF file; of an animation only the first image counts."""
+    return int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
+
+
+def _read_image(path: ImageFile, resize: int | None, side: int | None) -> list[Image.Image]:
+    """The pages of an image, upright, grey or RGB, stretched to `resize` or cut to the middle square of `side`."""
     with _opened(path) as opened:
+        n_pages = _n_pages(opened)
+        if n_pages > 1:
+            return [_sized(_page(opened, page, path), resize, side) for page in range(n_pages)]
         if side is not None:
             opened.draft(
                 None, (2 * side, 2 * side)
@@ -251,30 +407,52 @@ def _read_image(path: Path, resize: int | None, side: int | None) -> Image.Image
             raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
         plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
         image = (upright if plain else upright.convert("RGBA")).convert("L" if grey else "RGB")
+    return [_sized(image, resize, side)]
+
+
+def _page(opened: Image.Image, page: int, path: ImageFile) -> Image.Image:
+    """One page of a TIFF file, which must be grey.
+
+    Raises:
+        DataError: It is not, or of another size than the first.
+    """
+    size = opened.size
+    opened.seek(page)
+    if opened.mode not in ("1", "L") or opened.size != size:
+        raise DataError(
+            f"page {page + 1} of {path} is of the mode {opened.mode} and {opened.size[0]} x {opened.size[1]} pixels; "
+            f"expected grey pages of 8 bits, a channel in each, of {size[0]} x {size[1]}: save others as an .npz file"
+        )
+    return opened.convert("L")
+
+
+def _sized(image: Image.Image, resize: int | None, side: int | None) -> Image.Image:
     if resize is not None:
         return image.resize((resize, resize), Image.Resampling.BILINEAR)
     return image if side is None else ImageOps.fit(image, (side, side), method=Image.Resampling.BILINEAR)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _opened(path: ImageFile) -> Iterator[Image.Image]:
     """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file.
 
     Raises:
         CorruptDataError: It cannot be read as an image.
         DataError: Its pixels are too many, or of more than 8 bits.
     """
-    require_regular(path, "an image")
+    if isinstance(path, Path):
+        require_regular(path, "an image")
     try:
+        file = path if isinstance(path, Path) else io.BytesIO(path.reader(path.row))
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path, formats=_FORMATS) as opened:
+            with Image.open(file, formats=_FORMATS) as opened:
                 if opened.mode in _WIDE_MODES:
                     raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
                 yield opened
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
-    except DataError:
+    except (DataError, CorruptDataError):
         raise
     except UnidentifiedImageError as error:
         raise CorruptDataError(

@@ -9,7 +9,7 @@ from jaxtyping import Int64, UInt8
 from PIL import Image
 
 from transferscope.data.arrays import Parts, check_side
-from transferscope.data.image_files import ImageForm, read_images
+from transferscope.data.image_files import ImageForm, planned_size, read_images
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
@@ -84,12 +84,17 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
             for part in (parts.train, parts.test)
         )
     images = read_images(train.paths + test.paths, path, form)
-    n_train = len(train.paths)  # both parts are slices, so that nothing is copied
+    labels = np.concatenate([train.labels, test.labels])[images.kept]
+    n_train = int(np.searchsorted(images.kept, len(train.paths)))  # both parts are slices, so that nothing is copied
+    lost = np.setdiff1d(np.arange(len(classes)), labels[:n_train])
+    if len(lost) or n_train == len(labels):
+        what = f"training image of the class {classes[lost[0]]!r}" if len(lost) else "test image"
+        raise DataError(f"{path} has no {what} that can be decoded ({images.skipped}); mend some or remove the class")
     return FolderParts(
-        LabelledSet(images.pixels[:n_train], train.labels, tuple(classes)),
-        LabelledSet(images.pixels[n_train:], test.labels, tuple(classes)),
+        LabelledSet(images.pixels[:n_train], labels[:n_train], tuple(classes)),
+        LabelledSet(images.pixels[n_train:], labels[n_train:], tuple(classes)),
         chosen_size=images.chosen,
-        words=images.words,
+        words="; ".join(filter(None, (images.words, images.skipped))),
     )
 
 
@@ -110,15 +115,40 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     """
     if not path.is_dir():
         raise DataError(f"{path} is no folder; expected one with images")
-    found = sorted(
+    found = image_files_below(path)
+    if not found:
+        raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
+    _check_form(form, path)
+    images = read_images(found, path, form)
+    return images.pixels, tuple(str(found[place].relative_to(path)) for place in images.kept)
+
+
+def image_files_below(path: Path) -> list[Path]:
+    """The files named like images in a folder and its sub-folders, sorted, hidden ones left out."""
+    return sorted(
         file
         for file in path.rglob("*")
         if _is_image(file) and not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
+
+
+def size_at_most(path: Path, side: int) -> str:
+    """The option of a folder's name that brings larger images to a side, decoded at that size; "" for smaller ones.
+
+    Args:
+        path: The folder, without a size of its own.
+        side: Pixels.
+
+    Returns:
+        "size=SIDE" for images of mixed sizes and for square ones, "resize=SIDE" for others of one size.
+    """
+    found = image_files_below(path) if path.is_dir() else []
     if not found:
-        raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
-    _check_form(form, path)
-    return read_images(found, path, form).pixels, tuple(str(file.relative_to(path)) for file in found)
+        return ""  # what reads the folder says what is wrong
+    height, width, mixed = planned_size(found, path)
+    if max(height, width) <= side:
+        return ""
+    return f"size={side}" if mixed or height == width else f"resize={side}"
 
 
 def _check_form(form: ImageForm, path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Num
 
-from transferscope.data.task import LabelledSet, TransferTask
+from transferscope.data.task import LabelledSet, TransferTask, pieces
 from transferscope.errors import DataError
 
 
@@ -70,10 +70,11 @@ def check_leakage(task: TransferTask) -> LeakageReport:
 
 def _digests(examples: LabelledSet, *, as_bytes: bool) -> Num[np.ndarray, " N"]:
     """A 64-bit hash of each input: two of 1e5 different inputs agree with a chance below 1e-9."""
-    inputs = examples.inputs
-    if not as_bytes:
-        scale = 255 if inputs.dtype == np.uint8 else 1
-        inputs = inputs.astype(np.float32) / np.float32(scale) + np.float32(0)  # + 0 makes -0.0 equal to 0.0
-    rows = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
-    hashes = b"".join(hashlib.blake2b(row.data, digest_size=8).digest() for row in rows)
-    return np.frombuffer(hashes, np.uint64)
+    hashes = []
+    for inputs in pieces(examples.inputs):
+        if not as_bytes:
+            scale = 255 if inputs.dtype == np.uint8 else 1
+            inputs = inputs.astype(np.float32) / np.float32(scale) + np.float32(0)  # + 0 makes -0.0 equal to 0.0
+        rows = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
+        hashes += [hashlib.blake2b(row.data, digest_size=8).digest() for row in rows]
+    return np.frombuffer(b"".join(hashes), np.uint64)

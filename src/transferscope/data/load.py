@@ -22,10 +22,12 @@ from transferscope.errors import DataError, SettingsError, TransferscopeError, U
 _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
     "npz": (),
-    "folder": (),
-    "csv": ("test",),
-    "parquet": ("test",),
+    "folder": ("labels",),
+    "csv": ("test", "encoding"),
+    "parquet": ("test", "encoding"),
+    "table": ("test", "encoding"),
     "text": ("test", "tokenizer"),
+    "hf-dataset": ("tokenizer",),
     "glyphs": ("fonts",),
 }
 """Kinds of names with a path, and their options that are paths."""
@@ -64,10 +66,11 @@ def load(
 
     Args:
         spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH", or the path of a
-            folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN";
-            "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER"; "glyphs"; "half-images:SPEC?parts=AB"; an entry
-            point of the group "transferscope.data", or a reference "package.module:name" or "path/file.py:name" to a
-            function of a `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
+            folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN", or
+            "table:PATH?label=COLUMN" by suffix; "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER";
+            "hf-dataset:PATH"; "glyphs"; "half-images:SPEC?parts=AB"; an entry point of the group "transferscope.data",
+            or a reference "package.module:name" or "path/file.py:name" to a function of a `DataSpec` and a seed or to a
+            `CatalogueEntry`. docs/data.md lists the options of each.
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.
@@ -170,7 +173,8 @@ def seen_from(spec: str, folder: Path) -> str:
             is_path = is_path and Path(seen(unquote(value).removeprefix("hf:"))).exists()
             value = value.removeprefix("hf:")
         if value and is_path:
-            value = seen(unquote(value)).replace("%", "%25").replace("&", "%26").replace("?", "%3F")
+            plain = seen_from(unquote(value), folder) if key == "encoding" else seen(unquote(value))
+            value = plain.replace("%", "%25").replace("&", "%26").replace("?", "%3F")
             item = f"{key}={value}"
         items.append(item)
     named = f"{kind}:{path}" if path else head

@@ -1,4 +1,4 @@
-"""A user's arrays: an .npz file with x_train, y_train, x_test and y_test."""
+"""A user's arrays: an .npz file with x_train, y_train, x_test and y_test, and label_names for several labels."""
 
 import io
 import lzma
@@ -12,23 +12,26 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
+LABEL_NAMES = "label_names"
 
 _LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
-def load_npz(path: Path) -> Parts:
+def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
     """Read a training and a test set from an .npz file, without unpickling anything.
 
     Args:
         path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`. Inputs are grey images (N, H, W),
             colour images (N, H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for
-            classes, floating-point numbers (N,) or (N, n_outputs) for regression.
+            classes, floating-point numbers (N,) or (N, n_outputs) for regression, truth values (N, n_labels) for
+            several labels of each input, whose names may lie in `label_names` (n_labels,).
+        channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
         Both parts.
@@ -38,18 +41,30 @@ def load_npz(path: Path) -> Parts:
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
             holds objects, or has a shape or type that fits nothing.
     """
-    arrays = _read_arrays(path)
+    arrays = _read_arrays(path, optional=(LABEL_NAMES,))
     for part in ("train", "test"):
         inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
         if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):
             raise DataError(
-                f"{path}: x_{part} has shape {inputs.shape} and y_{part} {labels.shape}; "
-                "expected one label for each input"
+                f"{path}: x_{part} has shape {inputs.shape} and y_{part} {labels.shape}; expected one label for each "
+                "input"
             )
         if len(inputs) == 0:
             raise DataError(f"{path}: x_{part} has shape {inputs.shape}; expected at least one example")
     train, test = RawPart(arrays["x_train"], arrays["y_train"]), RawPart(arrays["x_test"], arrays["y_test"])
-    return to_parts(train, test, name=str(path))
+    names = None
+    if LABEL_NAMES in arrays:
+        held, columns = arrays[LABEL_NAMES], train.labels.shape[1:]
+        if held.dtype.kind != "U" or held.shape != columns:
+            raise DataError(
+                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and y_train {train.labels.shape}; "
+                "expected a text for each column of labels"
+            )
+        names = [str(name) for name in held]
+    parts = to_parts(train, test, name=str(path), label_names=names, channels=channels)
+    if parts.train.kind == "multi-label":
+        check_labels(parts.train.labels, parts.train.classes or (), str(path))
+    return parts
 
 
 def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
@@ -63,8 +78,10 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
     return array
 
 
-def _read_arrays(path: Path, keys: Sequence[str] = KEYS, *, first: bool = False) -> dict[str, np.ndarray]:
-    """All these arrays, or the first of them that there is."""
+def _read_arrays(
+    path: Path, keys: Sequence[str] = KEYS, *, first: bool = False, optional: Sequence[str] = ()
+) -> dict[str, np.ndarray]:
+    """All these arrays, or the first of them that there is; optional ones where they are there."""
     require_regular(path, "an .npz file")
     try:
         with path.open("rb") as stream, _open(stream, path) as archive:
@@ -77,6 +94,7 @@ def _read_arrays(path: Path, keys: Sequence[str] = KEYS, *, first: bool = False)
                 raise DataError(
                     f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held or 'nothing'}"
                 )
+            keys = [*keys, *(key for key in optional if key in archive)]
             assert archive.zip is not None
             _check_headers(archive.zip, path, keys)
             return {key: _read_array(archive, key, path) for key in keys}

@@ -1,47 +1,77 @@
 """From a name to data, for everything outside the catalogue: one reader per kind of name."""
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from transferscope.data.arrays import Parts
 from transferscope.data.glyphs import GlyphSettings, load_glyphs
 from transferscope.data.image_files import ImageForm
-from transferscope.data.image_folder import load_image_folder
+from transferscope.data.image_folder import FolderParts, load_image_folder
 from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
-from transferscope.data.spec import DataSpec
+from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.task import Dataset, Kind, LabelledSet
 from transferscope.errors import SettingsError
+
+if TYPE_CHECKING:
+    from transferscope.data.column_encoding import TableEncoding
+    from transferscope.data.tables import Format, TableParts
 
 Reader = Callable[[DataSpec, int], Dataset]
 """Takes a name whose kind it reads, and a seed; returns the data."""
 
-_KINDS: tuple[Kind, ...] = ("classification", "regression")
+_DAY_ORDERS: tuple[Literal["day-first", "month-first"], ...] = ("day-first", "month-first")
+_KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
 _ROWS_COMPARED = 256
 _USUAL_CHANNELS = 4
 _N_GLYPHS, _N_TEST_GLYPHS = 10_000, 2_000
 
 
 def _npz(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(())
+    spec.allow(("channels",))
     path = find_path(spec.path)
-    return _of_file(spec, path, load_npz(path))
+    return _of_file(spec, path, load_npz(path, channels=spec.choice("channels", ("first", "last"))))
 
 
 def _folder(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(("resize", "size", "test_share"))
-    path = find_path(spec.path)
-    parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
+    spec.allow(("resize", "size", "test_share", "broken", "labels", *_IN_TABLE))
+    path, table = find_path(spec.path), spec.one("labels")
+    if table is None:
+        beside = [key for key in _IN_TABLE if key in spec.options]
+        if beside:
+            raise SettingsError(f"{spec.text!r} gives {beside[0]} and no table of labels; name it with labels=FILE.csv")
+        parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
+    else:
+        parts = _images_of_table(spec, path, find_path(table), seed)
     understood = "; ".join(filter(None, (_understood(parts.train), parts.words)))
     provenance = {"spec": spec.text, "address": str(path), "understood": understood}
     if parts.chosen_size is not None:
         provenance["size"] = str(parts.chosen_size)
     return Dataset(path.resolve().name, parts.train, parts.test, provenance)
+
+
+_IN_TABLE = ("label", "file", "kind", "separator", "split")
+"""Options of a folder whose labels lie in a table."""
+
+
+def _images_of_table(spec: DataSpec, path: Path, table: Path, seed: int) -> FolderParts:
+    from transferscope.data.image_labels import load_labelled_images  # here, because pandas takes a while to import
+    from transferscope.data.tables import TableSettings
+
+    settings = TableSettings(
+        labels=spec.options.get("label", ("label",)),
+        kind=spec.choice("kind", _KINDS),
+        separator=spec.one("separator"),
+        split=spec.one("split"),
+        test_share=spec.share("test_share"),
+    )
+    return load_labelled_images(path, table, settings, file_column=spec.one("file"), form=image_form(spec), seed=seed)
 
 
 def image_form(spec: DataSpec) -> ImageForm:
@@ -50,7 +80,11 @@ def image_form(spec: DataSpec) -> ImageForm:
     Raises:
         SettingsError: An option is no whole number, or two exclude each other.
     """
-    form = ImageForm(resize=spec.integer("resize"), size=spec.integer("size"))
+    form = ImageForm(
+        resize=spec.integer("resize"),
+        size=spec.integer("size"),
+        skip_broken=spec.choice("broken", ("refuse", "skip")) == "skip",
+    )
     if form.resize and form.size:
         raise SettingsError(
             f"{spec.text!r} gives resize and size; keep size to cut images to the square in their middle, or resize to "
@@ -59,29 +93,90 @@ def image_form(spec: DataSpec) -> ImageForm:
     return form
 
 
-def _csv(spec: DataSpec, seed: int) -> Dataset:
-    return _table(spec, "csv", seed)
+TABLES = ("csv", "parquet", "table")
+"""Kinds of names of tables; of "table", the suffix says which."""
+
+_TABLE_OPTIONS = (
+    *("label", "drop", "kind", "separator", "category", "dates", "encoding", "test", "split", "test_share"),
+)
 
 
-def _parquet(spec: DataSpec, seed: int) -> Dataset:
-    return _table(spec, "parquet", seed)
+def _table(spec: DataSpec, seed: int) -> Dataset:
+    shared = spec.one("encoding")
+    path = find_path(spec.path)
+    parts = _table_parts(spec, path, seed, None if shared is None else parse_spec(shared))
+    dataset = _of_file(spec, path, parts)
+    if parts.label_units:
+        shown = ", ".join(
+            f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
+        )
+        about = {
+            "understood": f"{dataset.provenance['understood']}; labels are counted {shown}, and so are errors",
+            "label_units": json.dumps(parts.label_units),
+        }
+        dataset = replace(dataset, provenance={**dataset.provenance, **about})
+    if parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
+        return dataset
+    unseen = "".join(
+        f"; {n} test rows have a value of {name} that no training row has" for name, n in parts.unseen.items()
+    )
+    said = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
+    about = {
+        "understood": f"{dataset.provenance['understood']}; {parts.encoding.words}{unseen}",
+        "columns": json.dumps(said, ensure_ascii=False),
+    }
+    return replace(dataset, provenance={**dataset.provenance, **about})
 
 
-def _table(spec: DataSpec, form: Literal["csv", "parquet"], seed: int) -> Dataset:
-    from transferscope.data.tables import TableSettings, load_table  # here, because pandas takes a while to import
+def table_form(spec: DataSpec) -> "Format":
+    """How the table of a name is written.
 
-    spec.allow(("label", "drop", "kind", "test", "split", "test_share"))
+    Raises:
+        SettingsError: The name does not tell.
+    """
+    if spec.kind in ("csv", "parquet"):
+        return "csv" if spec.kind == "csv" else "parquet"
+    suffixes = Path(spec.path).suffixes
+    if ".parquet" in suffixes[-1:]:
+        return "parquet"
+    if ".csv" in suffixes:
+        return "csv"
+    raise SettingsError(f"{spec.text!r} does not end in .csv or .parquet; write csv:{spec.path} or parquet:{spec.path}")
+
+
+def table_encoding(spec: DataSpec, seed: int) -> "TableEncoding":
+    """What the columns of a table become."""
+    shared = spec.one("encoding")
+    path = find_path(spec.path)
+    return _table_parts(spec, path, seed, None if shared is None else parse_spec(shared)).encoding
+
+
+def _table_parts(spec: DataSpec, path: Path, seed: int, like: DataSpec | None) -> "TableParts":
+    from transferscope.data.tables import (  # here, because pandas takes a while to import
+        SharedEncoding,
+        TableSettings,
+        load_table,
+    )
+
+    spec.allow(_TABLE_OPTIONS)
+    if like is not None and like.kind not in TABLES:
+        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is no table; name a table")
+    if like is not None and "encoding" in like.options:
+        raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; name that one")
     test_file = spec.one("test")
     settings = TableSettings(
         labels=spec.options.get("label", ()),
         drop=spec.options.get("drop", ()),
         kind=spec.choice("kind", _KINDS),
+        separator=spec.one("separator"),
+        categories=spec.options.get("category", ()),
+        dates=spec.choice("dates", _DAY_ORDERS),
         test_file=None if test_file is None else find_path(test_file),
         split=spec.one("split"),
         test_share=spec.share("test_share"),
     )
-    path = find_path(spec.path)
-    return _of_file(spec, path, load_table(path, settings, form=form, seed=seed))
+    shared = None if like is None else SharedEncoding(table_encoding(like, seed), find_path(like.path))
+    return load_table(path, settings, form=table_form(spec), seed=seed, shared=shared)
 
 
 def _text(spec: DataSpec, seed: int) -> Dataset:
@@ -101,6 +196,45 @@ def _text(spec: DataSpec, seed: int) -> Dataset:
     cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {settings.max_length} tokens"
     about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
     return replace(dataset, provenance={**dataset.provenance, **about})
+
+
+def _hf_dataset(spec: DataSpec, seed: int) -> Dataset:
+    """A folder that `datasets` saved: texts where a column of them is named, else images."""
+    from transferscope.data.hf_dataset import load_saved_images, open_splits  # here, because of pandas
+
+    path = find_path(spec.path)
+    splits = open_splits(path, train=spec.one("train"), test=spec.one("test"))
+    stamp = hashlib.sha256(repr([split.stamp for split in splits if split is not None]).encode()).hexdigest()
+    about = {"spec": spec.text, "address": str(path), "files": f"sha256 of their sizes and times: {stamp[:16]}"}
+    if "text" in spec.options:
+        return _saved_texts(spec, splits[0].path, None if splits[1] is None else splits[1].path, about, seed)
+    spec.allow(("image", "label", "kind", "train", "test", "test_share", "size", "resize", "broken"))
+    parts = load_saved_images(
+        splits,
+        image=spec.one("image"),
+        label=spec.one("label") or "label",
+        kind=spec.choice("kind", _KINDS),
+        form=image_form(spec),
+        test_share=spec.share("test_share"),
+        seed=seed,
+    )
+    about["understood"] = "; ".join(filter(None, (_understood(parts.train), parts.words)))
+    if parts.chosen_size is not None:
+        about["size"] = str(parts.chosen_size)
+    return Dataset(path.resolve().name, parts.train, parts.test, about)
+
+
+def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str, str], seed: int) -> Dataset:
+    from transferscope.data.texts import load_texts, text_settings, tokenizer_of
+
+    spec.allow(("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "train", "test", "test_share"))
+    settings, tokenizer = text_settings(spec), tokenizer_of(spec)
+    share = spec.share("test_share")
+    found = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
+    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {settings.max_length} tokens"
+    about["understood"] = f"{_understood(found.parts.train)}{cut}"
+    about["tokenizer"] = f"sha256:{tokenizer.digest}"
+    return Dataset(find_path(spec.path).resolve().name, found.parts.train, found.parts.test, about)
 
 
 def _glyphs(spec: DataSpec, seed: int) -> Dataset:
@@ -140,6 +274,14 @@ def _understood(train: LabelledSet) -> str:
     constant = int(same.sum())
     if train.classes is None:
         labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}"
+    elif train.kind == "multi-label":
+        counts = [f"{name} ({n})" for name, n in zip(train.classes[:10], train.class_counts(), strict=False)]
+        none = int((~train.labels.any(axis=1)).sum())
+        labels = (
+            f"multi-label, {len(train.classes)} labels with their training examples: {', '.join(counts)}"
+            f"{', ...' if len(train.classes) > 10 else ''}; {train.labels.sum() / len(train):.2g} labels an input, "
+            f"{none} of {len(train)} without any"
+        )
     else:
         shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
         labels = f"classification, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
@@ -171,9 +313,11 @@ def _of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
 READERS: dict[str, Reader] = {
     "npz": _npz,
     "folder": _folder,
-    "csv": _csv,
-    "parquet": _parquet,
+    "csv": _table,
+    "parquet": _table,
+    "table": _table,
     "text": _text,
+    "hf-dataset": _hf_dataset,
     "glyphs": _glyphs,
 }
 """What reads each kind of name."""

@@ -23,7 +23,9 @@ def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
         seed: Seed of the order.
 
     Returns:
-        The chosen examples; for regression the prefix of a plain permutation.
+        The chosen examples; for regression the prefix of a plain permutation. With several labels for each input,
+        each label is drawn as a class is, and counts for every example that has it; inputs without any label form a
+        class of their own. Counts are then near their share, and not always within 1 of it.
 
     Raises:
         DataError: `n` is below 1 or above the number of examples.
@@ -42,20 +44,31 @@ def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
         seed: Seed of the split.
 
     Returns:
-        Both parts, each in the order of `examples`; every class that occurs is in both.
+        Both parts, each in the order of `examples`; every class that occurs is in both, and so is every label.
 
     Raises:
         DataError: There are fewer than two examples, or a class has only one.
     """
     _refuse_single_examples(examples, "a split into training and test needs two of each class")
-    n_classes = 1 if examples.classes is None else int(np.count_nonzero(examples.class_counts()))
+    n_classes = 1 if examples.kind != "classification" else int(np.count_nonzero(examples.class_counts()))
     if len(examples) < 2 * n_classes:
         raise DataError(f"there is {len(examples)} example; a split into training and test needs at least two")
     n_smaller = max(round(min(share, 1 - share) * len(examples)), n_classes)
     smaller = np.zeros(len(examples), dtype=bool)
     smaller[_stratified_order(examples, n_smaller, seed=seed)] = True
     test = smaller if share <= 0.5 else ~smaller
-    return Parts(examples.take(np.flatnonzero(~test)), examples.take(np.flatnonzero(test)))
+    parts = Parts(examples.take(np.flatnonzero(~test)), examples.take(np.flatnonzero(test)))
+    if examples.kind == "multi-label":
+        names = examples.classes or ()
+        for part, words in ((parts.train, "training"), (parts.test, "test")):
+            lost = np.flatnonzero((part.class_counts() == 0) & (examples.class_counts() > 0))
+            if len(lost):
+                raise DataError(
+                    f"no {words} example would have the label {names[lost[0]]!r}, which "
+                    f"{examples.class_counts()[lost[0]]} of {len(examples)} examples have; give more examples, "
+                    "another test_share or a test set of your own, or leave the label out"
+                )
+    return parts
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,8 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
 
     Each class is dealt out in turn, so that its counts in two folds differ by 1 at most, and so do the sizes of the
     folds. A class with fewer examples than folds is missing from some validation parts but from no fitting part.
+    Several labels for each input are dealt out by iterative stratification, the rarest first (Sechidis, Tsoumakas and
+    Vlahavas, "On the stratification of multi-label data", ECML PKDD 2011).
 
     Args:
         train: The training examples.
@@ -90,18 +105,44 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
     """
     if not 2 <= n_folds <= len(train):
         raise DataError(f"{n_folds} folds were asked of {len(train)} examples; ask for 2 to {len(train)} folds")
-    _refuse_single_examples(train, "cross-validation needs two of each class")
-    dealt = np.empty(len(train), dtype=np.int64)
-    dealt[np.concatenate(_members(train, seed=seed))] = np.arange(len(train)) % n_folds
+    if train.kind == "multi-label":
+        dealt = _dealt_by_label(np.asarray(train.labels), n_folds, seed=seed)
+    else:
+        _refuse_single_examples(train, "cross-validation needs two of each class")
+        dealt = np.empty(len(train), dtype=np.int64)
+        dealt[np.concatenate(_members(train, seed=seed))] = np.arange(len(train)) % n_folds
     return tuple(Fold(np.flatnonzero(dealt != fold), np.flatnonzero(dealt == fold)) for fold in range(n_folds))
 
 
+def _dealt_by_label(labels: np.ndarray, n_folds: int, *, seed: int) -> Int64[np.ndarray, " N"]:
+    """The fold of each example, by iterative stratification; the fold that lacks most examples of a label gets one."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    fold = np.full(len(labels), -1, dtype=np.int64)
+    room = np.full(n_folds, len(labels) / n_folds)
+    wanted = np.tile(labels.sum(axis=0) / n_folds, (n_folds, 1))  # (fold, label)
+    while (left := order[fold[order] < 0]).size:
+        counts = labels[left].sum(axis=0)
+        rarest = int(np.argmin(np.where(counts > 0, counts, np.iinfo(np.int64).max)))
+        for i in left[labels[left, rarest]] if counts.any() else left:
+            need = wanted[:, rarest] if counts.any() else room
+            fold[i] = chosen = int(np.lexsort((-room, -need))[0])
+            wanted[chosen, labels[i]] -= 1
+            room[chosen] -= 1
+    return fold
+
+
 def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, " m"]]:
-    """The positions of each class that occurs, classes and positions shuffled; all positions for regression."""
+    """The positions of each class that occurs, classes and positions shuffled; all positions for regression.
+
+    With several labels for each input, the positions of each label, and of the inputs without any.
+    """
     generator = np.random.default_rng(seed)
     shuffled = generator.permutation(len(examples))
     if examples.classes is None:
         return [shuffled]
+    if examples.kind == "multi-label":
+        has = np.column_stack([examples.labels, ~examples.labels.any(axis=1)])[shuffled]
+        return [shuffled[column] for column in has.T[generator.permutation(has.shape[1])] if column.any()]
     ordered = shuffled[np.argsort(examples.labels[shuffled], kind="stable")]
     counts = examples.class_counts()
     members = np.split(ordered, np.cumsum(counts[counts > 0])[:-1])
@@ -113,13 +154,15 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
 
     Each class is called up once, the most frequent first. Then follows the quota method of Balinski and Young (American
     Mathematical Monthly 82, 1975): among the classes below their share rounded up, the one with the largest
-    N_c / (n_c + 1), which keeps every class within 1 of its share.
+    N_c / (n_c + 1), which keeps every class within 1 of its share. Examples of several labels count for each of them.
     """
     members = _members(examples, seed=seed)
     sizes = np.array([len(positions) for positions in members])
     taken = np.zeros(len(members), dtype=np.int64)
     first_round = np.argsort(-sizes, kind="stable")
     order = np.empty(n, dtype=np.int64)
+    if examples.kind == "multi-label":
+        return _order_by_label(members, len(examples), n)
     for i in range(n):
         if i < len(members):
             chosen = int(first_round[i])
@@ -128,6 +171,29 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
             chosen = int(np.argmax(np.where(below_share, sizes / (taken + 1), -1.0)))
         order[i] = members[chosen][taken[chosen]]
         taken[chosen] += 1
+    return order
+
+
+def _order_by_label(members: list[np.ndarray], n_all: int, n: int) -> Int64[np.ndarray, " n"]:
+    """The same where examples may be members of several classes: each counts for all of them when it is taken."""
+    sizes = np.array([len(positions) for positions in members])
+    belongs = np.zeros((n_all, len(members)), dtype=bool)
+    for place, positions in enumerate(members):
+        belongs[positions, place] = True
+    taken, free, queues = np.zeros(len(members), dtype=np.int64), np.ones(n_all, dtype=bool), [0] * len(members)
+    order = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        below_share = (taken * n_all < (i + 1) * sizes) | (taken == 0)
+        worth = np.where(below_share, sizes / (taken + 1), sizes / (taken + 1) / n_all)
+        worth[taken == sizes] = -1.0  # nothing is left of it
+        if i < len(members) and (taken == 0).any():  # each is there once before any is due again
+            worth[taken > 0] = -1.0
+        chosen = int(np.argmax(worth))
+        while not free[members[chosen][queues[chosen]]]:
+            queues[chosen] += 1
+        order[i] = members[chosen][queues[chosen]]
+        free[order[i]] = False
+        taken += belongs[order[i]]
     return order
 
 

@@ -1,21 +1,23 @@
-"""A user's tables: csv and parquet files with numeric features and one or more label columns."""
+"""A user's tables: csv and parquet files with features of any kind and one or more label columns."""
 
 import bz2
 import gzip
 import lzma
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Num
+from jaxtyping import Float64, Num
 from pandas.errors import ParserError
 
-from transferscope.data.arrays import Parts, RawPart, to_inputs, to_parts
+from transferscope.data.arrays import Parts, RawPart, check_labels, to_inputs, to_parts
+from transferscope.data.column_encoding import DayOrder, TableEncoding, check_same_columns, fit_encoding
+from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, most_bytes
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import Kind
@@ -31,10 +33,14 @@ class TableSettings:
     """Which columns of a table are what, and which rows are the test set.
 
     Attributes:
-        labels: The label columns; one for classes, one or more for regression.
+        labels: The label columns: one for classes, one or more for regression, and for several labels of each input a
+            column of 0 and 1 for each, or one that holds their names. Names with commas between them are several.
         drop: Columns that are neither features nor labels, such as an identifier.
         kind: What the labels are; None to take one floating-point column as regression, any other one as classes, and
             several columns as regression unless they could be several yes-or-no labels, which is refused.
+        separator: What stands between the names of several labels in one column, which it makes them; None for none.
+        categories: Columns that are categories although they hold numbers.
+        dates: How dates as 3/4/2021 are read; None to refuse them.
         test_file: Another file of the same columns that is the test set.
         split: A column that says "train" or "test" for each row.
         test_share: Share of rows for a seeded, stratified test set, between 0 and 1; None for 0.2, unless one of the
@@ -47,6 +53,9 @@ class TableSettings:
     labels: tuple[str, ...]
     drop: tuple[str, ...] = ()
     kind: Kind | None = None
+    separator: str | None = None
+    categories: tuple[str, ...] = ()
+    dates: DayOrder | None = None
     test_file: Path | None = None
     split: str | None = None
     test_share: float | None = None
@@ -61,78 +70,218 @@ class TableSettings:
         twice = [name for name in self.labels if self.labels.count(name) > 1 or name in self.drop]
         if twice:
             raise SettingsError(f"column {twice[0]!r} is given twice as a label, or as a label and in drop; keep one")
+        if self.separator is not None and self.kind not in (None, "multi-label"):
+            raise SettingsError(
+                f"separator is for several labels of each input, and kind = {self.kind!r}; leave one out"
+            )
+        if self.separator is not None and len(self.labels) > 1:
+            raise SettingsError("separator is for one column with the names of several labels; name one label column")
 
 
-def load_table(path: Path, settings: TableSettings, *, form: Format, seed: int) -> Parts:
+@dataclass(frozen=True)
+class TableParts(Parts):
+    """Both parts of a table.
+
+    Attributes:
+        encoding: What its columns became.
+        unseen: Test rows with a value of a category that no training row has, by column; where they have no feature.
+        label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
+            stored as they are.
+    """
+
+    encoding: TableEncoding
+    unseen: Mapping[str, int]
+    label_units: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEncoding:
+    """The encoding of another table, for one with the same columns.
+
+    Attributes:
+        encoding: What the columns become.
+        path: The other table.
+    """
+
+    encoding: TableEncoding
+    path: Path
+
+
+def load_table(
+    path: Path, settings: TableSettings, *, form: Format, seed: int, shared: SharedEncoding | None = None
+) -> TableParts:
     """Read a training and a test set from a table.
 
+    Features are decided on the rows of the training part, all of them, whatever number of labels is studied: they read
+    no label, and sources share them.
+
     Args:
-        path: The file; a csv file has its column names in the first line.
+        path: A csv or parquet file; a csv file has its column names in the first line.
         settings: Which columns are what.
         form: How the file is written.
         seed: Seed of the split, when the settings name no test set.
+        shared: An encoding to take over; None to fit one.
 
     Returns:
-        Both parts: features float32 (N, D) in the order of the columns.
+        Both parts: features float32 (N, D) in the order of the columns, or of the shared encoding.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
         UnknownNameError: A named column does not exist.
-        DataError: It is no regular file or unpacks to too much; a feature is not numeric, a value is missing, or the
-            labels do not fit their kind or could mean several things.
+        DataError: It is no regular file or unpacks to too much; a column cannot be told for what it is, or is not one
+            of those whose encoding is shared; or the labels do not fit their kind or could mean several things.
         MissingExtraError: A parquet file is given and pyarrow is absent.
     """
     table = read_table(path, form)
-    labels, test_file = _labels(table, settings, path), settings.test_file
+    test_file = settings.test_file
     other = None if test_file is None else _like(table, read_table(test_file, form), test_file)
-    kind = settings.kind or _kind_of(labels, path)
+    settings, kind = label_kind(table, settings, path)
     if form == "csv" and kind == "classification":
         _refuse_one_number_in_two_spellings(settings.labels[0], [path] if test_file is None else [path, test_file])
-    if test_file is not None and other is not None:
-        parts = [_raw(table, settings, kind, path), _raw(other, settings, kind, test_file)]
+    if other is not None:
+        rows = [table, other]
     elif settings.split is not None:
-        parts = [_raw(rows, settings, kind, path) for rows in _split_rows(table, settings.split, path)]
+        rows = split_rows(table, settings.split, path)
     else:
-        raw = _raw(table, settings, kind, path)
-        whole = to_parts(raw, raw, name=str(path), kind=kind).train
-        return split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
-    return to_parts(parts[0], parts[1], name=str(path), kind=kind)
+        found, names = read_labels(table, settings, kind, path)
+        places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of inputs
+        whole = to_parts(places, places, name=str(path), kind=kind, label_names=names).train
+        both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
+        rows = [table.iloc[part.inputs[:, 0].astype(np.int64)] for part in (both.train, both.test)]
+    train, test = rows
+    test_path = test_file or path
+    features = _feature_columns(train, settings, path)
+    if shared is not None:
+        check_same_columns(features, [one.name for one in shared.encoding.columns], path, shared.path)
+        encoding = shared.encoding
+    else:
+        for name in settings.categories:
+            _require_column(table, name, path)
+        encoding = fit_encoding(train[features], path, categories=set(settings.categories), order=settings.dates)
+    if not encoding.features:
+        said = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
+        raise DataError(f"{path} has no column left to learn from ({said}); add some")
+    own, names = read_labels(train, settings, kind, path)
+    others, _ = read_labels(test, settings, kind, test_path, names=names)
+    if kind == "multi-label":
+        check_labels(own, names or (), str(path))
+    units = label_units(own) if kind == "regression" else ()
+    if units:
+        offset, unit = np.transpose(units)
+        own, others = (own - offset) / unit, (others - offset) / unit
+    parts = to_parts(
+        RawPart(encoding.apply(train, path), own),
+        RawPart(encoding.apply(test, test_path), others),
+        name=str(path),
+        kind=kind,
+        label_names=names,
+    )
+    return TableParts(parts.train, parts.test, encoding, encoding.unseen(test), units)
 
 
-def feature_columns(path: Path, *, leave_out: Set[str], parquet: bool) -> tuple[str, ...]:
-    """The names of the feature columns of a table, in order.
+def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float], ...]:
+    """Round offsets and units in which numeric labels are within some 10 units of 0, as training takes them.
+
+    A unit is a power of ten, and an offset a whole number of units: what a person who knows the quantity would choose
+    (prices in thousands), so that next to nothing of the labels is given away beyond those of a study's budget.
 
     Args:
-        path: The file.
-        leave_out: Names of label columns and of those that are no features.
-        parquet: Whether it is a parquet file; otherwise it is a csv file.
+        labels: Those of the training rows.
 
-    Raises:
-        CorruptDataError: The file cannot be parsed.
+    Returns:
+        (offset, unit) of each column; empty where all columns have a mean of at most 10 in size and a standard
+        deviation of 0.1 to 10, or of 0.
     """
-    table = read_table(path, "parquet" if parquet else "csv")
-    return tuple(str(column) for column in table.columns if column not in leave_out)
+    mean, std = labels.mean(axis=0), labels.std(axis=0)
+    if ((np.abs(mean) <= 10) & ((std <= 10) & (std >= 0.1) | (std == 0))).all():
+        return ()
+    unit = 10.0 ** np.round(np.log10(np.where(std > 0, std, np.maximum(np.abs(mean), 1e-300))))
+    offset = np.where(np.abs(mean) > 2 * unit, np.round(mean / unit) * unit, 0.0)
+    return tuple((float(o), float(u)) for o, u in zip(offset, unit, strict=True))
 
 
-def read_features(path: Path, columns: Sequence[str], *, parquet: bool) -> Num[np.ndarray, "N ..."]:
+def read_features(
+    path: Path, columns: Sequence[str], encoding: TableEncoding | None, *, form: Format
+) -> Num[np.ndarray, "N ..."]:
     """Features of a table without labels.
 
     Args:
         path: The file.
-        columns: Names of the features, in the order that is wanted; the table may have others, in any order.
-        parquet: Whether it is a parquet file; otherwise it is a csv file.
+        columns: Names of the features, in the order that is wanted, where there is no encoding; the table may have
+            others, in any order.
+        encoding: What the columns become; None for numbers without gaps.
+        form: How the file is written.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
         UnknownNameError: It lacks a column.
-        DataError: A feature is no number, or a value is missing.
+        DataError: A column is not of the kind that it had in training.
     """
-    if not columns:
+    needed = [one.name for one in encoding.columns if one.kind != "left out"] if encoding is not None else columns
+    if not needed:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
-    table = read_table(path, "parquet" if parquet else "csv")
-    for column in columns:
+    table = read_table(path, form)
+    for column in needed:
         _require_column(table, column, path)
-    return to_inputs(_features(table[list(columns)], path), name=str(path))
+    found = encoding.apply(table, path) if encoding is not None else _features(table[list(columns)], path)
+    return to_inputs(found, name=str(path))
+
+
+def _named(labels: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:
+    """The label columns, of which several may be named with commas between them."""
+    split = [[one] if one in table.columns else one.split(",") for one in labels]
+    return tuple(name.strip() for names in split for name in names)
+
+
+def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -> list[str]:
+    used = {*settings.labels, *settings.drop, settings.split}
+    features = [column for column in table.columns if column not in used]
+    if not features:
+        raise DataError(f"{path} has no feature columns beside {', '.join(map(str, table.columns))}; add some")
+    unnamed = [str(column) for column in features if re.fullmatch(r"Unnamed: \d+", str(column))]
+    if unnamed:
+        raise DataError(
+            f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
+            f"it out with drop={unnamed[0]}"
+        )
+    return features
+
+
+def label_kind(table: pd.DataFrame, settings: TableSettings, path: Path) -> tuple[TableSettings, Kind]:
+    """The settings with every label column by itself, and what the labels are.
+
+    Raises:
+        UnknownNameError: A label column does not exist.
+        DataError: They could mean several things.
+    """
+    settings = replace(settings, labels=_named(settings.labels, table))
+    labels = _labels(table, settings, path)
+    return settings, settings.kind or ("multi-label" if settings.separator else _kind_of(labels, path))
+
+
+def read_labels(
+    rows: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, names: Sequence[str] | None = None
+) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Labels of some rows, and the names of several labels.
+
+    Args:
+        rows: The rows, with all columns.
+        settings: From `label_kind`, as the kind is.
+        kind: What the labels are.
+        path: Where the rows are from, for messages.
+        names: The names of several labels, of the training rows; None for those of these rows.
+
+    Raises:
+        DataError: The labels do not fit their kind.
+    """
+    labels = _labels(rows, settings, path)
+    if kind != "multi-label":
+        return _checked_labels(labels, kind, path), None
+    if labels.shape[1] > 1:
+        return flags(labels, path), tuple(map(str, labels.columns))
+    held = named_labels(labels.iloc[:, 0], settings.separator, path)
+    found = tuple(names if names is not None else sorted({name for row in held for name in row}))
+    return label_matrix(held, found, path), found
 
 
 def read_table(path: Path, form: Format) -> pd.DataFrame:
@@ -228,15 +377,6 @@ def _check_csv(table: pd.DataFrame, path: Path) -> None:
         raise DataError(f"{path} names several columns {twins.iloc[0]!r} in its first line; give each its own name")
 
 
-def _raw(table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path) -> RawPart:
-    labels = _checked_labels(_labels(table, settings, path), kind, path)
-    used = {*settings.labels, *settings.drop, settings.split}
-    features = [column for column in table.columns if column not in used]
-    if not features:
-        raise DataError(f"{path} has no feature columns beside {', '.join(map(str, table.columns))}; add some")
-    return RawPart(_features(table[features], path), labels)
-
-
 def _labels(table: pd.DataFrame, settings: TableSettings, path: Path) -> pd.DataFrame:
     for column in (*settings.labels, *settings.drop):
         _require_column(table, column, path)
@@ -244,12 +384,7 @@ def _labels(table: pd.DataFrame, settings: TableSettings, path: Path) -> pd.Data
 
 
 def _features(features: pd.DataFrame, path: Path) -> np.ndarray:
-    unnamed = [str(column) for column in features.columns if re.fullmatch(r"Unnamed: \d+", str(column))]
-    if unnamed:
-        raise DataError(
-            f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
-            f"it out with drop={unnamed[0]}"
-        )
+    """Features of an earlier export: numbers without gaps."""
     for column in features.columns:
         if not pd.api.types.is_numeric_dtype(features[column]):
             raise DataError(
@@ -265,7 +400,10 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
     _refuse_missing(labels, path, what="label column", remedy="remove those rows")
     if kind == "classification":
         if labels.shape[1] > 1:
-            raise DataError(f"{path}: classes need one label column; {', '.join(map(str, labels.columns))} were given")
+            raise DataError(
+                f"{path}: classes need one label column; {', '.join(map(str, labels.columns))} were given (say "
+                "kind=multi-label for several labels of each input)"
+            )
         values = labels.iloc[:, 0]
         if pd.api.types.is_numeric_dtype(values):
             return values.to_numpy()
@@ -288,8 +426,8 @@ def _as_text(values: pd.Series, path: Path) -> pd.Series:
     if strange is not None:
         raise DataError(
             f"{path}: label column {str(values.name)!r} holds {type(strange).__name__}s of values, as in "
-            f"{str(strange)[:40]!r}; expected one text or number in each row (several labels for one input are not "
-            "supported)"
+            f"{str(strange)[:40]!r}; expected one text or number in each row, or say kind=multi-label for several "
+            "labels of each input"
         )
     try:
         return values.map(lambda value: value.decode() if isinstance(value, bytes) else str(value))
@@ -320,14 +458,14 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
                 "two classes or a number to predict; say kind=classification or kind=regression"
             )
         raise DataError(
-            f"{path}: label columns {shown} could be numbers to predict or several classes of one input ({what}); say "
-            "kind=regression for numbers, or name one label column (several classes of one input are not supported)"
+            f"{path}: label columns {shown} could be numbers to predict or several labels of each input ({what}); say "
+            "kind=regression for numbers, or kind=multi-label"
         )
     return "regression"
 
 
-def _split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:
-    """The rows that say "train", and those that say "test"."""
+def split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:
+    """The rows that say "train", and those that say "test"; both must occur, and nothing else."""
     _require_column(table, split, path)
     values = set(table[split].dropna().map(str))
     if values != {"train", "test"} or table[split].isna().any():

@@ -1,8 +1,11 @@
 """Labelled sets, data sets (training and test part), and the transfer task made of a source and a target."""
 
 import hashlib
+import math
+import mmap
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,7 +17,9 @@ from jaxtyping import Num
 from transferscope.data.places import cache_folder
 from transferscope.errors import DataError
 
-Kind = Literal["classification", "regression"]
+Kind = Literal["classification", "regression", "multi-label"]
+"""What labels are: one class of each input, numbers, or any number of labels of each input (multi-label
+classification: Tsoumakas and Katakis, "Multi-label classification: an overview", 2007)."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class LabelledSet:
             pair), both -1 beyond the end; or (N, 4, L) for pairs whose texts are read apart, two rows for each.
             Other inputs are floating-point vectors (N, D).
         labels: Classification: integers in 0..n_classes-1, shape (N,). Regression: float32, shape (N, n_outputs).
-        classes: The name of each class in label order; None for regression.
+            Multi-label: truth values, shape (N, n_labels), whether an input has each label.
+        classes: The name of each class in label order, or of each label; None for regression.
 
     Raises:
         DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
@@ -42,6 +48,8 @@ class LabelledSet:
         _check_arrays(self.inputs, self.labels)
         if self.classes is None:
             _check_targets(self.labels)
+        elif self.kind == "multi-label":
+            _check_label_columns(self.labels, self.classes)
         else:
             _check_classes(self.labels, self.classes)
 
@@ -50,8 +58,10 @@ class LabelledSet:
 
     @property
     def kind(self) -> Kind:
-        """Whether labels are classes or numbers."""
-        return "regression" if self.classes is None else "classification"
+        """Whether labels are classes, numbers, or several labels of each input."""
+        if self.classes is None:
+            return "regression"
+        return "multi-label" if self.labels.dtype == np.bool_ else "classification"
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -70,7 +80,7 @@ class LabelledSet:
 
     @property
     def n_outputs(self) -> int:
-        """Width of a head for these labels: the number of classes, or of regression targets."""
+        """Width of a head for these labels: the number of classes, of labels, or of regression targets."""
         return int(self.labels.shape[1]) if self.classes is None else len(self.classes)
 
     @cached_property
@@ -79,7 +89,8 @@ class LabelledSet:
         digest = hashlib.sha256()
         for array in (self.inputs, self.labels):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
+            for rows in pieces(array):
+                digest.update(np.ascontiguousarray(rows).data)
         digest.update(repr(self.classes).encode())
         return digest.hexdigest()[:16]
 
@@ -91,13 +102,15 @@ class LabelledSet:
         return replace(self, inputs=_rows(self.inputs, index), labels=self.labels[index])
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """Number of examples of each class.
+        """Number of examples of each class, or that have each label.
 
         Raises:
-            DataError: The labels are not classes.
+            DataError: The labels are numbers.
         """
         if self.classes is None:
-            raise DataError("class counts were asked of a regression set; they exist for classification only")
+            raise DataError("class counts were asked of a regression set; they exist for classes and labels only")
+        if self.kind == "multi-label":
+            return np.asarray(self.labels.sum(axis=0), dtype=np.int64)
         return np.bincount(self.labels, minlength=len(self.classes))
 
 
@@ -129,7 +142,8 @@ class Dataset:
                 f"{self.name}: training inputs have shape {self.train.input_shape} and test inputs "
                 f"{self.test.input_shape}; give both the same shape"
             )
-        if (self.train.classes, self.train.n_outputs) != (self.test.classes, self.test.n_outputs):
+        own, other = ((part.kind, part.classes, part.n_outputs) for part in (self.train, self.test))
+        if own != other:
             raise DataError(f"{self.name}: training and test labels differ in their classes or outputs; use one list")
 
     @property
@@ -180,21 +194,63 @@ class TransferTask:
 
 
 _LARGE = 2**28
-"""Bytes from which on rows of a memory-mapped array are not copied into memory."""
+"""Bytes from which on arrays made of a memory-mapped one are not kept in memory."""
+
+
+def pieces(array: np.ndarray, n_bytes: int = _LARGE) -> Iterator[np.ndarray]:
+    """An array in consecutive parts of at most so many bytes, or of one row.
+
+    The pages of a memory-mapped array are given back after each part, so that reading all of it takes up no memory.
+    """
+    size = max(1, n_bytes // max(array[:1].nbytes, 1))
+    for start in range(0, len(array), size):
+        yield array[start : start + size]
+        give_back(array)
+
+
+def give_back(array: np.ndarray | None) -> None:
+    """Give the pages of a memory-mapped array, or of a part of one, back to the system; they are read again if needed.
+
+    Nothing may have been written to the array.
+    """
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[], Iterable[np.ndarray]]) -> np.ndarray:
+    """An array written part by part: memory-mapped where it is large and made of a memory-mapped one.
+
+    Args:
+        array: What it is made of; it has the same type.
+        n: Rows.
+        shape: Of a row.
+        parts: Gives consecutive rows, from the first on each time that it is called.
+    """
+    n_bytes = n * array.dtype.itemsize * math.prod(shape)
+    if isinstance(array, np.memmap) and n_bytes >= _LARGE:
+        with suppress(OSError), tempfile.TemporaryFile(dir=cache_folder()) as file:  # without a name, it goes unmapped
+            for part in parts():
+                file.write(np.ascontiguousarray(part).data)
+                give_back(array)
+            file.flush()
+            return np.memmap(file, dtype=array.dtype, mode="c", shape=(n, *shape))
+    made, start = np.empty((n, *shape), array.dtype), 0  # also where there is no room, or no folder to write to
+    for part in parts():
+        made[start : start + len(part)] = part
+        start += len(part)
+    return made
 
 
 def _rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
-    n_bytes = len(index) * inputs[0].nbytes
-    if not isinstance(inputs, np.memmap) or n_bytes < _LARGE:
+    if not isinstance(inputs, np.memmap) or len(index) * inputs[0].nbytes < _LARGE:
         return np.asarray(inputs[index])
-    try:
-        with tempfile.TemporaryFile(dir=cache_folder()) as file:  # without a name, it goes when nobody maps it any more
-            for row in index:
-                file.write(inputs[row].data)
-            file.flush()
-            return np.memmap(file, dtype=inputs.dtype, mode="c", shape=(len(index), *inputs.shape[1:]))
-    except OSError:  # no room, or no folder to write to
-        return np.asarray(inputs[index])
+    size = max(1, _LARGE // 16 // inputs[0].nbytes)
+
+    def parts() -> Iterator[np.ndarray]:
+        return (np.asarray(inputs[index[start : start + size]]) for start in range(0, len(index), size))
+
+    return made_of(inputs, len(index), inputs.shape[1:], parts)
 
 
 def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
@@ -237,16 +293,31 @@ def _check_targets(labels: np.ndarray) -> None:
         raise DataError("regression labels hold NaN or infinity; drop those examples")
 
 
+def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:
+    if labels.ndim != 2 or labels.shape[1] != len(names) or not names:
+        raise DataError(
+            f"labels of several classes have shape {labels.shape} for {len(names)} names; expected truth values "
+            "(N, n_labels), one column for each name"
+        )
+    if len(set(names)) < len(names):
+        raise DataError(f"the names of the labels hold one twice: {', '.join(names)[:200]}; give each its own")
+    _check_names(names)
+
+
 def _check_classes(labels: np.ndarray, classes: tuple[str, ...]) -> None:
     if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
         raise DataError(f"class labels have shape {labels.shape} and type {labels.dtype}; expected integers (N,)")
-    for name in classes:
-        try:
-            name.encode()
-        except UnicodeEncodeError as error:
-            raise DataError(f"the class {name!a} has a name that is no text in UTF-8; give it another") from error
+    _check_names(classes)
     if labels.min() < 0 or labels.max() >= len(classes):
         raise DataError(
             f"class labels run from {labels.min()} to {labels.max()}; expected 0 to {len(classes) - 1} "
             f"for the {len(classes)} classes"
         )
+
+
+def _check_names(names: tuple[str, ...]) -> None:
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"the class {name!a} has a name that is no text in UTF-8; give it another") from error

@@ -14,6 +14,7 @@ import pandas as pd
 from jaxtyping import Int32
 
 from transferscope.data.arrays import Parts, RawPart, comparable_labels, to_class_labels, to_targets
+from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, expanded, find_path
 from transferscope.data.spec import DataSpec
 from transferscope.data.splits import split_off_test
@@ -112,21 +113,26 @@ class TextSettings:
             SettingsError: The column of the texts or of the labels is not named, or an option cannot be read.
         """
         spec.allow(OPTIONS)
-        text, label = spec.one("text"), spec.one("label")
-        if text is None or label is None:
-            raise SettingsError(
-                f"{spec.text!r} does not name its columns; write 'text:PATH?text=COLUMN&label=COLUMN', and "
-                "&pair=COLUMN for pairs of texts"
-            )
-        return cls(
-            text,
-            spec.one("pair"),
-            label,
-            spec.integer("max_length") or MAX_LENGTH,
-            spec.choice("pairs", _PAIRS) or "joined",
-            spec.choice("kind", _KINDS),
-            spec.choice("header", ("yes", "no")) != "no",
+        return text_settings(spec)
+
+
+def text_settings(spec: DataSpec) -> TextSettings:
+    """The settings in a name of data that may have other options too; raises as `TextSettings.of`."""
+    text, label = spec.one("text"), spec.one("label")
+    if text is None or label is None:
+        raise SettingsError(
+            f"{spec.text!r} does not name its columns; write 'text:PATH?text=COLUMN&label=COLUMN', and "
+            "&pair=COLUMN for pairs of texts"
         )
+    return TextSettings(
+        text,
+        spec.one("pair"),
+        label,
+        spec.integer("max_length") or MAX_LENGTH,
+        spec.choice("pairs", _PAIRS) or "joined",
+        spec.choice("kind", _KINDS),
+        spec.choice("header", ("yes", "no")) != "no",
+    )
 
 
 @dataclass(frozen=True)
@@ -304,6 +310,9 @@ def _tokenizer_file(name: str) -> Path:
 def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     """The columns of the settings, as they are in the file."""
     suffix = path.suffix.lower()
+    if path.is_dir():
+        wanted = [name for name in (settings.text, settings.pair, settings.label) if name is not None]
+        return read_columns(path, wanted)
     if suffix not in _FORMATS:
         raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(_FORMATS)}")
     require_regular(path, f"a {suffix} file")
@@ -410,7 +419,7 @@ def _labels(table: pd.DataFrame, settings: TextSettings, path: Path) -> np.ndarr
     if nested is not None:
         raise DataError(
             f"{path}: label column {settings.label!r} holds {nested!r}; expected one text or number in each row "
-            "(several labels for one input are not supported)"
+            "(several labels of each text are not supported: give them as a table of features, or images)"
         )
     texts = np.array([str(value) for value in values])
     numbers = pd.to_numeric(pd.Series(texts), errors="coerce").to_numpy(dtype=np.float64)

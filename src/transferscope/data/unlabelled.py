@@ -7,16 +7,21 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Num
 
-from transferscope.data.arrays import to_inputs
+from transferscope.data.arrays import ChannelAxis, to_inputs
+from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.image_folder import read_images_below
 from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
 from transferscope.data.places import find_path
-from transferscope.data.readers import image_form
+from transferscope.data.readers import TABLES, image_form, table_encoding, table_form
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.apply import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
+
+_AXES: tuple[ChannelAxis, ...] = ("first", "last")
+_OF_IMAGES = ("folder", "hf-dataset")
+"""Kinds of names whose images may be brought to a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class InputForm:
         raw_shape: Shape of one input before them.
         input_shape: Shape of one input after them.
         columns: Names of the features of a table, in order; empty for anything else.
+        encoding: What the columns of a table become; None where they stay as they are, and for anything else.
     """
 
     data: str
@@ -37,6 +43,7 @@ class InputForm:
     raw_shape: tuple[int, ...]
     input_shape: tuple[int, ...]
     columns: tuple[str, ...] = ()
+    encoding: TableEncoding | None = None
 
 
 @dataclass(frozen=True)
@@ -72,22 +79,24 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
     parsed = parse_name(f"folder:{spec}" if alone else spec)
     names: Sequence[str] | None = None
     if parsed.kind == "folder":
-        parsed.allow(("resize", "size"))
+        parsed.allow(("resize", "size", "broken"))
         asked, own = image_form(parsed), parse_name(form.data)
-        if own.kind == "folder" and not (asked.resize or asked.size):
-            asked = image_form(own)
+        if own.kind in _OF_IMAGES and not (asked.resize or asked.size):
+            asked = replace(image_form(own), skip_broken=asked.skip_broken)
         channels = form.raw_shape[0] if len(form.raw_shape) == 3 else None
         # without a size the study's images were of one, and so must these be
         as_study = replace(asked, channels=channels, automatic=False)
         raw, names = read_images_below(find_path(parsed.path), form=as_study)
     elif parsed.kind == "npz":
-        parsed.allow(())
-        raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec)
-    elif parsed.kind in ("csv", "parquet"):
+        parsed.allow(("channels",))
+        own = parse_name(form.data)
+        named = parsed.choice("channels", _AXES) or (own.choice("channels", _AXES) if own.kind == "npz" else None)
+        raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec, channels=named)
+    elif parsed.kind in TABLES:
         from transferscope.data.tables import read_features  # here, because pandas takes a while to import
 
         parsed.allow(())
-        raw = read_features(find_path(parsed.path), form.columns, parquet=parsed.kind == "parquet")
+        raw = read_features(find_path(parsed.path), form.columns, form.encoding, form=table_form(parsed))
     elif parsed.kind == "text":
         raw = _texts(parsed, form)
     else:
@@ -101,14 +110,14 @@ def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
     Raises:
         DataError: The study was of data of another kind.
     """
-    from transferscope.data.texts import TextSettings, read_texts, tokenizer_of
+    from transferscope.data.texts import read_texts, text_settings, tokenizer_of
 
     spec.allow(("text", "pair", "header"))
     own = parse_spec(form.data)
-    if own.kind != "text":
+    if own.kind != "text" and not (own.kind == "hf-dataset" and "text" in own.options):
         raise DataError(f"{spec.text} is texts and the network was trained on {form.data}; give such data")
     options = {**own.options, **spec.options}
-    settings = replace(TextSettings.of(DataSpec(spec.text, "text", spec.path, options)), label=None)
+    settings = replace(text_settings(DataSpec(spec.text, "text", spec.path, options)), label=None)
     return read_texts(find_path(spec.path), settings, tokenizer_of(own))
 
 
@@ -153,14 +162,10 @@ def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> Inpu
     """
     parsed = parse_name(data)
     pinned = data
-    if parsed.kind == "folder" and "size" in dataset.provenance:
+    if parsed.kind in _OF_IMAGES and "size" in dataset.provenance:
         pinned = f"{data}{'&' if parsed.options else '?'}size={dataset.provenance['size']}"
-    columns: tuple[str, ...] = ()
-    if parsed.kind in ("csv", "parquet"):
-        from transferscope.data.tables import feature_columns
-
-        used = {*parsed.options.get("label", ()), *parsed.options.get("drop", ()), *parsed.options.get("split", ())}
-        columns = feature_columns(find_path(parsed.path), leave_out=used, parquet=parsed.kind == "parquet")
+    encoding = table_encoding(parsed, 0) if parsed.kind in TABLES else None
+    columns = () if encoding is None else encoding.features
     shape = dataset.train.input_shape
-    form = InputForm(pinned, transforms, shape, shape, columns)
+    form = InputForm(pinned, transforms, shape, shape, columns, encoding)
     return form if not transforms else replace(form, raw_shape=load(data).train.input_shape)

@@ -90,6 +90,8 @@ def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
     """
     if examples.labels.is_floating_point():
         raise DataError(f"{diagnostic} needs class labels and the labels are numbers; leave it out for regression")
+    if examples.several_labels:
+        raise DataError(f"{diagnostic} needs one class of each input and there are several labels; leave it out")
     check_one_class_each(examples)
     array: np.ndarray = examples.labels.cpu().numpy()
     return array
@@ -101,7 +103,7 @@ def check_one_class_each(examples: Examples) -> None:
     Raises:
         DataError: They are.
     """
-    if not examples.labels.is_floating_point() and examples.labels.dim() > 1:
+    if not examples.labels.is_floating_point() and not examples.several_labels and examples.labels.dim() > 1:
         raise DataError(
             f"class labels have shape {tuple(examples.labels.shape)}; expected one integer for each example, (N,)"
         )
@@ -110,12 +112,17 @@ def check_one_class_each(examples: Examples) -> None:
 def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
     """Labels as numbers to regress on: e_c - 1/C for class c of the C that occur, or the regression targets.
 
+    Several labels of an input are y - 1/2 each.
+
     The code is that of "Meta-learning Transferable Representations with a Single Target Domain" (section A.2), which
     prints it for C = 10.
     """
     if examples.labels.is_floating_point():
         targets: np.ndarray = examples.labels.reshape(len(examples), -1).double().cpu().numpy()
         return targets
+    if examples.several_labels:
+        halves: np.ndarray = examples.labels.double().cpu().numpy() - 0.5
+        return halves
     check_one_class_each(examples)
     classes, index = np.unique(examples.labels.cpu().numpy(), return_inverse=True)
     codes: np.ndarray = np.eye(len(classes))[index] - 1 / len(classes)

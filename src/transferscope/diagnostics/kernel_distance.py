@@ -69,6 +69,11 @@ class KernelDistance:
         """
         if not subject.examples.inputs.is_floating_point():
             raise DataError("the kernel distance is one of inputs that are numbers; leave it out for texts")
+        if subject.examples.several_labels or (subject.source is not None and subject.source.several_labels):
+            raise DataError(
+                "the kernel distance compares tasks with one class of each input or numbers, and there are several "
+                "labels; leave it out"
+            )
         transfer = self.transfer(subject)
         size = float(np.linalg.norm(transfer.target.labels))
         named = {

@@ -130,7 +130,7 @@ def _check(surface: LossSurface, *, outputs_only: bool) -> None:
     outputs = first_outputs(surface.network, few.inputs, FrozenState({**fixed, **surface.moved}, buffers))
     if outputs_only:
         return
-    if not labels.is_floating_point() and outputs.dim() > 1:
+    if not labels.is_floating_point() and not few.several_labels and outputs.dim() > 1:
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= outputs.shape[1]:
             raise DataError(

@@ -17,7 +17,8 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) -> Float[Tensor, ""]:
     """Cross-entropy for class labels (integers, shape (N,)), mean squared error for numbers (N, K).
 
-    Numbers of shape (N,) are read as one target for each example where there is one output for each.
+    For truth values (N, K) of several labels, binary cross-entropy of each label, as mean over labels. Numbers of shape
+    (N,) are read as one target for each example where there is one output for each.
 
     Raises:
         DataError: Labels are of another shape than the outputs ask for; nothing is broadcast.
@@ -31,6 +32,13 @@ def mean_loss(outputs: Float[Tensor, "N K"], labels: Shaped[Tensor, "N ..."]) ->
                 "outputs, or integers (N,) for classes"
             )
         return functional.mse_loss(outputs, labels.reshape(shape))
+    if labels.dtype == torch.bool:
+        if tuple(labels.shape) != shape:
+            raise DataError(
+                f"truth values have shape {tuple(labels.shape)} and outputs {shape}; expected one output for each "
+                "label, (N, K)"
+            )
+        return functional.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
     if outputs.dim() < 2 or tuple(labels.shape) != (n, *shape[2:]):
         raise DataError(
             f"class labels have shape {tuple(labels.shape)} and outputs {shape}; expected one output for each class, "
@@ -46,7 +54,7 @@ class Examples:
     Attributes:
         inputs: Shape (N, ...), scaled as the network expects them; integers for a network that looks them up.
         labels: Class indices (N,), of any integer type (kept as int64), or numbers (N, K), one for each output; (N,) is
-            taken for a single output.
+            taken for a single output. Truth values (N, K) are several labels of each input.
 
     Raises:
         DataError: There are no examples, lengths differ, or inputs are not finite.
@@ -68,11 +76,16 @@ class Examples:
             raise DataError("inputs hold NaN or infinity; drop or fill those examples")
         if self.labels.is_complex():
             raise DataError("labels are complex numbers; expected integers for classes, or real numbers")
-        if not self.labels.is_floating_point():
+        if not self.labels.is_floating_point() and not self.several_labels:
             object.__setattr__(self, "labels", self.labels.long())
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    @property
+    def several_labels(self) -> bool:
+        """Whether each input has any number of labels, rather than one class or numbers."""
+        return self.labels.dtype == torch.bool and self.labels.dim() > 1
 
     def batches(self, size: int) -> Iterator["Examples"]:
         """Consecutive batches of at most `size` examples."""

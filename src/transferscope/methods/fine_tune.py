@@ -1,16 +1,19 @@
 """Fine-tuning: go on training the pretrained network on the target's labels."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from torch import nn
 
+from transferscope.errors import SettingsError
 from transferscope.methods.common import Domain
-from transferscope.methods.method import FitOptions
+from transferscope.methods.method import ADDED_LATER, FitOptions
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import FineTuning
 from transferscope.models.network import Network
-from transferscope.training import outputs_of
+from transferscope.training import ParameterGroup, outputs_of
 
 
 @dataclass(frozen=True)
@@ -20,16 +23,65 @@ class FineTune(FineTuning):
     Attributes:
         head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
             (LP-FT; Kumar et al. 2022).
+        layer_decay: Factor on the learning rate from one block to the next towards the input, from 0 to 1: the block
+            below the head has `layer_decay * lr_scale`, the one below it `layer_decay ** 2 * lr_scale`, and so on. At 1
+            all blocks have the same rate; at 0 none is trained, and the head alone learns. (Discriminative fine-tuning;
+            Howard and Ruder 2018.)
+        unfreeze: Share of the steps, at least 0 and below 1, over which the blocks begin to be trained one after the
+            other, from the head to the input; the head is trained from the first step. 0 trains all from the first.
+            (Gradual unfreezing; Howard and Ruder 2018.)
     """
 
     head: Literal["random", "probe"] = "random"
     frozen_blocks: int = 0  # in the identity of every cell, as before all of the family had it
+    layer_decay: float = field(default=1.0, kw_only=True, metadata=ADDED_LATER)
+    unfreeze: float = field(default=0.0, kw_only=True, metadata=ADDED_LATER)
 
     name: ClassVar[str] = "fine-tune"
     version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if not 0 <= self.layer_decay <= 1:
+            raise SettingsError(f"layer_decay = {self.layer_decay} is out of range; expected a factor from 0 to 1")
+        if not 0 <= self.unfreeze < 1:
+            raise SettingsError(f"unfreeze = {self.unfreeze} is out of range; expected a share from 0 and below 1")
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
         """As `head` says."""
         if self.head == "random":
             return super().first_head(own, target, options)
         return ridge_probe(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs).head
+
+    def frozen(self, own: Network) -> Sequence[nn.Module]:
+        """The first blocks; all, where their rate is 0."""
+        frozen = super().frozen(own)
+        return own.blocks() if self.layer_decay == 0 else frozen
+
+    def groups(self, own: Network) -> Sequence[ParameterGroup]:
+        """Backbone and head, each at its rate; each block at its own where rates decay towards the input."""
+        if self.layer_decay in (0, 1):
+            return super().groups(own)
+        *_, head = super().groups(own)
+        seen: set[nn.Parameter] = set()  # one that two blocks share has the rate of the upper one
+        groups = []
+        for depth, block in enumerate(reversed(own.blocks()), start=1):
+            new = [p for p in block.parameters() if p.requires_grad and p not in seen]
+            seen.update(new)
+            groups.append(ParameterGroup(new, self.lr_scale * self.layer_decay**depth))
+        return [*groups, head]
+
+    def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
+        """Blocks that are not trained yet keep their weights and stay in evaluation mode."""
+        waiting = [block for block in reversed(own.blocks()) if any(p.requires_grad for p in block.parameters())]
+        if not self.unfreeze or not waiting:
+            return super().before_step(own, n_steps)
+        due = [math.ceil(i * self.unfreeze * n_steps / len(waiting)) for i in range(1, len(waiting) + 1)]
+
+        def prepare(step: int) -> None:
+            for block, first in zip(waiting, due, strict=True):
+                block.requires_grad_(step >= first)
+                block.train(step >= first)
+
+        return prepare

@@ -153,12 +153,14 @@ def unrolled_head(
 ) -> Float[Tensor, "m K"]:
     """The head after some steps of gradient descent from zero, with the steps differentiated through.
 
-    Algorithm 1 of Liu et al. (2020). Cross-entropy (mean) plus (lambda / 2n) ||theta||^2 for classes; for regression
+    Algorithm 1 of Liu et al. (2020). Cross-entropy (mean over examples, and summed over labels where an input has
+    several) plus (lambda / 2n) ||theta||^2 for classes; for regression
     (1/2n) ||H theta - Y||^2 plus the same penalty, whose minimiser is `ridge_head`.
 
     Args:
         features: H.
-        labels: int64 classes (n,): cross-entropy; float targets: squared loss.
+        labels: int64 classes (n,): cross-entropy; truth values (n, K): binary cross-entropy; float targets: squared
+            loss.
         targets: Y of the squared loss; gives K.
         ridge: lambda, above 0.
         steps: Gradient steps, at least 1.
@@ -171,12 +173,16 @@ def unrolled_head(
         features = features.float() if features.dtype != torch.float64 else features
         n = len(features)
         is_classes = labels.dtype == torch.int64
+        several = labels.dtype == torch.bool
         if lr is None:
-            lr = _safe_step(features.detach(), ridge, 0.5 if is_classes else 1.0)
+            lr = _safe_step(features.detach(), ridge, 0.5 if is_classes else 0.25 if several else 1.0)
         theta = features.new_zeros(features.shape[1], targets.shape[1])
         for _ in range(steps):
             outputs = features @ theta
-            residual = outputs.softmax(dim=1) - F.one_hot(labels, targets.shape[1]) if is_classes else outputs - targets
+            if is_classes:
+                residual = outputs.softmax(dim=1) - F.one_hot(labels, targets.shape[1])
+            else:
+                residual = outputs.sigmoid() - labels.to(outputs.dtype) if several else outputs - targets
             theta = theta - lr * (features.T @ residual + ridge * theta) / n
         return theta
 

@@ -14,7 +14,7 @@ from transferscope.methods.common import domain, working_copy
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
 from transferscope.records import Cost
-from transferscope.training import outputs_of
+from transferscope.training import encode, outputs_of
 from transferscope.training.loop import memory_in_use
 
 NEIGHBOURS = (1, 3, 5, 10, 20)
@@ -29,7 +29,8 @@ class Knn(Control):
     """Vote among the nearest training examples by the cosine of the pretrained features, which stay as they are.
 
     The number of neighbours is that of NEIGHBOURS with the least leave-one-out error on the target training examples
-    (misclassified, or squared error), the least number of equals. Regression takes the mean of the neighbours.
+    (misclassified, or squared error), the least number of equals. Regression takes the mean of the neighbours, and so
+    does each of several labels, with y - 1/2 for y: a label is predicted where more than half of them have it.
 
     Fix and Hodges (1951); as a check of features without training, Wu, Xiong, Yu and Lin (2018, "Unsupervised feature
     learning via non-parametric instance discrimination"), there with weighted votes.
@@ -50,9 +51,10 @@ class Knn(Control):
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         features, labels = outputs_of(own.features, target.train), target.train.labels
-        numbers = labels.is_floating_point()
-        values = labels if numbers else F.one_hot(labels.long(), target.train.n_outputs).to(features.dtype)
-        head = NeighbourHead(features, values, k=1, votes=not numbers)
+        votes = labels.dtype == torch.int64
+        values = F.one_hot(labels, target.train.n_outputs) if votes else encode(labels, target.train.n_outputs)
+        values = values.to(features.dtype)
+        head = NeighbourHead(features, values, k=1, votes=votes)
         head.k = _least_error(head, features, values)
         cost = Cost(
             seconds=time.perf_counter() - started,

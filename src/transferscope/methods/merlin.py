@@ -30,7 +30,8 @@ class Merlin:
 
     Attributes:
         rho: Weight of the target term, above 0.
-        inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K.
+        inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K, and
+            several labels of an input as y - 1/2.
             "unrolled" is Algorithm 1: `inner_steps` gradient steps on the task's own loss, differentiated through.
         ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step,
             for a head with a bias on centred features, and in the same way for the head that predicts. A number above

@@ -92,14 +92,16 @@ class Fitted:
     notes: Mapping[str, float] = field(default_factory=dict)
 
     def outputs(self, data: LabelledSet) -> Float[Tensor, "N K"]:
-        """Logits or regression values for the inputs of `data`, on the network's device."""
+        """Logits (of classes or labels) or regression values for the inputs of `data`, on the network's device."""
         device = next(self.network.parameters()).device
         return outputs_of(self.network, to_tensors(data, self.scale, device))
 
     def predict(self, data: LabelledSet) -> np.ndarray:
-        """Class indices (N,) for classification, values (N, K) for regression."""
+        """Class indices (N,), values (N, K) for regression, or whether each input has each of several labels (N, K)."""
         outputs = self.outputs(data)
-        return (outputs.argmax(dim=1) if data.classes is not None else outputs).cpu().numpy()
+        if data.kind == "multi-label":
+            return (outputs > 0).cpu().numpy()
+        return (outputs.argmax(dim=1) if data.kind == "classification" else outputs).cpu().numpy()
 
 
 @runtime_checkable

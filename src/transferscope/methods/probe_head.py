@@ -32,7 +32,8 @@ def ridge_probe(features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int) 
 
     Args:
         features: float32 features of the training examples.
-        labels: Classes (N,), regressed as e_c - 1/K, or regression targets (N, K).
+        labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or truth values (N, K) of several
+            labels, regressed as y - 1/2.
         n_outputs: K.
 
     Returns:
@@ -50,13 +51,14 @@ def ridge_probe(features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int) 
 def logistic_probe(
     features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, *, penalty: float, max_iterations: int
 ) -> ProbeFit:
-    """Multinomial logistic regression on features, run to convergence.
+    """Multinomial logistic regression on features, run to convergence; one for each of several labels.
 
     Args:
         features: float32 features of the training examples.
         labels: Classes (N,); a class never seen gets the output -65504 (the lowest
-            float16), so that it is never predicted.
-        n_outputs: Number of classes.
+            float16), so that it is never predicted. Or truth values (N, K) of several labels; one that all or no
+            examples have gets the constant log((k + 1/2) / (N - k + 1/2)) of the k that have it.
+        n_outputs: Number of classes or labels.
         penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
         max_iterations: Limit of the solver.
 
@@ -66,8 +68,9 @@ def logistic_probe(
     Raises:
         DataError: Fewer than two classes are present.
     """
+    several = labels.dtype == torch.bool
     present = torch.unique(labels).cpu().numpy()
-    if len(present) < 2:
+    if not several and len(present) < 2:
         raise DataError(f"logistic regression was asked of {len(present)} class; it takes examples of at least two")
     design = features.detach().to("cpu", torch.float64).numpy()
     mean, std = design.mean(axis=0), design.std(axis=0)
@@ -75,6 +78,17 @@ def logistic_probe(
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations)
+    if several:
+        weights, biases, converged = np.zeros((n_outputs, design.shape[1])), np.zeros(n_outputs), True
+        for k, column in enumerate(labels.cpu().numpy().T):
+            if column.min() == column.max():
+                biases[k] = np.log((column.sum() + 0.5) / ((~column).sum() + 0.5))
+                continue
+            model.fit((design - mean) / std, column)
+            weights[k] = model.coef_[0] / std
+            biases[k] = model.intercept_[0] - weights[k] @ mean
+            converged &= bool(model.n_iter_.max() < max_iterations)
+        return ProbeFit(_head(weights, biases, features.device), converged)
     model.fit((design - mean) / std, labels.cpu().numpy())
     weights = np.zeros((n_outputs, design.shape[1]))
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))

@@ -1,8 +1,8 @@
 """What methods share that train one network on the target's labels alone; a member says only what is its own.
 
 A member of the family overrides what it changes: where the network starts (`start`), its first head (`first_head`),
-which blocks stay as they are (`frozen`), what is trained at which rate (`groups`), and what is added to the loss
-(`regulariser`).
+which blocks stay as they are (`frozen`), what is trained at which rate (`groups`) and from which step (`before_step`),
+and what is added to the loss (`regulariser`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +50,10 @@ class TargetTraining:
         for block in frozen:
             block.requires_grad_(False)
         regularised = self.regulariser(own)
+        prepare = self.before_step(own, options.training.n_steps(len(target.train)))
 
         def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
+            prepare(step)
             features = own.features(batches["target"].inputs)
             return regularised(task_loss(own.head(features), batches["target"].labels), features)
 
@@ -69,6 +71,13 @@ class TargetTraining:
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """What is trained at which rate: everything, at that of the training settings."""
         return [ParameterGroup(list(own.parameters()))]
+
+    def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
+        """Called with each step, counted from 0, before its loss is computed: does nothing.
+
+        What it does must be a function of the step alone, so that a run can be interrupted and resumed.
+        """
+        return lambda step: None
 
     def regulariser(self, own: Network) -> Regulariser:
         """What is minimised: the task's loss alone.

@@ -25,6 +25,7 @@ from transferscope.methods.linear_probe import LinearProbe
 from transferscope.methods.merlin import Merlin
 from transferscope.methods.method import Control, FitOptions, Method
 from transferscope.models.network import Network
+from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.records import Cost
 from transferscope.training import TrainingSettings, check_targets, stream_seed
 
@@ -51,7 +52,8 @@ class Trial:
 
     Attributes:
         settings: The values tried, by name.
-        risk: Mean validation risk over the folds it was tried on (share of errors, or mean squared error), with its
+        risk: Mean validation risk over the folds it was tried on (share of errors, mean squared error, or one minus the
+            average precision of several labels, as mean over those that occur in the fold), with its
             standard error over folds; infinite with status "non_finite" when a fold diverged.
     """
 
@@ -220,7 +222,8 @@ def tune(
 
 def _folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
     """Folds; an example that is the only one of its class is in every fitting part, and in no validation part."""
-    single = np.flatnonzero(train.class_counts()[train.labels] == 1) if train.classes is not None else np.arange(0)
+    of_classes = train.kind == "classification"
+    single = np.flatnonzero(train.class_counts()[train.labels] == 1) if of_classes else np.arange(0)
     others = np.setdiff1d(np.arange(len(train)), single)
     if not len(single) or len(others) < n_folds:
         return folds(train, n_folds, seed=seed)
@@ -309,6 +312,9 @@ def _risk(outputs: torch.Tensor, labels: torch.Tensor) -> float:
     outputs = outputs.cpu()
     if not torch.isfinite(outputs).all():
         return math.inf
+    if labels.dtype == torch.bool:
+        precision = macro_average_precision(outputs.numpy(), labels.numpy())
+        return 0.0 if math.isnan(precision) else 1.0 - precision  # without any label in the fold all settings tie
     if labels.is_floating_point():
         check_targets(labels, tuple(outputs.shape))
         return float(F.mse_loss(outputs.double(), labels.double()))

@@ -90,9 +90,8 @@ class OneTensor(nn.Module):
     """A module whose outputs are an object, as one tensor (N, width).
 
     `logits` where there are any, otherwise features: the pooled ones, or of a sequence of hidden states the first,
-    where
-    the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A text
-    encoder is given its tokens as `texts.encoded` does.
+    where the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A
+    text encoder is given its tokens as `texts.encoded` does.
 
     Args:
         module: What returns the object.
@@ -131,9 +130,8 @@ class OneTensor(nn.Module):
         config = getattr(self.module, "config", None)
         if config is None or not hasattr(self.module, "init_weights"):
             raise NetworkError(
-                f"{type(self.module).__name__} has no configuration to be initialised again from; "
-                "leave scratch out, or "
-                "name the network by a factory"
+                f"{type(self.module).__name__} has no configuration to be initialised again from; leave scratch out, "
+                "or name the network by a factory"
             )
         kept = self.module.state_dict()
         options = {} if any("pooler" in name for name in kept) else {"add_pooling_layer": False}
@@ -145,9 +143,8 @@ class OneTensor(nn.Module):
         lacking = [name for name in kept if name not in drawn or drawn[name].shape != kept[name].shape]
         if lacking:
             raise NetworkError(
-                f"{type(self.module).__name__} was changed after it was made of its configuration "
-                f"({lacking[0]}), so it "
-                "cannot be initialised again; leave scratch out, or name the network by a factory"
+                f"{type(self.module).__name__} was changed after it was made of its configuration ({lacking[0]}), so "
+                "it cannot be initialised again; leave scratch out, or name the network by a factory"
             )
         self.module.load_state_dict({name: drawn[name] for name in kept})
 
@@ -276,8 +273,8 @@ def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
         raise NetworkError(f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line}") from error
     if not isinstance(outputs, Tensor):
         raise NetworkError(
-            f"{what} returns {type(outputs).__name__}; expected one tensor (N, width): "
-            "wrap it in a module that picks it"
+            f"{what} returns {type(outputs).__name__}; expected one tensor (N, width): wrap it in a module that picks "
+            "it"
         )
     if outputs.ndim != 2:
         raise NetworkError(

@@ -137,8 +137,8 @@ class NetworkSettings:
             () for linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, 32) for conv4 and (16, 32, 64) for
             the residual networks.
         options: Keyword arguments of a function that makes a whole module.
-        head: Name of the head of a whole module, as in "classifier.1"; "none" for a module of features; None to find
-        it.
+        head: Name of the head of a whole module, as in "classifier.1"; "none" for a module of features; None to
+            find it.
         input: How inputs are brought to the network; None for what is known of it, see `input_of`.
 
     Raises:
@@ -218,8 +218,7 @@ def input_of(settings: NetworkSettings) -> NetworkInput | None:
 
     Returns:
         Size, channels and scaling; None where nothing is said, as of the backbones: their inputs keep their size and
-        are
-        standardised by the training examples.
+        are standardised by the training examples.
 
     Raises:
         NetworkError: The network cannot be opened.

@@ -68,8 +68,7 @@ def open_pretrained(
         input_shape: Shape of one input, as the network reads it.
         n_outputs: Outputs of the head where it is a new one.
         head: "frame" for a new head from the seed, for data with other labels; "either" for the head that belongs to
-        the
-            weights where there is a linear one.
+            the weights where there is a linear one.
         seed: Seed of a new head, and of weights that the file does not give.
 
     Returns:

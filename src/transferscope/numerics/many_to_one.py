@@ -112,6 +112,7 @@ def many_to_one(
     n_draws: int = 20_000,
     seed: int = 0,
     df_between_sizes: float = 2.0,
+    stricter_up_to: tuple[int, float] = (0, 1.0),
 ) -> ManyToOne:
     """Compare every arm with the control at every size, with an adjusted p-value for each.
 
@@ -148,6 +149,8 @@ def many_to_one(
         seed: Of the draws.
         df_between_sizes: h above; 0 where a seed may do the same at all sizes and the control is much noisier than
             the arms.
+        stricter_up_to: Number of seeds up to which the caller takes no p-value above the second number for decided;
+            what is open for that reason is told how many seeds more it takes. The findings are those of `level`.
 
     Returns:
         All comparisons.
@@ -159,7 +162,7 @@ def many_to_one(
     check_level(level)
     _check_settings(margin, n_draws, df_between_sizes)
     values, of_arms, example_parts = _checked(scores, control, gains, groups, controls, weights)
-    settings = margin, level, n_draws, seed, df_between_sizes
+    settings = margin, level, n_draws, seed, df_between_sizes, stricter_up_to
     largest = max(np.abs(np.nan_to_num(given)).max() for given in (scores, control))
     rounding = 16 * np.finfo(np.float64).eps * max(float(largest), 1e-300)
     found = _compare(values, example_parts, _multipliers(weights, values, level), *settings, rounding)
@@ -275,6 +278,7 @@ def _compare(
     n_draws: int,
     seed: int,
     df_between_sizes: float,
+    stricter_up_to: tuple[int, float],
     rounding: float,
 ) -> ManyToOne:
     """Everything but the other controls; a spread over seeds below `rounding` is none."""
@@ -305,12 +309,14 @@ def _compare(
     p, p_alone, half, inner = (found.reshape(shape) for found in (p, p_alone, half, inner))
     within = testable & (np.abs(difference) + np.nan_to_num(inner, nan=np.inf) < margin)
     finding = _findings(difference, p, p_alone, half, within, testable, alpha)
+    few, few_alpha = stricter_up_to
     is_open = np.isin(finding, ("leaning better", "leaning worse", "undecided"))
+    is_open |= testable & (n <= few) & ~within & (np.nan_to_num(p) > few_alpha)
     needed = np.zeros(j * k, dtype=np.int64)
     to_decide = np.flatnonzero(is_open.ravel()[tested])
     if len(to_decide):
-        left = sizes_of_errors[:, adjusted >= alpha] / scale[adjusted >= alpha]
-        critical = np.quantile(left.max(axis=1), level)
+        left = (adjusted >= alpha) | is_open.ravel()[tested]
+        critical = np.quantile((sizes_of_errors[:, left] / scale[left]).max(axis=1), level)
         alone = np.maximum((sizes_of_errors[:, to_decide] / scale[to_decide] >= critical).mean(axis=0), 1 / n_draws)
         which = tested[to_decide]
         needed[which] = _seeds_to_decide(
@@ -319,7 +325,7 @@ def _compare(
             examples.ravel()[which],
             np.repeat(of_seeds.share, k)[which],
             (of_seeds.df - np.maximum(n - 1, 0)).ravel()[which],
-            n.ravel()[which],
+            np.maximum(n, few).ravel()[which],
             alone,
             margin,
         )

@@ -17,7 +17,7 @@ from transferscope.scores.nce import Nce
 from transferscope.scores.neighbours import Neighbours
 from transferscope.scores.parc import Parc
 from transferscope.scores.ridge_probe import RidgeProbe
-from transferscope.scores.score import Score, TargetView
+from transferscope.scores.score import Score, TargetView, without_value
 from transferscope.scores.transrate import TransRate
 from transferscope.scores.uncertainty import leave_groups_out, with_error
 
@@ -63,4 +63,5 @@ __all__ = [
     "grouped_error",
     "leave_groups_out",
     "with_error",
+    "without_value",
 ]

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.data.task import Kind
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, TargetView, indicators, without_value
@@ -40,7 +41,7 @@ class Bhattacharyya:
     title: ClassVar[str] = "GBC"
     source: ClassVar[str] = "Pandy et al. 2022, section 3"
     needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
         """Check the settings."""

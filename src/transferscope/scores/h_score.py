@@ -12,11 +12,12 @@ u_c = U' 1_c, so the trace is a sum over the r directions that the examples span
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, TargetView, indicators, without_value
 from transferscope.scores.spectrum import centred, spectrum
@@ -39,7 +40,7 @@ class HScore:
     title: ClassVar[str] = "H-score"
     source: ClassVar[str] = "Bao et al. 2019; shrunk: Ibrahim et al. 2021"
     needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def value(self, view: TargetView) -> Estimate:
         """The H-score; see the class."""

@@ -7,10 +7,11 @@ ICML 2020, eq. 1 and 2. With theta(x)_z the source head's probability of source 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
+from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, TargetView, class_indices, indicators, without_value
 
@@ -28,7 +29,7 @@ class Leep:
     title: ClassVar[str] = "LEEP"
     source: ClassVar[str] = "Nguyen et al. 2020, LEEP, eq. 2"
     needs: ClassVar[Needs] = "source_probabilities"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def value(self, view: TargetView) -> Estimate:
         """Mean log expected empirical prediction; see the class."""

@@ -18,11 +18,12 @@ the terms d/2 log alpha and -(d - r)/2 log alpha must cancel, which code in circ
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from transferscope.data.task import Kind
 from transferscope.estimate import Estimate, Status
 from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import Spectrum, spectrum
@@ -163,9 +164,9 @@ def _peak(profile: _Profile) -> tuple[Float64[np.ndarray, " K"], Float64[np.ndar
 class LogME:
     """LogME: mean over outputs of the largest log evidence, divided by n; nats per example and output.
 
-    Class labels become one column of 0 and 1 for each class that occurs; regression outputs that do not vary are left
-    out. Features are used as they are, without an intercept, as published: multiplying them by a number or rotating
-    them changes nothing, adding a constant does.
+    Class labels become one column of 0 and 1 for each class that occurs, which several labels of an example are anyway;
+    labels and regression outputs that do not vary are left out. Features are used as they are, without an intercept, as
+    published: multiplying them by a number or rotating them changes nothing, adding a constant does.
 
     It ranks features for a linear model with Gaussian errors: features whose classes separate only by a curved
     boundary rate low however much fine-tuning would mend them.
@@ -180,7 +181,7 @@ class LogME:
     title: ClassVar[str] = "LogME"
     source: ClassVar[str] = "You et al. 2021, LogME, eq. 2"
     needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification", "regression")
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def value(self, view: TargetView) -> Estimate:
         """Mean log evidence per example; see the class."""

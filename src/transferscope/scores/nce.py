@@ -7,10 +7,11 @@ z the source class of each example, here the one that the source head finds most
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
+from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, TargetView, indicators, without_value
 
@@ -29,7 +30,7 @@ class Nce:
     title: ClassVar[str] = "NCE"
     source: ClassVar[str] = "Tran et al. 2019, section 3"
     needs: ClassVar[Needs] = "source_probabilities"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def value(self, view: TargetView) -> Estimate:
         """Negative conditional entropy; see the class."""

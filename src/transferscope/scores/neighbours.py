@@ -5,13 +5,15 @@ training (for instance Wu et al., "Unsupervised feature learning via non-paramet
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.data.task import Kind
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
+from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import centred
 
@@ -21,6 +23,8 @@ _ROWS = 512  # examples whose distances are held at once
 @dataclass(frozen=True)
 class Neighbours:
     """Share of examples whose k nearest others vote for their class; R^2 of the mean of the k nearest in regression.
+
+    With several labels of each example, the macro-averaged average precision of the share of the k that has each label.
 
     Euclidean distances of the features as they are. Where several examples are equally far, at the edge of the k, they
     share the votes that are left; where m classes have the most votes, the example counts 1/m if its class is among
@@ -38,7 +42,7 @@ class Neighbours:
     title: ClassVar[str] = "nearest neighbours"
     source: ClassVar[str] = "Cover and Hart 1967, leave-one-out"
     needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification", "regression")
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -46,14 +50,14 @@ class Neighbours:
             raise SettingsError(f"k = {self.k} was given; expected at least 1 neighbour")
 
     def value(self, view: TargetView) -> Estimate:
-        """Accuracy or R^2, leaving one out; see the class."""
+        """Accuracy, R^2 or average precision, leaving one out; see the class."""
         refusal = without_value(self, view, at_least=max(3, self.k + 1))
         if refusal is not None:
             return refusal
         targets = outputs(view)
         means = neighbour_means(centred(view.features), targets, self.k)
-        value = accuracy(means, targets) if view.is_classification else r_squared(means, targets)
-        return Estimate(value, None, len(view))
+        rate = {"classification": accuracy, "regression": r_squared, "multi-label": macro_average_precision}[view.kind]
+        return Estimate(rate(means, targets), None, len(view))
 
 
 def neighbour_means(

@@ -6,11 +6,12 @@ section 3: Spearman's correlation between the pairwise distances of the features
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, TargetView, varies, without_value
 
@@ -31,7 +32,7 @@ class Parc:
     title: ClassVar[str] = "PARC"
     source: ClassVar[str] = "Bolya et al. 2021, section 3"
     needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def value(self, view: TargetView) -> Estimate:
         """Spearman's correlation of distances; see the class."""

@@ -10,12 +10,14 @@ The intercept of that fit is the mean of the other codes, which is y_i / (n - 1)
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
+from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.scores.neighbours import accuracy, r_squared
 from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import centred, spectrum
@@ -27,6 +29,8 @@ RELATIVE_LAMBDAS = 10.0 ** np.arange(-8, 5)
 @dataclass(frozen=True)
 class RidgeProbe:
     """Leave-one-out accuracy of a ridge head (classification), or its R^2 as mean over the outputs that vary.
+
+    With several labels of each example, its macro-averaged average precision over the labels that vary.
 
     lambda is the one of 13 decades with the least leave-one-out squared error summed over outputs, each in units of its
     variance for regression; that one choice on the same examples flatters the value a little. Slopes are fitted without
@@ -40,20 +44,22 @@ class RidgeProbe:
     title: ClassVar[str] = "ridge probe"
     source: ClassVar[str] = "Allen 1974 (PRESS), leave-one-out"
     needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification", "regression")
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def value(self, view: TargetView) -> Estimate:
-        """Accuracy or R^2, leaving one out; see the class."""
+        """Accuracy, R^2 or average precision, leaving one out; see the class."""
         refusal = without_value(self, view)
         if refusal is not None:
             return refusal
         targets = outputs(view)
         codes = targets - targets.mean(axis=0)
-        if not view.is_classification:
+        if view.kind == "regression":
             codes = codes / codes.std(axis=0)
         predictions = best_predictions(centred(view.features), codes)
         if view.is_classification:
             return Estimate(accuracy(predictions + targets.mean(axis=0), targets), None, len(view))
+        if view.kind == "multi-label":
+            return Estimate(macro_average_precision(predictions, targets), None, len(view))
         return Estimate(r_squared(predictions, codes), None, len(view))
 
 

@@ -10,8 +10,9 @@ from math import nan
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 
+from transferscope.data.task import Kind
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 
@@ -25,7 +26,8 @@ class TargetView:
 
     Attributes:
         features: Outputs of the backbone, shape (n, d), finite.
-        labels: Class indices (int64, shape (n,)), or numbers for regression (float64, shape (n, K)).
+        labels: Class indices (int64, shape (n,)), numbers for regression (float64, shape (n, K)), or truth values of
+            several labels of each example (shape (n, K)).
         source_probabilities: What the source head says of each example, shape (n, Z), rows that sum to 1; None for a
             network without a head of classes.
 
@@ -34,7 +36,7 @@ class TargetView:
     """
 
     features: Float64[np.ndarray, "n d"]
-    labels: Int64[np.ndarray, " n"] | Float64[np.ndarray, "n K"]
+    labels: Int64[np.ndarray, " n"] | Float64[np.ndarray, "n K"] | Bool[np.ndarray, "n K"]
     source_probabilities: Float64[np.ndarray, "n Z"] | None = None
 
     def __post_init__(self) -> None:
@@ -66,6 +68,13 @@ class TargetView:
         """Whether labels are classes."""
         return self.labels.ndim == 1
 
+    @property
+    def kind(self) -> Kind:
+        """What the labels are."""
+        if self.is_classification:
+            return "classification"
+        return "multi-label" if self.labels.dtype == np.bool_ else "regression"
+
     def take(self, index: Int64[np.ndarray, " k"]) -> "TargetView":
         """The examples at `index`."""
         p = self.source_probabilities
@@ -86,14 +95,14 @@ class Score(Protocol):
         title: In words, for tables.
         source: Paper, with the equation or section.
         needs: What it reads.
-        kinds: Of labels: "classification", "regression".
+        kinds: Of labels: "classification", "regression", "multi-label".
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     needs: ClassVar[Needs]
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]]
+    kinds: ClassVar[tuple[Kind, ...]]
 
     def value(self, view: TargetView) -> Estimate:
         """The score on all examples, without a standard error (see `with_error`)."""
@@ -116,9 +125,9 @@ def without_value(score: Score, view: TargetView, *, at_least: int = 3) -> Estim
         DataError: The labels are of a kind that the score does not rate, or it needs source probabilities and there
             are none.
     """
-    kind = "classification" if view.is_classification else "regression"
-    if kind not in score.kinds:
-        raise DataError(f"{score.name} rates {' and '.join(score.kinds)} and the labels are of {kind}; leave it out")
+    if view.kind not in score.kinds:
+        rated = " and ".join(score.kinds)
+        raise DataError(f"{score.name} rates {rated} and the labels are of {view.kind}; leave it out")
     if score.needs == "source_probabilities" and view.source_probabilities is None:
         raise DataError(
             f"{score.name} reads what the source head says and no source_probabilities were given; give the softmax of "
@@ -127,7 +136,8 @@ def without_value(score: Score, view: TargetView, *, at_least: int = 3) -> Estim
     if len(view) < at_least:
         return Estimate(nan, None, len(view), "too_few")
     still = score.needs == "features" and not varies(view.features).any()
-    return Estimate(nan, None, len(view), "undefined") if still or not varies(view.labels).any() else None
+    same = not varies(view.labels if view.kind != "multi-label" else view.labels.astype(np.float64)).any()
+    return Estimate(nan, None, len(view), "undefined") if still or same else None
 
 
 def varies(array: np.ndarray) -> np.ndarray:
@@ -150,5 +160,11 @@ def indicators(view: TargetView) -> Float64[np.ndarray, "n C"]:
 
 
 def outputs(view: TargetView) -> Float64[np.ndarray, "n K"]:
-    """What a linear model of the labels regresses on: class indicators, or the regression outputs that vary."""
-    return indicators(view) if view.is_classification else view.labels[:, varies(view.labels)]
+    """What a linear model of the labels regresses on: indicators of classes or labels, or regression outputs.
+
+    Labels and outputs that do not vary are left out.
+    """
+    if view.is_classification:
+        return indicators(view)
+    columns = view.labels.astype(np.float64)
+    return np.asarray(columns[:, varies(columns)])

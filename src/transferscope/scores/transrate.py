@@ -10,11 +10,12 @@ the listing in the paper. log det(I_d + Z' Z / a) = log det(I_n + Z Z' / a) lets
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.data.task import Kind
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scores.score import Needs, TargetView, class_indices, varies, without_value
@@ -38,7 +39,7 @@ class TransRate:
     title: ClassVar[str] = "TransRate"
     source: ClassVar[str] = "Huang et al. 2022, TransRate"
     needs: ClassVar[Needs] = "features"
-    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
         """Check the settings."""

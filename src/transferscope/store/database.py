@@ -5,11 +5,25 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, Float, Table, create_engine, event, insert, make_url
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Compiled,
+    Connection,
+    Dialect,
+    Engine,
+    Float,
+    Table,
+    create_engine,
+    event,
+    insert,
+    make_url,
+)
 from sqlalchemy import literal_column as sql
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
@@ -202,7 +216,7 @@ def insert_many(connection: Connection, table: Table, columns: Sequence[str], ro
     """
     if not rows:
         return
-    compiled = insert(table).compile(dialect=connection.dialect, column_keys=list(columns))
+    compiled = _compiled_insert(table, connection.dialect, tuple(columns))
     order = getattr(compiled, "positiontup", None)
     if order is None:
         connection.execute(insert(table), [dict(zip(columns, row, strict=True)) for row in rows])
@@ -211,6 +225,11 @@ def insert_many(connection: Connection, table: Table, columns: Sequence[str], ro
     in_order = places == list(range(len(columns)))
     values = rows if in_order else [tuple(row[place] for place in places) for row in rows]
     connection.exec_driver_sql(str(compiled), list(values))
+
+
+@lru_cache(maxsize=64)
+def _compiled_insert(table: Table, dialect: Dialect, columns: tuple[str, ...]) -> Compiled:
+    return insert(table).compile(dialect=dialect, column_keys=list(columns))
 
 
 def _sqlite_url(path: Path) -> URL:

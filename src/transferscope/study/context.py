@@ -7,6 +7,12 @@ from typing import Protocol, runtime_checkable
 
 from transferscope.store import Outcome, PlannedCell
 
+CELL_NOTE = "transferscope.cell"
+"""Key in the metadata of a run's networks, which says the key of its cell."""
+
+KEEP = "keep"
+"""Key in the payload of a cell whose network is to be kept, which says the name of the study; no part of its key."""
+
 
 def no_progress(done: int, total: int) -> None:
     """Report no progress."""

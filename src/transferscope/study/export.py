@@ -6,48 +6,22 @@ from pathlib import Path
 
 import numpy as np
 
-from transferscope.data.unlabelled import input_form
 from transferscope.errors import SettingsError, StoreError, unknown_name
+from transferscope.estimate import Estimate
 from transferscope.methods import Control
-from transferscope.models import Network, input_of
+from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
-from transferscope.store import Store, StoredCell
+from transferscope.store import Store
 from transferscope.study.backends.attempt import thread_limit
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.fitting import fit_method, task_of
+from transferscope.study.kept import Run, best_way, card_of, finished_runs
 from transferscope.study.places import one_study, open_existing
 from transferscope.study.work import measure_on
-from transferscope.trained import ModelCard, TrainedModel, save_model
+from transferscope.trained import TrainedModel, load_model, save_model
 from transferscope.training import choose_device, scale_of
-
-METRICS = ("accuracy", "r2")
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A finished run of a method.
-
-    Attributes:
-        cell: The cell.
-        method: Name of the method in the study.
-        source: Name of the source; None for none.
-        n_labels: Labelled target examples.
-        seed: Its seed.
-        metric: "accuracy" or "r2".
-        score: On the test examples.
-        stderr: Its standard error over these; None where there is none.
-    """
-
-    cell: StoredCell
-    method: str
-    source: str | None
-    n_labels: int
-    seed: int
-    metric: str
-    score: float
-    stderr: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +71,7 @@ def chosen_run(
         StoreError: No run is finished.
         SettingsError: The method is a control, which trains no network.
     """
-    runs = [run for run in _runs(store, study) if run.cell.cell.labels.get("pretrain_step") is None]
+    runs = finished_runs(store, study)
     if not runs:
         raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
     if method is None:
@@ -108,10 +82,7 @@ def chosen_run(
     runs = _of(runs, "source", source, lambda run: run.source or "")
     most = str(labels if labels is not None else max(run.n_labels for run in runs))
     runs = _of(runs, "number of labels", most, lambda run: str(run.n_labels))
-    by_way: dict[tuple[str, str | None, object], list[Run]] = {}
-    for run in runs:
-        by_way.setdefault((run.method, run.source, run.cell.cell.labels.get("n_source")), []).append(run)
-    best = max(by_way.values(), key=lambda way: float(np.mean([run.score for run in way])))
+    best = best_way(runs)
     chosen = _of(best, "seed", None if seed is None else str(seed), lambda run: str(run.seed))
     return min(chosen, key=lambda run: run.seed), best
 
@@ -164,49 +135,20 @@ def export(
         with thread_limit(context.threads):
             task = task_of(cell, recipe)
             network = _trained(run, recipe, context) if again else _kept(run, recipe, context)
-            scale = scale_of(network, task.target.train)
-            measured = measure_on(network.to(choose_device(context.device)), task.target, part="target_test")
-            predictions = measured.predictions.numpy()
         stored = store.arrays(name, "predictions").get(key)
-        known = input_of(recipe.network)
-        own = () if known is None else known.transforms
-        card = ModelCard(
-            network=recipe.network,
-            n_outputs=task.target.train.n_outputs,
-            classes=task.target.train.classes,
-            inputs=input_form(recipe.target.data, (*recipe.target.transforms, *own), task.target),
-            study=name,
-            cell=key,
-            method=run.method,
-            source=run.source,
-            n_labels=run.n_labels,
-            seed=run.seed,
-            metric=run.metric,
-            score=run.score,
-            stderr=run.stderr,
+        score = Estimate(run.score, run.stderr, len(task.target.test))
+        card = replace(
+            card_of(cell, recipe, task.target, study=name, metric=run.metric, score=score),
             mean_score=float(np.mean([one.score for one in alike])),
             n_runs=len(alike),
         )
-    model = TrainedModel(network.cpu().eval(), scale, card)
-    save_model(model, Path(out))
+        trained = TrainedModel(network.cpu().eval(), scale_of(network, task.target.train), card)
+        save_model(trained, Path(out))
+        model = load_model(out)  # what was written is what is compared
+        with thread_limit(context.threads):
+            network = model.network.copy().to(choose_device(context.device))
+            predictions = measure_on(network, task.target, part="target_test").predictions.numpy()
     return Exported(model, Path(out), len(predictions), _n_equal(predictions, stored), again)
-
-
-def _runs(store: Store, study: str) -> list[Run]:
-    cells = {stored.cell.key: stored for stored in store.cells(study) if stored.cell.role == "method"}
-    records = store.records(study)
-    found = []
-    columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
-    for key, name, part, step, value, stderr in zip(*columns, strict=True):
-        stored = cells.get(key)
-        if stored is None or stored.state != "done" or name not in METRICS or part != "target_test" or step is not None:
-            continue
-        labels = stored.cell.labels
-        source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")
-        if isinstance(n_labels, int) and isinstance(seed, int):
-            named = None if source is None else str(source)
-            found.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
-    return found
 
 
 def _is_control(run: Run) -> bool:

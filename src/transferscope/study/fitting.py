@@ -17,7 +17,7 @@ from transferscope.models import Network, OpenedNetwork, build_network, open_net
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
-from transferscope.study.context import WorkContext
+from transferscope.study.context import CELL_NOTE, WorkContext
 from transferscope.study.facts import as_read, checksum, kept_data
 from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, TrainingSettings, scale_of, stream_seed, to_tensors
@@ -70,12 +70,12 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
-        notes = scale_of(network, task.target.train).as_notes
+        notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key}
         options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
-        save_weights(fitted.network, context.network(key), notes=fitted.scale.as_notes)
+        save_weights(fitted.network, context.network(key), notes={**fitted.scale.as_notes, CELL_NOTE: key})
     return CellFit(fitted, task, options, tuned)
 
 
@@ -102,13 +102,13 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     n_source, content = number(cell, "n_source") if data else 0, recipe.contents.get("source")
     source = None if data is None else source_data(data, n_source, seed, content=content)
     few = replace(target, train=subset)
-    if _uses_no_network(recipe):
+    if uses_no_network(recipe):
         return TransferTask(few, source)
     seen = None if data is None or source is None else as_read(source, data, recipe.network)
     return TransferTask(as_read(few, recipe.target, recipe.network), seen)
 
 
-def _uses_no_network(recipe: MethodRecipe) -> bool:
+def uses_no_network(recipe: MethodRecipe) -> bool:
     """Whether the method is a control on the inputs as they are."""
     return isinstance(recipe.method, Control) and recipe.method.start == "random"
 
@@ -149,7 +149,7 @@ def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | 
 def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask, context: WorkContext) -> Network:
     """The network that the method starts from."""
     seed, target = number(cell, "seed"), task.target
-    if _uses_no_network(recipe):
+    if uses_no_network(recipe):
         return build_network("linear", target.train.input_shape, target.train.n_outputs, seed=0)
     if recipe.method.start == "random" or recipe.source is None:
         return fresh_network(recipe, target, seed)

@@ -32,11 +32,13 @@ class StudyPlan:
         study: The study with its spec and facts.
         cells: Its cells, in the order in which they should be done.
         arrays: Arrays of the study: "target_test_labels".
+        data: What its data are, as far as cells depend on them; None for a study without any.
     """
 
     study: StudyRow
     cells: tuple[PlannedCell, ...]
     arrays: Mapping[str, np.ndarray]
+    data: DataFacts | None = None
 
 
 def plan_study(spec: StudySpec) -> StudyPlan:
@@ -50,9 +52,13 @@ def plan_study(spec: StudySpec) -> StudyPlan:
     data = load_data(spec)
     leakage = count_leakage(data)
     facts = {**data.as_json(), "leakage": leakage, **surroundings()}
+    controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
+    if controls:
+        facts["controls"] = controls
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
-    return StudyPlan(study, tuple(plan_cells(spec, data.facts)), {"target_test_labels": data.target.test.labels})
+    cells = tuple(plan_cells(spec, data.facts))
+    return StudyPlan(study, cells, {"target_test_labels": data.target.test.labels}, data.facts)
 
 
 def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:

@@ -5,15 +5,16 @@ other study, and cells of an earlier study under the same settings count.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, unknown_name
 from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
+from transferscope.records import HEADLINES
 from transferscope.store import PlannedCell, Store
 
 
@@ -24,9 +25,11 @@ class RaceSettings:
     Attributes:
         question: "whether" transfer helps, or "which" way is best, which settles whether as well.
         risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers.
         cells: Most runs to make, at least 2; None for no such limit.
         minutes: Most computing time of all cells together, above 0; None for no such limit.
+        first: Arms whose first runs come before those of others, as "METHOD from SOURCE", the most promising first.
     """
 
     question: Literal["whether", "which"] = "which"
@@ -34,6 +37,7 @@ class RaceSettings:
     margin: float = 1.0
     cells: int | None = None
     minutes: float | None = None
+    first: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -59,6 +63,9 @@ class Arm:
     method: str
     source: str | None
 
+    def __str__(self) -> str:
+        return self.method if self.source is None else f"{self.method} from {self.source}"
+
 
 @dataclass(frozen=True)
 class RaceScores:
@@ -66,28 +73,29 @@ class RaceScores:
 
     Attributes:
         arms: Row 0 is training from scratch.
+        controls: Rows of the other arms that are no transfer.
         seeds: The seeds that may be run.
-        scores: Percent of the test examples, or R² in percent for regression; NaN where nothing is, shape
-            (n_arms, n_seeds).
+        scores: The measure in percent; NaN where nothing is, shape (n_arms, n_seeds).
         failed: Runs that failed, shape (n_arms, n_seeds).
         seconds: Mean time of a run of each arm with its pre-training; NaN where nothing is known, shape (n_arms,).
         spent: Time of all cells that are done.
         n_done: Runs that are done.
-        numbers: Whether labels are numbers, so that scores are R².
+        measure: Which of HEADLINES the scores are.
     """
 
     arms: tuple[Arm, ...]
+    controls: tuple[int, ...]
     seeds: tuple[int, ...]
     scores: Float[np.ndarray, "n_arms n_seeds"]
     failed: Bool[np.ndarray, "n_arms n_seeds"]
     seconds: Float[np.ndarray, " n_arms"]
     spent: float
     n_done: int
-    numbers: bool
+    measure: str
 
     def standing(self, settings: RaceSettings) -> Standing:
         """Where the race stands."""
-        return standing(self.scores, rule_of(settings))
+        return standing(self.scores, rule_of(settings), controls=self.controls)
 
 
 def rule_of(settings: RaceSettings) -> RaceRule:
@@ -104,9 +112,11 @@ class Race:
         seeds: The seeds that it allows.
         settings: The question, the risk, the margin and the budget.
         baseline: Name of the method that is training from scratch.
+        controls: Names of methods that are controls beside it. So is every arm without a source.
 
     Attributes:
         arms: Training from scratch first.
+        controls: Rows of the arms that are controls.
         keys: The cell of every arm and seed; None where there is none.
 
     Raises:
@@ -121,12 +131,21 @@ class Race:
         seeds: Sequence[int],
         settings: RaceSettings,
         baseline: str = "scratch",
+        controls: Collection[str] = (),
     ) -> None:
         self.study = study
         self.seeds = tuple(seeds)
         self.settings = settings
         runs = [cell for cell in cells if cell.role == "method"]
         self.arms = _arms(runs, baseline)
+        self.controls = tuple(
+            row for row, arm in enumerate(self.arms) if row and (arm.source is None or arm.method in controls)
+        )
+        if len(self.controls) == len(self.arms) - 1:
+            raise SettingsError("there is nothing to race against training from scratch; add a method of transfer")
+        strange = sorted(set(settings.first) - set(map(str, self.arms)))
+        if strange:
+            raise unknown_name("arm in [race] first", strange[0], map(str, self.arms[1:]))
         self.n_target = runs[0].labels["n_target"]
         keys = {(_arm(cell), cell.labels["seed"]): cell.key for cell in runs}
         self.keys = tuple(tuple(keys.get((arm, seed)) for seed in self.seeds) for arm in self.arms)
@@ -147,9 +166,10 @@ class Race:
             )
             if key in place and part == "target_test" and step is None
         ]
-        numbers = bool(final) and not any(name == "accuracy" for _, name, _ in final)
+        measured = {name for _, name, _ in final}
+        measure = next((name for name in HEADLINES if name in measured), HEADLINES[0])
         for key, name, value in final:
-            if name == ("r2" if numbers else "accuracy"):
+            if name == measure:
                 scores[place[key]] = 100.0 * value
         seconds = np.full(shape, np.nan)
         for key, (i, j) in place.items():
@@ -162,7 +182,7 @@ class Race:
         mean = np.where(known, seconds, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
         spent = sum(cell.cost.seconds for cell in stored.values() if cell.cost is not None)
         n_done = int(np.isfinite(scores).sum())
-        return RaceScores(self.arms, self.seeds, scores, failed, mean, spent, n_done, numbers)
+        return RaceScores(self.arms, self.controls, self.seeds, scores, failed, mean, spent, n_done, measure)
 
     def next_cells(self, store: Store, *, at_once: int = 1) -> tuple[tuple[PlannedCell, ...], bool]:
         """The cells of all runs so far and of those to make next, with what they need.
@@ -190,18 +210,30 @@ class Race:
         return self.budget_spent(now) or now.standing(self.settings).settles(self.settings.question)
 
     def _next_runs(self, now: RaceScores, at_once: int) -> list[tuple[int, int]]:
-        """As many runs as can be made at once; later ones are chosen as if the earlier ones gave nothing."""
+        """As many runs as can be made at once; later ones are chosen as if the earlier ones gave nothing.
+
+        First runs are made all together unless time is limited.
+        """
         costs = np.where(np.isfinite(now.seconds), now.seconds, np.nanmean(now.seconds) if now.n_done else 1.0)
+        favourites = [list(map(str, self.arms)).index(name) for name in self.settings.first]
         taken = now.failed.copy()
         runs: list[tuple[int, int]] = []
-        room = np.inf if self.settings.cells is None else self.settings.cells - now.n_done
         while len(runs) < at_once:
-            found = list(next_runs(now.scores, rule_of(self.settings), costs=costs, failed=taken))
+            found = next_runs(
+                now.scores,
+                rule_of(self.settings),
+                costs=costs,
+                failed=taken,
+                controls=self.controls,
+                question=self.settings.question,
+                favourites=favourites,
+            )
             if not found:
                 break
             runs += found
             taken[tuple(np.transpose(found))] = True
-        return runs[: int(min(len(runs), room))]
+        room = len(runs) if self.settings.minutes is None else max(at_once, 2)
+        return runs[: room if self.settings.cells is None else min(room, self.settings.cells - now.n_done)]
 
 
 def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
@@ -223,10 +255,7 @@ def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
     control = [arm for arm in arms if arm.method == baseline]
     if len(control) != 1:
         raise SettingsError(f"a race compares with training from scratch; add [methods.{baseline}] to the study")
-    others = [arm for arm in arms if arm.method != baseline]
-    if not others:
-        raise SettingsError("there is nothing to race against training from scratch; add a method of transfer")
-    return (*control, *others)
+    return (*control, *(arm for arm in arms if arm.method != baseline))
 
 
 def _arm(cell: PlannedCell) -> Arm:

@@ -24,10 +24,11 @@ from transferscope.study.backends import (
     Message,
     default_workers,
 )
-from transferscope.study.context import WorkContext
+from transferscope.study.context import KEEP, WorkContext
+from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.race import Race
-from transferscope.study.settings import EngineSettings
+from transferscope.study.settings import EngineSettings, Keep
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
 from transferscope.training import choose_device
@@ -148,13 +149,8 @@ def race_of(spec: StudySpec, cells: Sequence[PlannedCell]) -> Race:
     if spec.race is None:
         raise SettingsError(f"the study {spec.name} has no [race]; add the table, or run it as it is")
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
-    if controls:
-        raise SettingsError(
-            f"[methods.{controls[0]}] is a control and no way of transfer, so a race cannot name it the best of them; "
-            "leave it out, or run the study without [race]"
-        )
     baseline = next((name for name, method in spec.methods.items() if isinstance(method, Scratch)), "scratch")
-    return Race(spec.name, cells, seeds=spec.seeds, settings=spec.race, baseline=baseline)
+    return Race(spec.name, cells, seeds=spec.seeds, settings=spec.race, baseline=baseline, controls=controls)
 
 
 def run_plan(
@@ -198,6 +194,7 @@ def run_plan(
     counts = store.counts(name)
     if counts.planned or counts.running:
         _run_cells(plan, store, engine, work, on_event, more)
+    tidy(store, name)
     return study_status(store, name)
 
 
@@ -219,11 +216,11 @@ def _run_cells(
             deferred_interrupt(at_once=True) as interrupt,
             InlineBackend(work, context, seconds=seconds) as backend,
         ):
-            _Runner(plan, store, backend, 1, on_event, more).run(interrupt)
+            _Runner(plan, store, backend, 1, on_event, more, keep=engine.keep).run(interrupt)
         return
     workers = min(engine.workers or default_workers(engine.device), len(plan.cells))
     with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers, seconds=seconds) as backend:
-        _Runner(plan, store, backend, workers, on_event, more).run(interrupt)
+        _Runner(plan, store, backend, workers, on_event, more, keep=engine.keep).run(interrupt)
 
 
 def _redo_lost_networks(plan: StudyPlan, store: Store) -> None:
@@ -303,7 +300,10 @@ class _Runner:
         workers: int,
         on_event: Callable[[Event], None],
         more: Callable[[], StudyPlan | None] | None = None,
+        *,
+        keep: Keep = "none",
     ) -> None:
+        self._keep = keep
         self._plan = plan
         self._store = store
         self._backend = backend
@@ -315,6 +315,7 @@ class _Runner:
         self._owner = Owner.current()
         self._forecast = self._count()
         self._needed = {need for cell in plan.cells for need in cell.needs}
+        self._kept = keys_to_keep(plan.cells, keep)
         self._running: dict[str, Claim] = {}
         self._shares: dict[str, float] = {}
         self._claim_due = self._report_due = 0.0
@@ -332,8 +333,8 @@ class _Runner:
         except KeyboardInterrupt:
             forecast = self._count()
             raise KeyboardInterrupt(
-                f"stopped with {forecast.done} of {forecast.total} cells done and stored; "
-                "the same command goes on from there"
+                f"stopped with {forecast.done} of {forecast.total} cells done and stored; the same command goes on "
+                "from there"
             ) from None
         finally:
             self._over.set()
@@ -368,6 +369,7 @@ class _Runner:
         self._plan = plan
         self._planned = {cell.key: cell for cell in plan.cells}
         self._needed = {need for cell in plan.cells for need in cell.needs}
+        self._kept = keys_to_keep(plan.cells, self._keep)
         self._forecast = self._count()
         self._claim_due = 0.0
 
@@ -385,6 +387,8 @@ class _Runner:
             self._running[claim.key] = claim  # before anything can go wrong: it is released at the end
             cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another runner planned it
             choose_device(cell.payload.get("device", "cpu"))
+            if cell.key in self._kept:
+                cell = replace(cell, payload={**cell.payload, KEEP: self._name})
             self._backend.start(cell)
 
     def _is_over(self) -> bool:

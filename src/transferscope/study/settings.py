@@ -189,6 +189,10 @@ class TuningSettings:
             raise SettingsError(f"trials = {self.trials} and folds = {self.folds}; expected at least 1 and 2")
 
 
+Keep = Literal["winners", "all", "none"]
+"""Which trained networks stay on the disk when a study is finished; see `EngineSettings`."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
     """How a study is carried out.
@@ -202,12 +206,16 @@ class EngineSettings:
         threads: Threads of each, from 1 to MOST_PROCESSES.
         device: "auto", "cpu", "cuda" or "mps".
         cell_minutes: How long a cell may take, above 0; one that takes longer is stopped and has failed.
+        keep: Which trained networks stay: "winners", for every method and number of labels that of the source with the
+            best mean score, of its lowest seed; "all", with those on the way that diagnostics asked for; or "none".
+            Networks of pre-training stay in any case.
     """
 
     workers: int | None = None
     threads: int = 1
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     cell_minutes: float = 1440.0
+    keep: Keep = "winners"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -28,7 +28,7 @@ from transferscope.study.settings import (
     read_diagnostics,
 )
 from transferscope.study.tables import Mistakes, read_table, setting_names
-from transferscope.study.texts import with_tokenizers
+from transferscope.study.texts import with_encodings, with_tokenizers
 from transferscope.training import LEAST_LR, TrainingSettings
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         SettingsError: Something is wrong; the message names every mistake.
     """
     mistakes = Mistakes(place)
-    tables = with_tokenizers(tables)
+    tables = with_encodings(with_tokenizers(tables))
     head = _header(tables, mistakes)
     target = read_table(TargetSettings, with_labels(tables.get("target", {})), "[target]", mistakes)
     network = read_table(NetworkSettings, tables.get("network", {}), "[network]", mistakes)

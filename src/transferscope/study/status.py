@@ -1,7 +1,8 @@
 """Where a study stands, and how long the rest will take."""
 
+import contextlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
 
 if TYPE_CHECKING:
+    from transferscope.study.settings import Keep
     from transferscope.study.spec import StudySpec
 
 
@@ -94,6 +96,48 @@ def _of_plan(spec: Mapping[str, object]) -> dict[str, object]:
 
     parts = {key: value for key, value in spec.items() if key not in ("engine", "store")}
     return {**parts, "target": with_labels(spec.get("target"))}
+
+
+def keep_of(spec: Mapping[str, object]) -> "Keep":
+    """What a stored study keeps; "all" in one of a version that had no such setting, and deleted nothing."""
+    engine = spec.get("engine")
+    found = engine.get("keep") if isinstance(engine, Mapping) else None
+    return "winners" if found == "winners" else "none" if found == "none" else "all"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptNetworks:
+    """The networks of a study that are on the disk.
+
+    Attributes:
+        keep: What it keeps.
+        n_done: Runs of methods that are done.
+        n_runs: Those whose network is there.
+        run_bytes: The size of these, those on the way included.
+        n_pretrained: Networks of pre-training that are there.
+        pretrained_bytes: The size of these, those on the way included.
+    """
+
+    keep: "Keep"
+    n_done: int
+    n_runs: int
+    run_bytes: int
+    n_pretrained: int
+    pretrained_bytes: int
+
+
+def kept_networks(store: Store, study: str) -> KeptNetworks:
+    """The networks of a study that are on the disk."""
+    sizes: dict[str, int] = defaultdict(int)
+    for file in store.files.glob("*.safetensors"):
+        with contextlib.suppress(FileNotFoundError):
+            sizes[file.name.partition(".")[0]] += file.stat().st_size
+    cells = store.cells(study) if sizes else []
+    done = [stored.cell for stored in cells if stored.state == "done"]
+    runs, pretrained = ([sizes[cell.key] for cell in done if cell.role == role] for role in ("method", "pretrain"))
+    there, here = ([size for size in found if size] for found in (runs, pretrained))
+    keep = keep_of(store.study(study).spec)
+    return KeptNetworks(keep, len(runs), len(there), sum(there), len(here), sum(here))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
-"""The tokenizer of a study's texts: that of its networks."""
+"""What data of a study take from elsewhere in it: texts the tokenizer of its networks, tables the target's features."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from transferscope.data.readers import TABLES
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError
@@ -28,24 +29,51 @@ def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     folder = tokenizer_folder([name for name in named if isinstance(name, str)])
     if folder is None:
         return tables  # what reads the data says what is missing
+    return _changed(tables, lambda name: with_tokenizer(name, folder), target=True)
+
+
+def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A study whose source tables have the features of the target's table, where none is said.
+
+    Args:
+        tables: What TOML makes of a study file, right or wrong.
+    """
+    target = _table(tables.get("target")).get("data")
+    if not isinstance(target, str) or not _is_table(target):
+        return tables
+    quoted = quote(target, safe="/: ")
+
+    def with_encoding(name: str) -> str:
+        if not _is_table(name) or parse_spec(name).options.get("encoding"):
+            return name
+        return f"{name}{'&' if '?' in name else '?'}encoding={quoted}"
+
+    return _changed(tables, with_encoding, target=False)
+
+
+def _is_table(name: str) -> bool:
+    return name.partition(":")[0] in TABLES and ":" in name
+
+
+def _changed(tables: Mapping[str, Any], change: Callable[[str], str], *, target: bool) -> Mapping[str, Any]:
+    """A study with the names of its data changed, those of the sources and, where wanted, of the target."""
 
     def filled(table: Any) -> Any:
         if not isinstance(table, Mapping):
             return table
         changed = {
-            key: with_tokenizer(value, folder) if key == "data" and isinstance(value, str) else value
-            for key, value in table.items()
+            key: change(value) if key == "data" and isinstance(value, str) else value for key, value in table.items()
         }
         further = changed.get("held_out")
         if isinstance(further, Mapping):
             changed["held_out"] = {
-                key: with_tokenizer(value, folder) if isinstance(value, str) else value
-                for key, value in further.items()
+                key: change(value) if isinstance(value, str) else value for key, value in further.items()
             }
         return changed
 
+    sources = _tables(tables.get("sources"))
     given = {"sources": {name: filled(source) for name, source in tables["sources"].items()}} if sources else {}
-    return {**tables, "target": filled(tables.get("target")), **given}
+    return {**tables, **({"target": filled(tables.get("target"))} if target else {}), **given}
 
 
 def tokenizer_folder(networks: Sequence[str]) -> Path | None:
@@ -56,7 +84,10 @@ def tokenizer_folder(networks: Sequence[str]) -> Path | None:
 
 def needs_tokenizer(name: str) -> bool:
     """Whether a name of data stands for texts and says no tokenizer."""
-    return name.startswith("text:") and not parse_spec(name).options.get("tokenizer")
+    if not name.startswith(("text:", "hf-dataset:")):
+        return False
+    options = parse_spec(name).options
+    return (name.startswith("text:") or "text" in options) and not options.get("tokenizer")
 
 
 def with_tokenizer(name: str, folder: Path) -> str:

@@ -1,22 +1,24 @@
 """Doing a cell: pre-training and methods, measured on target and source (diagnostics are in `diagnose.py`)."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
 from transferscope.data.task import Dataset, TransferTask
-from transferscope.errors import SettingsError
-from transferscope.methods import FitOptions, Fitted, pretrain
+from transferscope.errors import SettingsError, TransferscopeError
+from transferscope.methods import Control, FitOptions, Fitted, pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
-from transferscope.records import Record
+from transferscope.records import HEADLINES, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
-from transferscope.study.context import WorkContext
+from transferscope.study.context import CELL_NOTE, KEEP, WorkContext
 from transferscope.study.diagnose import diagnose
 from transferscope.study.facts import as_read, kept_data
 from transferscope.study.fitting import (
+    CellFit,
     fit_method,
     fit_options,
     fresh_network,
@@ -24,6 +26,8 @@ from transferscope.study.fitting import (
     snapshots,
     source_data,
 )
+from transferscope.study.kept import card_of
+from transferscope.trained import card_notes
 from transferscope.training import measure, outputs_of, scale_of, to_tensors
 from transferscope.training.evaluate import Measures
 
@@ -62,6 +66,8 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
     fit = fit_method(cell, recipe, context, key=cell.key)
     fitted, task = fit.fitted, fit.task
     test = measure_on(fitted.network, task.target, part="target_test")
+    if KEEP in cell.payload and not isinstance(recipe.method, Control):
+        _keep(cell, recipe, fit, test, context)
     kept = _kept_after_transfer(fitted, task, _held_out(recipe))
     records = (*fitted.history, *test.records, *_on_training_data(fitted, task), *kept)
     tuning_seconds = 0.0 if fit.tuned is None else fit.tuned.cost.seconds
@@ -71,6 +77,18 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
         {"predictions": test.predictions.numpy()},
         {"status": fitted.status, "budget": _budget(fit.options, task), **fitted.notes, **_tuning_notes(fit.tuned)},
     )
+
+
+def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures, context: WorkContext) -> None:
+    """Write the network to a file that says what it is."""
+    final = next(record for record in test.records if record.name in HEADLINES)
+    notes = {**fit.fitted.scale.as_notes, CELL_NOTE: cell.key}
+    with suppress(TransferscopeError):  # data that cannot be read any more take the file's card alone
+        study = str(cell.payload[KEEP])
+        notes |= card_notes(
+            card_of(cell, recipe, fit.task.target, study=study, metric=final.name, score=final.estimate)
+        )
+    save_weights(fit.fitted.network, context.network(cell.key), notes=notes)
 
 
 def measure_on(network: Network, data: Dataset, *, part: str) -> Measures:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.estimate import Estimate
+from transferscope.numerics.average_precision import example_contributions
 from transferscope.records import Record
 from transferscope.training.losses import check_targets
 from transferscope.training.tensors import TensorSet
@@ -42,8 +43,10 @@ class Measures:
     """How well outputs fit labels: plain numbers with their standard errors over examples.
 
     Attributes:
-        records: "accuracy" and "loss" (cross-entropy in nats) for classification; "mse" and "r2" for regression.
-        predictions: Class index int32 (N,), or float32 values (N, K); on the CPU.
+        records: "accuracy" and "loss" (cross-entropy in nats) for classification; "mse" and "r2" for regression; for
+            several labels of each input "average_precision" (macro average), "micro_f1" and "exact_match" of the labels
+            whose output is above 0, and "loss" (binary cross-entropy in nats, mean over labels).
+        predictions: Class index int32 (N,), or float32 (N, K) regression values or logits of labels; on the CPU.
     """
 
     records: tuple[Record, ...]
@@ -55,7 +58,7 @@ def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: i
 
     Args:
         outputs: Logits or regression values.
-        labels: int64 classes (N,), or float targets (N, K).
+        labels: int64 classes (N,), float targets (N, K), or truth values (N, K).
         part: Name of the data, as in `Record.part`.
         step: Training step, as in `Record.step`.
 
@@ -63,9 +66,12 @@ def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: i
         Records and predictions; a non-finite loss has status "non_finite".
 
     Raises:
-        DataError: Regression targets are not of the shape of the outputs.
+        DataError: Regression targets or truth values are not of the shape of the outputs.
     """
-    if not labels.is_floating_point():
+    if labels.dtype == torch.bool:
+        check_targets(labels, tuple(outputs.shape))
+        named, predictions = _of_several_labels(outputs.to(torch.float64), labels), outputs.to(torch.float32)
+    elif not labels.is_floating_point():
         labels = labels.long()
         predicted = outputs.argmax(dim=1)
         correct = (predicted == labels).to(torch.float64)
@@ -79,6 +85,32 @@ def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: i
         predictions = outputs.to(torch.float32)
     records = tuple(Record(name, estimate, part, step) for name, estimate in named.items())
     return Measures(records, predictions.cpu())
+
+
+def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[str, Estimate]:
+    """Measures of multi-label classification: Tsoumakas and Katakis 2007, section 4; see numerics.average_precision."""
+    losses = F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype), reduction="none").mean(dim=1)
+    said = outputs > 0
+    right = 2 * (said & labels).sum(dim=1).to(torch.float64)
+    counted = said.sum(dim=1) + labels.sum(dim=1).to(torch.float64)
+    shares = torch.from_numpy(example_contributions(outputs.cpu().numpy(), labels.cpu().numpy()))
+    nothing = not labels.any()
+    return {
+        "average_precision": Estimate(float("nan"), None, len(labels), "undefined") if nothing else _mean(shares),
+        "micro_f1": _ratio(right, counted),
+        "exact_match": _mean((said == labels).all(dim=1).to(torch.float64)),
+        "loss": _mean(losses),
+    }
+
+
+def _ratio(above: Float[Tensor, " N"], below: Float[Tensor, " N"]) -> Estimate:
+    """A ratio of two means over examples, with the error of its linearisation."""
+    n, whole = len(above), float(below.mean())
+    if whole == 0.0:
+        return Estimate(float("nan"), None, n, "undefined")
+    ratio = float(above.mean()) / whole
+    stderr = float((above - ratio * below).std()) / whole / n**0.5 if n > 1 else None
+    return Estimate(ratio, stderr, n)
 
 
 def _mean(values: Float[Tensor, " N"]) -> Estimate:

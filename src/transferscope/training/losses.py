@@ -9,18 +9,24 @@ from transferscope.errors import DataError
 
 
 def task_loss(outputs: Float[Tensor, "n K"], labels: Tensor) -> Float[Tensor, ""]:
-    """Mean loss of a batch: cross-entropy for class labels, mean squared error for regression targets.
+    """Mean loss of a batch, by the type of its labels.
+
+    Cross-entropy for classes, binary cross-entropy of each label on its own for several labels of each input, mean
+    squared error for regression targets.
 
     Args:
         outputs: Logits, or regression values.
-        labels: int64 classes (n,), or float targets (n, K).
+        labels: int64 classes (n,), truth values (n, K), or float targets (n, K).
 
     Returns:
-        The mean over examples (and over outputs, in regression).
+        The mean over examples (and over outputs, for several labels and in regression).
 
     Raises:
-        DataError: Regression targets are not of the shape of the outputs.
+        DataError: Truth values or regression targets are not of the shape of the outputs.
     """
+    if labels.dtype == torch.bool:
+        check_targets(labels, tuple(outputs.shape))
+        return F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
     if not labels.is_floating_point():
         return F.cross_entropy(outputs, labels.long())
     check_targets(labels, tuple(outputs.shape))
@@ -28,7 +34,7 @@ def task_loss(outputs: Float[Tensor, "n K"], labels: Tensor) -> Float[Tensor, ""
 
 
 def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
-    """Refuse regression targets of another shape: (n,) against (n, 1) would be compared each with each.
+    """Refuse targets of another shape: (n,) against (n, 1) would be compared each with each.
 
     Args:
         targets: What outputs are compared with.
@@ -39,7 +45,7 @@ def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
     """
     if tuple(targets.shape) != shape:
         raise DataError(
-            f"regression targets have shape {tuple(targets.shape)} and outputs {shape}; give one target for each "
+            f"targets have shape {tuple(targets.shape)} and outputs {shape}; give one target for each "
             "example and output, as in labels of shape (n, 1) for one output"
         )
 
@@ -48,18 +54,22 @@ def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:
     """Labels as targets of a squared loss.
 
     Classes become e_c - 1/K, the natural form for K classes of the code "e_c - 0.1" that MeRLin (Liu et al. 2020,
-    section A.3) uses for ten; regression targets stay as they are.
+    section A.3) uses for ten, and several labels y - 1/2, its form for two classes, so that an output above 0 says that
+    an input has the label; regression targets stay as they are.
 
     Args:
-        labels: int64 classes (n,), or float targets (n, K).
+        labels: int64 classes (n,), truth values (n, K), or float targets (n, K).
         n_outputs: K.
 
     Returns:
         float32 targets.
 
     Raises:
-        DataError: Regression targets are not of shape (n, K).
+        DataError: Truth values or regression targets are not of shape (n, K).
     """
+    if labels.dtype == torch.bool:
+        check_targets(labels, (len(labels), n_outputs))
+        return labels.to(torch.float32) - 0.5
     if not labels.is_floating_point():
         return F.one_hot(labels.long(), n_outputs).to(torch.float32) - 1.0 / n_outputs
     check_targets(labels, (len(labels), n_outputs))

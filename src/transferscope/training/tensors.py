@@ -10,12 +10,13 @@ import torch
 from jaxtyping import Float, Int, Num
 from torch import Tensor
 
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import LabelledSet, give_back
 from transferscope.errors import DataError, SettingsError
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
 
 _STATISTICS_CHUNK = 8192  # inputs at a time, of at most 4096 numbers each; fewer of larger ones
+_MAPPED = 2**26  # bytes of a memory-mapped array that are read before its pages are given back
 _NOTE = "transferscope.pixel_scale"  # key in the metadata of a file of weights
 _ROUNDING = 1e-5  # of pixels that were divided by 255, or resized
 _LISTED = 4  # channels of a scale in words
@@ -121,6 +122,7 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     total, squares, count = 0.0, 0.0, 0
     size = max(1, min(_STATISTICS_CHUNK, _STATISTICS_CHUNK * 4096 // train.inputs[0].size))
     for start in range(0, len(train), size):
+        give_back(train.inputs)
         chunk = _unit(train.inputs[start : start + size])
         total = total + chunk.sum(axis=axes)
         squares = squares + np.square(chunk).sum(axis=axes)
@@ -151,9 +153,8 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
         low, high = float(train.inputs.min()), float(train.inputs.max())
         if low < -_ROUNDING or high > 1 + _ROUNDING:
             raise DataError(
-                f"the images are numbers from {low:.4g} to {high:.4g} and the network reads bytes, or "
-                "numbers from 0 to 1, "
-                f"as {known}; give the images as bytes, or divide them"
+                f"the images are numbers from {low:.4g} to {high:.4g} and the network reads bytes, or numbers from 0 "
+                f"to 1, as {known}; give the images as bytes, or divide them"
             )
     return PixelScale(*known.per_unit).fitted_to(train)
 
@@ -196,7 +197,8 @@ class Batch:
     Attributes:
         inputs: float32, (n, *input_shape), standardised; images in channels-last memory order. Tokens are int32, cut
             to the longest text of the batch.
-        labels: int64 classes (n,), or float32 regression targets (n, n_outputs).
+        labels: int64 classes (n,), float32 regression targets (n, n_outputs), or truth values (n, n_outputs) of
+            several labels for each input.
     """
 
     inputs: Num[Tensor, "n ..."]
@@ -209,11 +211,11 @@ class TensorSet:
 
     Attributes:
         inputs: As in the labelled set, (N, *input_shape), uint8, float32 or int32 tokens.
-        labels: int64 (N,) or float32 (N, n_outputs).
+        labels: int64 (N,), float32 (N, n_outputs) or truth values (N, n_outputs).
         shift: Subtracted from the raw inputs, shaped to broadcast over one input.
         factor: Multiplied afterwards.
-        n_outputs: Number of classes or regression targets.
-        is_classification: Whether labels are classes.
+        n_outputs: Number of classes, labels or regression targets.
+        mapped: The memory-mapped array that the inputs share their memory with; None for none.
     """
 
     inputs: Tensor
@@ -221,7 +223,7 @@ class TensorSet:
     shift: Tensor
     factor: Tensor
     n_outputs: int
-    is_classification: bool
+    mapped: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -236,9 +238,16 @@ class TensorSet:
         return self._ready(self.inputs[index], self.labels[index])
 
     def chunks(self, size: int) -> Iterator[Batch]:
-        """All examples in order, at most `size` at a time."""
+        """All examples in order, at most `size` at a time; mapped pages are given back on the way."""
+        read = 0
         for start in range(0, len(self), size):
-            yield self._ready(self.inputs[start : start + size], self.labels[start : start + size])
+            raw = self.inputs[start : start + size]
+            yield self._ready(raw, self.labels[start : start + size])
+            read += raw.nbytes
+            if read > _MAPPED:
+                give_back(self.mapped)
+                read = 0
+        give_back(self.mapped)
 
     def spread(self, n: int) -> "TensorSet":
         """`n` examples at even distances (all of them when there are fewer)."""
@@ -268,6 +277,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
         The set as tensors; batches come out standardised.
     """
     raw = data.inputs if data.inputs.dtype == np.uint8 or data.is_tokens else data.inputs.astype(np.float32)
+    mapped = raw if isinstance(raw, np.memmap) else None
     unit = 255.0 if data.inputs.dtype == np.uint8 else 1.0
     shape = (-1, *[1] * (data.inputs.ndim - 2))
     return TensorSet(
@@ -276,12 +286,13 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
         shift=torch.from_numpy(scale.mean * unit).reshape(shape).to(device),
         factor=torch.from_numpy(1.0 / (scale.std * unit)).reshape(shape).to(device),
         n_outputs=data.n_outputs,
-        is_classification=data.classes is not None,
+        mapped=mapped,
     )
 
 
 def _labels(data: LabelledSet) -> np.ndarray:
-    return np.ascontiguousarray(data.labels.astype(np.int64 if data.classes is not None else np.float32))
+    types = {"classification": np.int64, "regression": np.float32, "multi-label": np.bool_}
+    return np.ascontiguousarray(data.labels.astype(types[data.kind]))
 
 
 def choose_device(name: str) -> torch.device:

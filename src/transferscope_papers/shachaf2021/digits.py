@@ -100,8 +100,8 @@ class DigitTable(TheoryFigure):
             else (
                 f"{self.draws} draw{'s' * (self.draws > 1)} of the pairs with {self.samples} samples and "
                 f"{self.repeats} repeats do not tell the order: that takes the full profile ({full.draws} draws, "
-                f"{full.samples} samples, {full.repeats} repeats), as in "
-                "`transferscope papers draw shachaf2021 table1 --full`."
+                f"{full.samples} samples, {full.repeats} repeats), as in `transferscope papers draw shachaf2021 "
+                "table1 --full`."
             )
         )
         return (

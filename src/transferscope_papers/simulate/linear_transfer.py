@@ -63,8 +63,8 @@ def draw(problems: Sequence[LinearTransfer], sizes: Sequence[int], seeds: Sequen
     """
     if not len(problems) == len(sizes) == len(seeds) > 0:
         raise DataError(
-            f"there are {len(problems)} problems, {len(sizes)} sizes and {len(seeds)} seeds; "
-            "give one of each per element"
+            f"there are {len(problems)} problems, {len(sizes)} sizes and {len(seeds)} seeds; give one of each per "
+            "element"
         )
     grams, crosses = [], []
     for problem, n, seed in zip(problems, sizes, seeds, strict=True):

@@ -50,10 +50,10 @@ def test_more_seeds_are_asked_for_than_there_are() -> None:
     )
 
 
-def test_a_difference_too_small_to_matter_is_called_that() -> None:
+def test_a_difference_that_is_small_beside_its_spread_is_called_that() -> None:
     assert seeds_to_decide([_undecided(seeds=0)]) == (
         "The undecided comparison would take more than 200 seeds to decide: "
-        "for most purposes the difference is too small to matter."
+        "beside its spread, what was measured is close to no difference."
     )
 
 

@@ -59,6 +59,7 @@ def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
         seeds=2,
         budget=QUICK,
         folder=tmp_path,
+        tuning=False,
     )
     page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert "<h2>Why</h2>" in page

@@ -11,8 +11,12 @@ from transferscope.study.context import WorkContext
 
 N_TEST = 4000
 CLASSES = 2
-EFFECTS = {"good": {"fine-tune": 0.12, "linear-probe": 0.115, "l2-sp": 0.02}, "bad": {"fine-tune": -0.1}}
-"""Gains by source and method; none elsewhere."""
+EFFECTS = {
+    "good": {"fine-tune": 0.12, "linear-probe": 0.115, "l2-sp": 0.02, "knn": 0.04},
+    "bad": {"fine-tune": -0.1},
+    "None": {"raw": 0.03, "strong": 0.125},
+}
+"""Gains by source and method; none elsewhere. "strong" is a variant of raw."""
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:

@@ -1,25 +1,43 @@
 """Races whose right answer is known, run through the real engine and store."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from analyses.decide.raced import N_TEST
+from transferscope.analyses.compare.question import Budget
 from transferscope.analyses.decide.page import decision_verdict
-from transferscope.analyses.decide.question import DecisionResult, decide
+from transferscope.analyses.decide.question import DecisionResult, decide, write_race
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.decide import minutes_of
+from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
+from transferscope.methods import Control, FitOptions, Fitted, Start
+from transferscope.models.network import Network
 from transferscope.store import Store
+from transferscope.study.race import RaceSettings
 from transferscope.study.run import Event, StudyProgress, run_study
-from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.study.spec import StudySpec, parse_spec, read_spec
 
 WORK = "analyses.decide.raced:work"
+
+
+@dataclass(frozen=True)
+class Mean(Control):
+    """A control that is not transferscope's own; nothing here calls it."""
+
+    name: ClassVar[str] = "mean"
+    version: ClassVar[int] = 1
+    start: ClassVar[Start] = "pretrained"
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`."""
+        raise NotImplementedError
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +111,49 @@ def test_what_is_said_names_the_winner_the_cheaper_way_and_the_cost(finished: tu
     assert f"{found.n_runs} runs, {round(100 * found.n_runs / found.n_grid)} %" in said
 
 
+def test_controls_are_raced_and_never_called_a_way_of_transfer(data: Path, tmp_path: Path) -> None:
+    methods: dict[str, Any] = {"scratch": {}, "raw": {}, "knn": {}, "fine-tune": {}, "l2-sp": {}}
+    found = run(race_of(data, tmp_path / "raced.sqlite", methods=methods))
+    assert (found.whether, found.which, str(found.leader.arm)) == ("helps", True, "fine-tune from good")
+    calls = {str(arm.arm): arm.call for arm in found.arms}
+    assert {name for name, call in calls.items() if call == "control"} == {"raw", "knn from good", "knn from bad"}
+    control, leader = found.control, found.leader
+    assert control is not None
+    assert leader.over_control is not None
+    assert str(control.arm) == "knn from good"
+    assert leader.over_control.low < 8.0 < leader.over_control.high
+    said = " ".join(decision_verdict(found).sentences)
+    assert "Fine-tuning from good beats the best control, nearest neighbours on the source's features from good" in said
+
+
+def test_a_control_that_is_as_good_ends_the_race_without_transfer(data: Path, tmp_path: Path) -> None:
+    """A linear model on the inputs gives what fine-tuning gives: transfer beats scratch and is not needed."""
+    methods: dict[str, Any] = {"scratch": {}, "strong": {"method": "raw"}, "fine-tune": {}, "l2-sp": {}}
+    spec = race_of(data, tmp_path / "raced.sqlite", methods=methods)
+    found = run(spec)
+    assert found.whether == "no"
+    tuned = next(arm for arm in found.arms if str(arm.arm) == "fine-tune from good")
+    assert (tuned.call, tuned.beats_controls) == ("better", False)
+    verdict = decision_verdict(found)
+    assert verdict.headline.startswith("Use strong with 20 labels, without transfer: +1")
+    assert "Fine-tuning from good is better than training from scratch, by +1" in " ".join(verdict.sentences)
+    with Store.open(spec.store, create=False) as store:
+        page = build_report(store, spec.name, tmp_path / "race.html").html.read_text(encoding="utf-8")
+    assert "Transfer helps" not in page
+
+
+def test_a_control_of_another_package_is_known_by_what_was_planned(data: Path, tmp_path: Path) -> None:
+    methods: dict[str, Any] = {"scratch": {}, "mean": {"method": f"{__name__}:Mean"}, "fine-tune": {}}
+    spec = race_of(data, tmp_path / "raced.sqlite", methods=methods, race={"cells": 6})
+    assert {str(arm.arm) for arm in run(spec).arms if arm.call == "control"} == {"mean from good", "mean from bad"}
+
+
+def test_first_arms_are_run_before_others(data: Path, tmp_path: Path) -> None:
+    race = {"first": ["l2-sp from bad", "linear-probe from good"], "cells": 3}
+    found = run(race_of(data, tmp_path / "raced.sqlite", race=race))
+    assert {str(arm.arm) for arm in found.arms if arm.n} == {"scratch", "l2-sp from bad", "linear-probe from good"}
+
+
 def test_a_second_run_does_nothing_and_says_the_same(finished: tuple[StudySpec, Decision]) -> None:
     spec, before = finished
     kept = done(spec)
@@ -161,7 +222,8 @@ def test_the_page_shows_the_race_and_no_call_of_a_comparison(
         ({"pretraining": {"steps": 5, "sizes": [20, 40]}}, "several pre-training sizes"),
         ({"methods": {"fine-tune": {}}}, r"add \[methods.scratch\]"),
         ({"methods": {"scratch": {}}}, "nothing to race"),
-        ({"methods": {"scratch": {}, "fine-tune": {}, "raw": {}}}, r"\[methods.raw\] is a control"),
+        ({"methods": {"scratch": {}, "raw": {}}}, "nothing to race"),
+        ({"race": {"first": ["fine-tune from god"]}}, "fine-tune from god"),
         ({"race": {"risk": 0.7}}, "risk = 0.7"),
         ({"race": {"margin": 0.0}}, "margin = 0.0"),
         ({"race": {"cells": 1}}, "cells = 1"),
@@ -181,8 +243,6 @@ def test_in_python_with_real_training(tmp_path: Path) -> None:
         y = np.arange(260) % 3
         x = (np.eye(3)[y] * 2 + noise * rng.normal(size=(260, 3))).astype(np.float32)
         np.savez(tmp_path / f"{name}.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
-    from transferscope import Budget
-
     result = decide(
         f"npz:{tmp_path / 'target.npz'}",
         f"npz:{tmp_path / 'near.npz'}",
@@ -196,6 +256,30 @@ def test_in_python_with_real_training(tmp_path: Path) -> None:
     assert set(result.table()["method"]) == {"scratch", "fine-tune", "linear-probe"}
     assert json.loads(result.to_json())["analysis"] == "decide"
     assert result.report(tmp_path / "own.html").html.exists()
+
+
+def test_what_did_best_elsewhere_runs_first_and_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(tmp_path / "history.csv"))
+    found: dict[bool, RaceSettings] = {}
+    for history in (True, False):
+        written = write_race(
+            "digits",
+            ["glyphs"],
+            methods=None,
+            labels=50,
+            race=RaceSettings(),
+            seeds=3,
+            budget=Budget(steps=5),
+            folder=tmp_path / str(history),
+            history=history,
+        )
+        found[history] = read_spec(written.path).race or RaceSettings()
+    first = found[True].first
+    assert "linear-probe from glyphs" in first  # which did well on digits
+    assert not any(name.startswith(("raw", "knn", "scratch")) for name in first)
+    assert found[False] == RaceSettings()
 
 
 def test_one_seed_is_no_race(tmp_path: Path) -> None:

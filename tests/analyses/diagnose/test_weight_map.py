@@ -19,7 +19,7 @@ METHODS = {"scratch": {}, "fine-tune": {}, "merlin": {"target_batch": 8}}
 
 
 def spec(folder: Path, **changes: object) -> StudySpec:
-    engine = {"workers": 0, "device": "cpu"}
+    engine = {"workers": 0, "device": "cpu", "keep": changes.pop("keep", "all")}
     study = tables(folder, seeds=2, store=f"{folder}/small.sqlite", engine=engine, methods=METHODS)
     return parse_spec({**study, "diagnostics": {"weights": {"every": 5}}, **changes})
 
@@ -79,12 +79,13 @@ def test_figure_and_tables_are_written(store: Store, tmp_path: Path) -> None:
 
 def test_a_study_that_kept_no_networks_says_how_to_keep_them(tmp_path: Path) -> None:
     with Store.open(tmp_path / "small.sqlite") as store:
-        run_study(spec(tmp_path, diagnostics={}), store)
+        run_study(spec(tmp_path, diagnostics={}, keep="none"), store)
         with pytest.raises(DataError) as refused:
             map_study(store, "small")
     assert str(refused.value) == (
-        f"small kept 0 networks in {tmp_path / 'small.files'} and a map needs 4; networks are kept for diagnostics, so "
-        "add [diagnostics.weights] with every = 100 to its file and run it again"
+        f'small kept 0 networks in {tmp_path / "small.files"} and a map needs 4; all are kept with keep = "all" in '
+        "[engine], those on the way with [diagnostics.weights] and every = 100: add both to its file and run it in a "
+        "new store"
     )
 
 

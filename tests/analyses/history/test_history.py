@@ -5,14 +5,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 from typer.testing import CliRunner
 
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.history import History, add_to_history, propose
 from transferscope.analyses.history.proposals import RULES, Rule, predict, standardised, static_list
+from transferscope.analyses.history.question import favourites
+from transferscope.analyses.history.records import COLUMNS, SHIPPED, groups_of, shipped_rows
 from transferscope.cli.main import app
-from transferscope.errors import TransferscopeError
+from transferscope.errors import DataError, TransferscopeError
 
 
 @pytest.fixture
@@ -128,6 +130,69 @@ def test_a_proposal_follows_what_was_tried(history: History, tmp_path: Path) -> 
     assert f"Try {result.open[0].arm} next on new" in page
 
 
+def test_what_comes_with_the_package_is_a_small_table_of_scores() -> None:
+    rows = shipped_rows()
+    assert SHIPPED.stat().st_size < 5e6
+    assert tuple(rows.columns) == COLUMNS
+    assert not rows.duplicated(["task", "arm", "labels"]).any()
+    assert rows["score"].between(0, 1)[rows["measure"] != "test loss"].all()
+    assert rows.groupby("task")["measure"].nunique().max() == 1
+    assert set(rows["better"]) == {"higher", "lower"}
+    page = (Path(__file__).parents[3] / "docs" / "history.md").read_text(encoding="utf-8")
+    assert all(f"| {origin} |" in page for origin in set(rows["origin"]))
+
+
+def test_groups_are_the_connected_parts_of_tasks_and_arms() -> None:
+    rng = np.random.default_rng(2)
+    pairs = pd.DataFrame({"task": rng.integers(30, size=40).astype(str), "arm": rng.integers(60, size=40).astype(str)})
+    tasks, arms = pd.factorize(pairs["task"]), pd.factorize(pairs["arm"])
+    size = len(tasks[1]) + len(arms[1])
+    edges = sparse.coo_matrix((np.ones(40), (tasks[0], len(tasks[1]) + arms[0])), shape=(size, size))
+    count, label = sparse.csgraph.connected_components(edges, directed=False)
+    found = groups_of(pairs)
+    assert len(found) == count
+    for group in found:
+        assert len({label[list(tasks[1]).index(task)] for task in group}) == 1
+
+
+def test_a_first_user_is_told_what_to_give_and_gets_a_proposal(history: History) -> None:
+    with pytest.raises(DataError, match=r"nothing was tried on birds, .* give a first score with --tried ARM=SCORE"):
+        propose("birds")
+    result = propose("birds", probes={"ViT-B-32 openai": 0.8})
+    assert {one.arm.split("-")[0] for one in result.proposals} == {"ViT"}  # nothing of language models
+    assert propose("birds", origin="recorded races").n_tasks == 4
+    with pytest.raises(DataError, match=r"knows 0 other task"):
+        propose("birds", shipped=False)
+
+
+def test_own_runs_come_before_what_is_shipped(history: History, tmp_path: Path) -> None:
+    add_to_history(table(tmp_path / "scores.csv", two_kinds()), task_column="task")
+    assert {one.arm for one in propose("new").proposals} == {f"arm{a}" for a in range(16)}
+    printed = CliRunner().invoke(app, ["history", "list"]).output
+    assert "recorded races" in printed
+    assert "recorded races" not in CliRunner().invoke(app, ["history", "list", "--own"]).output
+    shipped = shipped_rows().iloc[[0]].assign(score=0.123)
+    history.add(shipped)
+    both = history.with_shipped().merge(shipped[["task", "arm", "labels"]])
+    assert both["score"].tolist() == [0.123]
+
+
+def test_favourites_beat_most_others_where_they_were_tried(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: fine-tuning beats both others on both tasks, the probe beats one of two."""
+    names = ("training from scratch", "fine-tuning from near", "linear probe from near")
+    rows = [
+        (task, arm, 50.0, s)
+        for task, *ss in (("a", 0.5, 0.9, 0.7), ("b", 0.6, 0.9, 0.8))
+        for arm, s in zip(names, ss, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "arm", "labels", "score"])
+    frame = frame.assign(measure="accuracy", better="higher", origin="own")
+    monkeypatch.setattr("transferscope.analyses.history.records.shipped_rows", lambda: frame)
+    arms = [("magic", "near"), ("linear-probe", "near"), ("fine-tune", "far")]
+    assert favourites(arms, history=history) == [("fine-tune", "far"), ("linear-probe", "near")]
+    assert favourites(arms, history=history, most=1) == [("fine-tune", "far")]
+
+
 def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None:
     add_to_history(table(tmp_path / "losses.csv", 1 - two_kinds(), name="loss"), task_column="task")
     result = propose("new", probes={"arm0": 0.35, "arm15": 0.25})
@@ -138,9 +203,11 @@ def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None
 
 def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -> None:
     path = table(tmp_path / "scores.csv", two_kinds(3, 4))
+    origins = sorted(set(shipped_rows()["origin"]))
     said = []
     for ask in (
-        lambda: propose("new"),
+        lambda: propose("new", shipped=False),
+        lambda: propose("new", origin="recorded race"),
         lambda: add_to_history(path, task_column="tasks"),
         lambda: add_to_history(path),
         lambda: add_to_history(path, task="a", task_column="task"),
@@ -155,6 +222,7 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
     assert said == [
         "the history knows 0 other task(s) with two or more arms, and a proposal takes 2; keep more with "
         "`transferscope history add STUDY|TABLE`",
+        f"unknown origin 'recorded race': did you mean 'recorded races'? known are {', '.join(origins)}",
         "unknown column 'tasks': did you mean 'task'? known are accuracy, arm, task",
         "several rows hold the arm arm0 on scores and no column says which run they are; name it with --seed-column, "
         "or the column of tasks with --task-column",

@@ -38,6 +38,7 @@ def estimated(seed: int, n: int = 500) -> PairEstimate:
     return estimate_pair(missed, noise, dimensions, dimension_band(sample.inputs), n_examples=n)
 
 
+@pytest.mark.long
 def test_intervals_cover_what_is_true_of_linear_teachers() -> None:
     quantities: dict[str, Callable[[Pair], Numbers]] = {
         "share": lambda pair: pair.outside_share,

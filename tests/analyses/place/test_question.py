@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from analyses.small_study import classification
+from remembered import REMEMBERED
 from transferscope.analyses.place import place
-from transferscope.analyses.place.placement import Placement, Placements, from_document
+from transferscope.analyses.place.placement import KEPT, Placement, Placements
 from transferscope.data.problems import teachers_at_angle
 from transferscope.errors import DataError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
@@ -61,7 +62,7 @@ def regression(folder: Path) -> dict[str, Any]:
 def placed(tables: Mapping[str, Any], folder: Path, **options: Any) -> tuple[Placement, ...]:
     spec = parse_spec(tables)
     with Store.open(folder / "store.sqlite") as store:
-        run_study(spec, store)
+        run_study(spec, store, work=REMEMBERED)
     return place(folder / "store.sqlite", **options).placements.points
 
 
@@ -125,7 +126,7 @@ def test_what_was_not_measured_is_no_number(tmp_path: Path) -> None:
 def test_mistakes_are_answered_in_a_sentence(tmp_path: Path) -> None:
     spec = parse_spec(classification(tmp_path))
     with Store.open(tmp_path / "store.sqlite") as store:
-        run_study(spec, store)
+        run_study(spec, store, work=REMEMBERED)
         with pytest.raises(
             UnknownNameError, match=r"^unknown study in .*'smal': did you mean 'small'\? known are small$"
         ):
@@ -144,7 +145,7 @@ def test_mistakes_are_answered_in_a_sentence(tmp_path: Path) -> None:
 def test_a_study_that_is_not_finished_is_refused(tmp_path: Path) -> None:
     spec = parse_spec(classification(tmp_path))
     with Store.open(tmp_path / "store.sqlite") as store:
-        run_study(spec, store)
+        run_study(spec, store, work=REMEMBERED)
         more = parse_spec(classification(tmp_path, seeds=3))
         from transferscope.study.plan import plan_study
 
@@ -172,16 +173,16 @@ def test_what_was_placed_is_kept_and_stays_until_it_is_placed_again(tmp_path: Pa
     def kept(store: Store) -> Placements:
         document = store.study_document("small", "placements")
         assert document is not None
-        return from_document(document)
+        return KEPT.from_document(document)
 
     with Store.open(tmp_path / "store.sqlite") as store:
-        run_study(spec, store)
+        run_study(spec, store, work=REMEMBERED)
         assert store.study_document("small", "placements") is None
         placements = place(store.place).placements
-        run_study(spec, store)  # plans again and finds everything done
+        run_study(spec, store, work=REMEMBERED)  # plans again and finds everything done
         assert repr(kept(store)) == repr(placements)
         assert placements.runs.count == 2 + 2 * 2 * 2  # scratch; two methods from two sizes of the source; two seeds
-        run_study(replace(spec, seeds=(0, 1, 2)), store)
+        run_study(replace(spec, seeds=(0, 1, 2)), store, work=REMEMBERED)
         assert repr(kept(store)) == repr(placements)
         place(store.place, input_dimension=100.0)
         again = kept(store)

@@ -140,6 +140,7 @@ def test_agreeing_by_chance_every_time_is_counted_over_orders() -> None:
     assert audited(*doubled).of("score").p_value == pytest.approx(2 / 216, abs=0.007)
 
 
+@pytest.mark.long
 def test_no_score_leads_on_noise_or_on_two_targets() -> None:
     rng = np.random.default_rng(0)
     wrong = 0

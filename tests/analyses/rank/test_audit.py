@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from analyses.small_study import classification
+from remembered import REMEMBERED
 from transferscope.analyses.rank import AuditResult, audit
 from transferscope.analyses.rank.agreement import CONTROLS
 from transferscope.errors import DataError, MissingDataError, SettingsError, StoreError
@@ -42,7 +43,7 @@ def study(folder: Path, name: str, target: str, sources: tuple[str, ...], /, **c
 
 def run(store: Store, *studies: dict[str, Any]) -> None:
     for one in studies:
-        run_study(parse_spec(one), store)
+        run_study(parse_spec(one), store, work=REMEMBERED)
 
 
 def audited(store: Store, **options: Any) -> AuditResult:

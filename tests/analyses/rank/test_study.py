@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from analyses.small_study import classification
+from remembered import REMEMBERED
 from transferscope.analyses.rank import rank
-from transferscope.analyses.rank.ranking import RANDOM, StudyRanking, from_document
+from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.words import hindsight_in_words
 from transferscope.errors import DataError, MissingDataError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
@@ -39,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def ranked(store: Store, study: dict[str, Any], **options: Any) -> StudyRanking:
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     return rank_again(store, **options)
 
 
@@ -93,13 +94,13 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
 
 def test_it_is_kept_until_it_is_ranked_again(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path)
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     assert store.study_document("small", "ranking") is None
     for scores in (SCORES[:1], SCORES):
         found = rank_again(store, scores=scores)
         document = store.study_document("small", "ranking")
         assert document is not None
-        assert repr(from_document(document)) == repr(found)
+        assert repr(KEPT.from_document(document)) == repr(found)
     done = [cell for cell in store.cells("small") if cell.cell.role == "method" and cell.state == "done"]
     assert found.runs.count == len(done)
 
@@ -120,7 +121,7 @@ def test_a_source_of_numbers_says_nothing_of_classes(store: Store, tmp_path: Pat
 
 def test_a_seed_whose_pretraining_failed_is_passed_over(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, seeds=3)
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     lost = [one.cell for one in store.cells("small") if one.cell.labels["seed"] == 1 and one.cell.labels["source"]]
     others = [one.cell for one in store.cells("small") if one.cell not in lost]
     store.plan(store.study("small"), [*others, *(cell for cell in lost if cell.labels["source"] == "file")])
@@ -161,7 +162,7 @@ def test_a_study_of_methods_that_do_not_count_has_no_hindsight(store: Store, tmp
 
 def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path)
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     with pytest.raises(UnknownNameError, match=r"^unknown study in .*store\.sqlite 'smal': did you mean 'small'\? "):
         rank(store.place, study="smal")
     with pytest.raises(UnknownNameError, match=r"^unknown score 'h_score': did you mean 'h-score'\? known are "):
@@ -180,26 +181,28 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
 
 def test_one_source_is_held_against_random_features_and_none_is_refused(store: Store, tmp_path: Path) -> None:
     study = classification(tmp_path, pretraining={"steps": 20})
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     found = rank_again(store, scores=("logme", "knn"))
     assert found.hindsight is None
     assert all(ranking.candidates == ("source", "random features") for ranking in found.rankings)
     assert all(score.of("source").above_random is not None for ranking in found.rankings for score in ranking.scores)
-    run_study(replace(parse_spec(study), methods={"scratch": parse_spec(study).methods["scratch"]}), store)
+    run_study(
+        replace(parse_spec(study), methods={"scratch": parse_spec(study).methods["scratch"]}), store, work=REMEMBERED
+    )
     with pytest.raises(DataError, match=r"^small has no pretrained networks that a finished method starts from; give "):
         rank_again(store)
 
 
 def test_too_few_labels_are_refused(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, target={"data": f"npz:{tmp_path}/target.npz", "sizes": [3, 5]})
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     with pytest.raises(DataError, match=r"^small has 5 labels at most, too few to rank with; give it 6 or more$"):
         rank_again(store)
 
 
 def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, methods={"scratch": {}, "fine-tune": {}, "joint": {}})
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     with pytest.raises(
         SettingsError, match=r"^joint has no result for some of source .*; hold the scores against fine-"
     ):
@@ -208,7 +211,7 @@ def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, t
 
 def test_an_unfinished_study_is_refused(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path)
-    run_study(parse_spec(study), store)
+    run_study(parse_spec(study), store, work=REMEMBERED)
     cells = [cell.cell for cell in store.cells("small")]
     store.plan(store.study("small"), [*cells, replace(cells[0], key="new")])
     with pytest.raises(
@@ -224,7 +227,7 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def test_a_study_whose_data_were_moved_says_what_brings_its_paths_up_to_date(store: Store, tmp_path: Path) -> None:
-    run_study(parse_spec(tables(tmp_path)), store)
+    run_study(parse_spec(tables(tmp_path)), store, work=REMEMBERED)
     (tmp_path / "target.npz").rename(tmp_path / "moved.npz")
     with pytest.raises(
         MissingDataError,

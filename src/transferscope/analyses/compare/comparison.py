@@ -127,13 +127,15 @@ class Comparison:
         method: The method's table in the study file.
         n_target: Number of target labels.
         seeds: Seeds with a result.
-        score: Accuracy or squared error on the target test set over seeds.
+        score: The study's metric on the target test set over seeds.
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
         difference: To training from scratch; None for the baseline, and when they share no seed.
         call: The sign of the transferability.
         p_best: Probability of having the best mean of all methods with this many labels for other seeds (and other test
             examples, where predictions were kept), see `chances_of_best`; NaN with fewer than two seeds.
         r2: Coefficient of determination over seeds; None for a classification.
+        micro_f1: F1 of all labels together over seeds; None unless inputs have several labels each.
+        exact_match: Share of the test examples whose labels are all right; None likewise.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
@@ -155,6 +157,8 @@ class Comparison:
     forgetting: Estimate | None
     cost: MeanCost
     is_control: bool = False
+    micro_f1: Estimate | None = None
+    exact_match: Estimate | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -241,6 +245,8 @@ def _comparison(
         call=call,
         p_best=p_best,
         r2=_summary(_values(frames, "r2", "target_test", cells["key"].tolist()), level),
+        micro_f1=_summary(_values(frames, "micro_f1", "target_test", cells["key"].tolist()), level),
+        exact_match=_summary(_values(frames, "exact_match", "target_test", cells["key"].tolist()), level),
         source_kept=_summary(_values(frames, metric.record, "source_test", cells["key"].tolist()), level),
         forgetting=_forgetting(frames, cells, level=level),
         cost=MeanCost(
@@ -279,6 +285,7 @@ def _differences(
         margin=_margin(frames.metric, control),
         level=level,
         seed=_DRAWS_SEED,
+        stricter_up_to=(FEW_SEEDS, FEW_ALPHA),
     )
     return {
         (*arm, n): _difference(found, (j, k), level)

@@ -540,7 +540,7 @@ def class_errors(frames: StudyFrames) -> pd.DataFrame:
     """
     columns = ["source", "method", "n_target", "class", "n_examples", "error"]
     labels = frames.test_labels
-    if labels is None or frames.classes is None or not frames.metric.higher_is_better:
+    if labels is None or frames.classes is None or frames.metric.record != "accuracy":
         return pd.DataFrame(columns=columns)
     counts = np.bincount(labels, minlength=len(frames.classes))
     rows = []

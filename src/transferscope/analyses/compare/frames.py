@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR, Metric
+from transferscope.analyses.compare.metric import ACCURACY, METRICS, Metric
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
 
@@ -15,7 +16,7 @@ LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
 CONTROLS = frozenset({"raw", "knn"})
-"""The methods that are no transfer but controls, beside training from scratch: what derives from `methods.Control`."""
+"""transferscope's methods that are no transfer but controls, beside training from scratch."""
 
 
 @dataclass(frozen=True)
@@ -46,44 +47,45 @@ class StudyFrames:
     test_labels: np.ndarray | None
     documents: Mapping[str, Mapping[str, Any]]
 
-    @property
+    @cached_property
     def metric(self) -> Metric:
         """What the study is judged by."""
         of_target = self.records["part"].astype(str).str.startswith("target")  # a source can be of another kind
-        return SQUARED_ERROR if (self.records.loc[of_target, "name"] == "mse").any() else ACCURACY
+        measured = set(self.records.loc[of_target, "name"])
+        return next((metric for metric in METRICS if metric.record in measured), ACCURACY)
 
-    @property
+    @cached_property
     def method_cells(self) -> pd.DataFrame:
         """The rows of `cells` that compare methods."""
         return self.cells.loc[self.cells["role"] == "method"]
 
-    @property
+    @cached_property
     def methods(self) -> list[str]:
         """Methods in the order of the study file, the baseline first."""
         return _baseline_first(list(dict.fromkeys(self.method_cells["method"])), self.baseline)
 
-    @property
+    @cached_property
     def sources(self) -> list[str]:
         """Sources in the order of the study file."""
         return [source for source in dict.fromkeys(self.method_cells["source"]) if source]
 
-    @property
+    @cached_property
     def sizes(self) -> list[int]:
         """Numbers of target labels, ascending."""
         return sorted(self.method_cells["n_target"].unique().tolist())
 
-    @property
+    @cached_property
     def seeds(self) -> list[int]:
         """Seeds of the study, ascending."""
         return sorted(self.method_cells["seed"].unique().tolist())
 
-    @property
+    @cached_property
     def finished_runs(self) -> FinishedRuns:
         """The cells of methods that are done, those from earlier steps of pre-training included."""
         trained = self.cells["role"].isin(["method", "checkpoint"]) & (self.cells["state"] == "done")
         return FinishedRuns.of(self.cells.loc[trained, "key"])
 
-    @property
+    @cached_property
     def baseline(self) -> str | None:
         """The name under which the study trains from scratch; None when it does not."""
         tables = self.study.spec.get("methods", {})
@@ -93,30 +95,44 @@ class StudyFrames:
                 return str(name)
         return None
 
-    @property
+    @cached_property
     def controls(self) -> frozenset[str]:
-        """The names under which the study has the methods CONTROLS."""
-        tables = self.study.spec.get("methods", {})
-        named = tables if isinstance(tables, Mapping) else {}
-        kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
-        return frozenset(name for name in self.methods if kinds.get(name, name) in CONTROLS)
+        """The names under which the study has methods that are controls."""
+        return controls_of(self.study).intersection(self.methods)
 
     @property
     def classes(self) -> list[str] | None:
-        """Names of the target's classes; None for a regression or when the facts do not say."""
+        """Names of the target's classes or labels; None for a regression or when the facts do not say."""
         target = self.study.facts.get("target", {})
         names = target.get("classes") if isinstance(target, Mapping) else None
         return None if names is None else [str(name) for name in names]
 
     def final(self, name: str, part: str = "target_test") -> pd.DataFrame:
         """Final values of one record: columns of `records`, one row per cell."""
-        return self.records.query("name == @name and part == @part and step.isna() and value.notna()")
+        found = self._final_values.get((name, part))
+        return self.records.iloc[:0] if found is None else found
+
+    @cached_property
+    def _final_values(self) -> dict[tuple[str, str], pd.DataFrame]:
+        """What `final` finds, by name and part."""
+        known = self.records[self.records["step"].isna() & self.records["value"].notna()]
+        return {(str(name), str(part)): rows for (name, part), rows in known.groupby(["name", "part"], sort=False)}
 
     def curves(self, name: str, part: str = "target_test") -> pd.DataFrame:
         """Training curves of one record over the method cells."""
         return self.records.query(
             "name == @name and part == @part and step.notna() and value.notna() and role == 'method'"
         )
+
+
+def controls_of(study: StudyRow) -> frozenset[str]:
+    """The names under which a study has controls: what derives from `methods.Control`, as it was planned, and CONTROLS
+    in studies of earlier versions.
+    """
+    tables, noted = study.spec.get("methods", {}), study.facts.get("controls", ())
+    named = tables if isinstance(tables, Mapping) else {}
+    kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
+    return frozenset(map(str, noted)) | {str(name) for name, kind in kinds.items() if kind in CONTROLS}
 
 
 def read_study(store: Store, name: str) -> StudyFrames:

@@ -1,4 +1,4 @@
-"""What a study is judged by: accuracy, or the squared error of a regression."""
+"""What a study is judged by: accuracy, average precision of several labels, or the squared error of a regression."""
 
 import math
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from transferscope.estimate import Interval
+from transferscope.numerics.average_precision import example_contributions
 from transferscope.numerics.intervals import t_interval, wilson_interval
 from transferscope.wording import signed
 
@@ -18,18 +19,22 @@ class Metric:
 
     Attributes:
         record: Name of the record that holds it.
+        name: What tables call it.
+        headline: The record of which more is better: itself, or R² beside a squared error.
         title: What it is, for axes and tables, with its unit.
         higher_is_better: Whether more of it is better; otherwise it is a risk itself.
         scale: Factor from stored to shown values.
     """
 
-    record: Literal["accuracy", "mse"]
+    record: Literal["accuracy", "average_precision", "mse"]
+    name: str
+    headline: Literal["accuracy", "average_precision", "r2"]
     title: str
     higher_is_better: bool
     scale: float
 
     def improvement(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """The values so that more is better and differences are differences of risk: accuracy, or minus the error."""
+        """The values so that more is better and differences are differences of risk: minus an error, others as is."""
         return np.asarray(values if self.higher_is_better else -values, dtype=np.float64)
 
     def bounded(self, interval: Interval) -> Interval:
@@ -39,7 +44,13 @@ class Metric:
     def example_scores(
         self, predictions: Num[np.ndarray, "N ..."], labels: Num[np.ndarray, "N ..."]
     ) -> Float[np.ndarray, " N"]:
-        """Score of each test example, more is better: 1 or 0 for right or wrong, or minus the mean squared error."""
+        """Score of each test example, more is better; their mean is the measure.
+
+        1 or 0 for right or wrong, minus the mean squared error, or what the example contributes to the average
+        precision (`numerics.average_precision.example_contributions`).
+        """
+        if self.record == "average_precision":
+            return example_contributions(predictions, labels)
         if self.higher_is_better:
             return np.asarray(predictions == labels, dtype=np.float64)
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
@@ -54,8 +65,11 @@ class Metric:
 
         Returns:
             Wilson's interval for accuracy (on the wide side when scores are means over seeds), a t-interval for
-            squared error; None for one example of a regression.
+            squared error and average precision; None for one example of these.
         """
+        if self.record == "average_precision":
+            interval = t_interval(scores, level=level).interval if np.isfinite(scores).all() else None
+            return None if interval is None else self.bounded(interval)
         if self.higher_is_better:
             return wilson_interval(round(float(scores.sum())), len(scores), level=level)
         interval = t_interval(-scores, level=level).interval
@@ -88,7 +102,10 @@ class Metric:
 
     def in_words(self, value: float) -> str:
         """A value in a sentence after "reaches"."""
-        return self.shown(value) if self.higher_is_better else f"a squared error of {self.shown(value)}"
+        if self.record == "accuracy":
+            return self.shown(value)
+        of = "an average precision" if self.higher_is_better else "a squared error"
+        return f"{of} of {self.shown(value)}"
 
     def gain_in_words(self, difference: float) -> str:
         """A transferability in a sentence before "training from scratch": "2.9 points above"."""
@@ -99,5 +116,10 @@ class Metric:
         return f"{abs(difference):.3g} {'below' if difference >= 0 else 'above'}" if difference else "equal to that of"
 
 
-ACCURACY = Metric("accuracy", "Accuracy on the test set (%)", True, 100.0)
-SQUARED_ERROR = Metric("mse", "Mean squared error on the test set", False, 1.0)
+ACCURACY = Metric("accuracy", "Accuracy", "accuracy", "Accuracy on the test set (%)", True, 100.0)
+AVERAGE_PRECISION = Metric(
+    "average_precision", "Average precision", "average_precision", "Average precision on the test set (%)", True, 100.0
+)
+"""Macro average over the labels."""
+SQUARED_ERROR = Metric("mse", "Squared error", "r2", "Mean squared error on the test set", False, 1.0)
+METRICS = (SQUARED_ERROR, AVERAGE_PRECISION, ACCURACY)

@@ -5,7 +5,9 @@ import itertools
 import math
 import operator
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +29,11 @@ from transferscope.analyses.compare.sources import (
 )
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
-from transferscope.data.load import load, seen_from
+from transferscope.data.image_folder import size_at_most
+from transferscope.data.load import load, parse_name, seen_from
+from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.methods import METHODS
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
@@ -37,8 +41,9 @@ from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.study.status import StudyStatus
 from transferscope.study.texts import needs_tokenizer, tokenizer_folder, with_tokenizer
-from transferscope.wording import counted, listed
+from transferscope.wording import cell_words, counted, listed
 
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
@@ -71,6 +76,7 @@ class Budget:
             which are brought to 64 pixels at most.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
+        keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
     """
 
     steps: int | None = None
@@ -78,6 +84,7 @@ class Budget:
     network: str | None = None
     lr: float = 0.01
     workers: int | None = None
+    keep: str | None = None
 
 
 def compare(
@@ -161,8 +168,21 @@ def compare(
             found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
             spec = replace(spec, training=replace(spec.training, steps=found.steps))
             write_study(with_steps(tables, found.steps), Path(folder), note=note)
-        run_study(spec, store, on_event=on_event)
+        warn_of_failures(run_study(spec, store, on_event=on_event))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
+
+
+def warn_of_failures(status: StudyStatus) -> None:
+    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete."""
+    if status.failed:
+        first = status.failed[0]
+        assert first.failure is not None
+        words = cell_words(first.cell.role, first.cell.labels)
+        warnings.warn(
+            f"{status.counts.failed} of the {status.counts.total} runs of {status.name} failed; the first, {words}, "
+            f"said: {first.failure.message}",
+            stacklevel=3,
+        )
 
 
 def study_tables(
@@ -222,6 +242,8 @@ def study_tables(
         folder_of_tokenizer = tokenizer_folder([one.network.name for one in networks] + of_network)
         if folder_of_tokenizer is not None:
             names = [with_tokenizer(name, folder_of_tokenizer.absolute()) for name in names]
+    if not network:
+        names = [_at_most(name, LARGEST) for name in names]
     tables: dict[str, Any] = {
         "name": study,
         "seeds": seeds,
@@ -236,7 +258,7 @@ def study_tables(
         "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr if lr is None else lr},
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
-        "engine": {} if budget.workers is None else {"workers": budget.workers},
+        "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
     }
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
     if tuning:
@@ -297,7 +319,8 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     Returns:
         The steps. A run that failed, or diverged, is taken as finished: the study itself says what happened.
     """
-    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]})
+    engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
+    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]}, engine=engine)
     steps = spec.training.steps or FIRST_STEPS
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
@@ -386,7 +409,7 @@ def network_in_words(tables: Mapping[str, Any], budget: Budget) -> str:
     named = budget.network is not None or any("network" in source for source in tables["sources"].values())
     if named or tables["network"]["name"] != "conv4":
         return ""
-    smaller = f"resize:{LARGEST}" in tables["target"]["transforms"]
+    smaller = f"resize:{LARGEST}" in tables["target"]["transforms"] or f"size={LARGEST}" in tables["target"]["data"]
     return (
         f"conv4, because LeNet has millions of weights on images of more than {LARGEST_LENET} pixels on a side"
         f"{f', and images are brought to {LARGEST} x {LARGEST} to save time' if smaller else ''}; --network takes "
@@ -415,6 +438,17 @@ def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | Non
     recoloured = [[] if shape[0] == channels else ["grey" if channels == 1 else "colour"] for shape in shapes]
     resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in shapes]
     return [first + second for first, second in zip(recoloured, resized, strict=True)]
+
+
+def _at_most(name: str, side: int) -> str:
+    """A name of data; of a folder of larger images without a size, with one, so that they are decoded at that size."""
+    parsed = parse_name(name)
+    if parsed.kind != "folder" or parsed.options.keys() & {"size", "resize"}:
+        return name
+    option = ""
+    with suppress(TransferscopeError):  # what loads the data says what is wrong
+        option = size_at_most(find_path(parsed.path), side)
+    return f"{name}{'&' if parsed.options else '?'}{option}" if option else name
 
 
 def _listed(name: str, values: object) -> list[Any]:
@@ -453,20 +487,21 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
         partial = path.with_suffix(".partial.npz")
-        np.savez(
-            partial,
-            x_train=data.train.inputs,
-            y_train=_labels(data.train),
-            x_test=data.test.inputs,
-            y_test=_labels(data.test),
-        )
+        several = data.train.kind == "multi-label" and data.train.classes is not None
+        arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
+        arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
+        arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}
+        np.savez(partial, **arrays)
         partial.replace(path)
     return f"npz:{path.name}"
 
 
 def _labels(examples: LabelledSet) -> np.ndarray:
-    """Labels as an .npz file holds them: class names, or numbers."""
-    return examples.labels if examples.classes is None else np.asarray(examples.classes)[examples.labels]
+    """Labels as an .npz file holds them: class names, numbers, or truth values of several labels."""
+    if examples.kind != "classification":
+        return examples.labels
+    named: np.ndarray = np.asarray(examples.classes)[examples.labels]
+    return named
 
 
 def _keys(names: Sequence[str]) -> list[str]:

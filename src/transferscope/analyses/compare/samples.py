@@ -141,9 +141,12 @@ def _examples(data: Dataset) -> list[Text | Table | Listing | Picture]:
     if train.is_tokens:
         return _texts(data)
     if train.classes is not None:
-        present = [label for label in range(len(train.classes)) if (train.labels == label).any()]
-        chosen = evenly_chosen(present, _CLASSES_SHOWN)
-        by_class = [np.flatnonzero(train.labels == label)[:_EXAMPLES_SHOWN] for label in chosen]
+        of_class = [
+            np.flatnonzero(train.labels[:, label] if train.kind == "multi-label" else train.labels == label)
+            for label in range(len(train.classes))
+        ]
+        chosen = evenly_chosen([label for label, rows in enumerate(of_class) if len(rows)], _CLASSES_SHOWN)
+        by_class = [of_class[label][:_EXAMPLES_SHOWN] for label in chosen]
     else:
         chosen, by_class = [], [np.arange(min(_EXAMPLES_SHOWN, len(train)))]
     if train.is_image:
@@ -182,7 +185,12 @@ def _rows(train: LabelledSet, chosen: Sequence[int]) -> Table:
     rows = []
     for i in chosen:
         label = train.labels[i]
-        said = str(train.classes[int(label)]) if train.classes is not None else ", ".join(f"{v:.3g}" for v in label)
+        if train.classes is None:
+            said = ", ".join(f"{v:.3g}" for v in label)
+        elif train.kind == "multi-label":
+            said = listed([str(train.classes[int(c)]) for c in np.flatnonzero(label)]) or "none"
+        else:
+            said = str(train.classes[int(label)])
         rows.append((Cell(short(said)), *(Cell(f"{value:.3g}".replace("-", "−")) for value in flat[i, :n_shown])))
     left = flat.shape[1] - n_shown
     return Table(

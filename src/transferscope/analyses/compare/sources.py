@@ -26,8 +26,7 @@ def named_sources(sources: Sequence[Source], folder: Path) -> list[str | Dataset
     """Sources as a study file can hold them: names of networks told from names of data, modules written to the folder.
 
     A reference to code ("package.module:function") is a network if it leads to a class of modules, or to a function
-    that
-    can be called without arguments; a function of a `DataSpec` and a seed is data.
+    that can be called without arguments; a function of a `DataSpec` and a seed is data.
 
     Raises:
         SettingsError: A module cannot be made again in another process, or a reference leads nowhere.
@@ -73,8 +72,7 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
     """A module in memory as a pretrained network that every process can open.
 
     A model of transformers is written to the folder as `save_pretrained` does it. Of any other, the weights are
-    written,
-    and its class must be one that another process can import and call without arguments.
+    written, and its class must be one that another process can import and call without arguments.
 
     Args:
         module: The module, with its trained weights; its attribute `input`, a `NetworkInput`, says how inputs are
@@ -107,11 +105,9 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
             reason = f"its class cannot be called without arguments ({' '.join(str(error).split())})"
     if reason:
         raise SettingsError(
-            f"the {kind.__name__} in memory cannot be made again in another process: {reason}; save "
-            "its state_dict to a "
-            "file and give Pretrained(NetworkSettings('file.py:function'), Path(FILE)) with a "
-            "function that makes it, or "
-            "a model of transformers"
+            f"the {kind.__name__} in memory cannot be made again in another process: {reason}; save its state_dict to "
+            "a file and give Pretrained(NetworkSettings('file.py:function'), Path(FILE)) with a function that makes "
+            "it, or a model of transformers"
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{slug(kind.__name__)}-{digest[:16]}.safetensors"

@@ -13,6 +13,7 @@ from transferscope.analyses.compare.frames import LABELS
 from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import covered_in_words
+from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
 from transferscope.report.figures.choice import tick_name
 from transferscope.wording import (
@@ -82,7 +83,9 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
     metric = summary.frames.metric
     sure = [c for c in group if not math.isnan(c.p_best)]
     top = max(sure, key=lambda c: c.p_best) if sure else None
-    optional = _Optional(r2=any(c.r2 for c in group), source=any(c.source_kept for c in group))
+    optional = _Optional(
+        r2=any(c.r2 for c in group), labels=any(c.micro_f1 for c in group), source=any(c.source_kept for c in group)
+    )
     rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in group)
     order = "best first" if len(summary.frames.sizes) == 1 else "best first over all numbers of labels"
     return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, {order}")
@@ -93,13 +96,18 @@ class _Optional:
     """Columns that only some studies have."""
 
     r2: bool
+    labels: bool
     source: bool
 
 
 def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
-    name = "Accuracy" if metric.higher_is_better else "Squared error"
+    name = metric.name
     unit = "points" if metric.higher_is_better else "risk saved"
     r2 = (Column("R²", "Share of the variance of the target labels that is explained"),)
+    labels = (
+        Column("Micro F1", "F1 of all labels together, at a probability of one half"),
+        Column("Exact match", "Test examples whose labels are all right, at a probability of one half"),
+    )
     kept = (
         Column(
             "Source kept",
@@ -110,6 +118,7 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         Column("Method", numeric=False),
         Column(name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
         *(r2 if optional.r2 else ()),
+        *(labels if optional.labels else ()),
         Column(f"Against scratch ({unit})", "Paired difference on the same seeds and labels, with its 95 % interval"),
         Column("p", "That there is no difference to scratch, adjusted over all comparisons of the study"),
         Column(
@@ -135,6 +144,7 @@ def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: b
         Cell(tick_name(c.method), f"from {c.source}" if c.source else ""),
         Cell(metric.shown(c.score.value), _interval_detail(c, metric), "best" if is_top else ""),
         *((Cell(f"{c.r2.value:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
+        *((_percent(c.micro_f1), _percent(c.exact_match)) if optional.labels else ()),
         _difference(c, metric),
         Cell(p_words(c.difference.p if c.difference else math.nan), value=c.difference.p if c.difference else math.nan),
         _call(c),
@@ -148,6 +158,10 @@ def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: b
             value=c.cost.trained_parameters,
         ),
     )
+
+
+def _percent(share: Estimate | None) -> Cell:
+    return Cell("–" if share is None else f"{100 * share.value:.1f} %")
 
 
 def _interval_detail(c: Comparison, metric: Metric) -> str:
@@ -222,7 +236,14 @@ def _how_to_read(summary: Summary) -> str:
             "Nothing can be said about the spread between runs."
         )
     except_for = " (over test examples where there is one seed)" if lonely else ""
+    of_labels = (
+        "Average precision is the mean over the labels of the area below the precision-recall curve, which takes no "
+        "threshold and counts a rare label as much as a frequent one; a label that no test example has is left out. "
+        if summary.frames.metric.record == "average_precision"
+        else ""
+    )
     return (
+        f"{of_labels}"
         f"Intervals of scores are 95 % t-intervals over seeds{except_for}; with two seeds there is none. They say what "
         f"other seeds, with other target labels, would give on this test set{examples}.{_other_test_set(summary)} "
         "Differences are taken in pairs; their intervals and p-values speak of "
@@ -325,6 +346,7 @@ def origins_section(summary: Summary) -> Section:
     data = _data_table(facts)
     if data.rows:
         blocks.append(data)
+    blocks.extend(_columns_of_tables(facts))
     blocks.append(Folded("Settings (the validated study file)", (Listing(_pretty(study.spec)),)))
     blocks.append(Folded("All facts: data, versions, machine", (_facts_table(facts),)))
     return Section("Where this comes from", "origins", tuple(blocks))
@@ -341,6 +363,20 @@ def _data_table(facts: Mapping[str, object]) -> Table:
     titles = ("Data", "Training examples", "Test examples", "Licence", "Address or file", "Checksum of the content")
     columns = tuple(Column(title, numeric="examples" in title) for title in titles)
     return Table(columns, tuple(rows), "Data")
+
+
+def _columns_of_tables(facts: Mapping[str, object]) -> Iterator[Folded]:
+    """What each column of a user's tables became, folded; that of the target, whose features the sources share."""
+    target = facts.get("target")
+    provenance = target.get("provenance") if isinstance(target, Mapping) else None
+    try:
+        found = json.loads(str(provenance["columns"])) if isinstance(provenance, Mapping) else []
+        rows = tuple((Cell(str(name)), Cell(str(words)), Cell(f"{int(n):,}")) for name, words, n in found)
+    except (KeyError, ValueError, TypeError):  # another kind of data, or a store that somebody edited
+        return
+    columns = (Column("Column", numeric=False), Column("Read as", numeric=False), Column("Features"))
+    note = "Decided on the training rows of the target, all of them, and on no label; sources share it."
+    yield Folded("What the columns of the table became", (Table(columns, rows), Text(note, "note")))
 
 
 def _data_row(role: str, entry: Mapping[str, object]) -> tuple[Cell, ...]:

@@ -33,7 +33,7 @@ class ArmTraining:
         source: What it transfers from; None for none.
         n_target: Number of target labels.
         steps: Optimiser steps of a run.
-        fit: Accuracy or R² on its own training examples at the end, mean over seeds.
+        fit: Accuracy, average precision or R² on its own training examples at the end, mean over seeds.
         late_fall: Share of the fall of the training loss that happened in the second half of the steps, median over
             seeds; above 1 where the loss rose first, NaN where it did not fall.
         unfinished: Whether training was cut off in more than half of the seeds: the fit is below FITTED_ACCURACY (or
@@ -100,7 +100,7 @@ def _runs(frames: StudyFrames) -> pd.DataFrame:
     measured = curve[from_half <= 0.25]
     nearest = from_half[measured.index].groupby(measured["key"], sort=False).idxmin()
     ends["middle"] = measured.loc[nearest].set_index("key")["value"]
-    ends["fit"] = frames.final("accuracy" if classes else "r2", "target_train").set_index("key")["value"]
+    ends["fit"] = frames.final(frames.metric.headline, "target_train").set_index("key")["value"]
     runs = ends.dropna(subset=["middle", "fit"])
     fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
     late_fall = (runs["middle"] - runs["last"]) / fall
@@ -168,6 +168,8 @@ def _baseline_in_words(arms: Sequence[ArmTraining], metric: Metric, *, where: st
 
 
 def _fit_in_words(arm: ArmTraining, metric: Metric) -> str:
+    if metric.record == "average_precision":
+        return f"the average precision on its own training examples is {100 * arm.fit:.0f} %"
     if metric.higher_is_better:
         return f"{100 * arm.fit:.0f} % of its own training labels are right"
     return f"R² is {arm.fit:.2f} on its own training examples".replace("-", "−")

@@ -387,12 +387,12 @@ def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
     if not within:
         if any(d.wants == "a larger test set" for d in still_open):
             return (
-                f"More seeds alone would not decide the {which} about other test examples: "
-                "that takes a larger test set."
+                f"More seeds alone would not decide the {which} about other test examples: that takes a larger test "
+                "set."
             )
         return (
-            f"The {which} would take more than 200 seeds to decide: "
-            "for most purposes the difference is too small to matter."
+            f"The {which} would take more than 200 seeds to decide: beside its spread, what was measured is close to "
+            "no difference."
         )
     have = max(d.n for d in still_open)
     span = f"{within[0]}" if within[0] == within[-1] else f"{within[0]} to {within[-1]}"
@@ -405,9 +405,8 @@ def seeds_to_decide(comparisons: Sequence[Comparison]) -> str:
     took = f", about {first} of computing more" if each >= 1 else ""
     took += f" for the first of them and {last} for the last" if each >= 1 and within[0] < within[-1] else ""
     return (
-        f"About {span} seeds instead of {have} would probably decide {said} "
-        "(with 80 % power, if differences and spread stay as they are): "
-        f"seeds = {within[0]} in the study file and `transferscope run` again{took}."
+        f"About {span} seeds instead of {have} would probably decide {said} (with 80 % power, if differences and "
+        f"spread stay as they are): seeds = {within[0]} in the study file and `transferscope run` again{took}."
     )
 
 

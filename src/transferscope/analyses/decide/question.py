@@ -1,7 +1,7 @@
 """Whether and what to transfer, decided at the least cost: a race over real runs that stops when it is settled."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -14,6 +14,7 @@ from transferscope.analyses.compare.question import (
     WrittenStudy,
     network_in_words,
     study_tables,
+    warn_of_failures,
     write_study,
 )
 from transferscope.analyses.compare.settings import settings_in_words, settings_section
@@ -21,19 +22,21 @@ from transferscope.analyses.compare.sources import Source, named_sources, usable
 from transferscope.analyses.decide.page import decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
+from transferscope.analyses.history.question import favourites
 from transferscope.analyses.result import AnalysisResult
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
+from transferscope.methods import METHODS, Control
 from transferscope.models import Pretrained
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import Verdict
 from transferscope.store import Store
-from transferscope.study.race import RaceSettings
+from transferscope.study.race import Arm, RaceSettings
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import parse_spec, read_spec
 
-METHODS_RACED = ("linear-probe", "fine-tune", "l2-sp", "joint", "merlin")
-"""Methods that a race tries unless others are named: those that differ most, the cheap ones first."""
+METHODS_RACED = ("raw", "knn", "linear-probe", "fine-tune", "l2-sp", "joint", "merlin")
+"""Methods that a race tries unless others are named: the controls, and those that differ most, the cheap ones first."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ def decide(
     budget: Budget | None = None,
     tuning: bool = True,
     lr: float | None = None,
+    history: bool = True,
     folder: str | Path = "runs",
     on_event: Callable[[Event], None] = ignore,
 ) -> DecisionResult:
@@ -111,13 +115,15 @@ def decide(
         labels: Number of labelled target examples, at least 1; None for all that there are.
         question: "whether" transfer helps, or "which" way is best, which settles whether as well.
         risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, or of R² for numbers.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers.
         seeds: Most repetitions of one way, at least 2.
         cells: Most runs in all, at least 2; None for no such limit.
         minutes: Most computing time in all, above 0; None for no such limit.
         budget: Length of training and network, as in `compare`.
         tuning: Whether every run first chooses its settings, as in `compare`; that counts as time of the run.
         lr: A learning rate for all methods, as in `compare`.
+        history: Whether what did best on other tasks (`transferscope history`) runs first; it changes no verdict.
         folder: Where the study file, the store and data given in memory are kept.
         on_event: Called with progress.
 
@@ -141,11 +147,12 @@ def decide(
         budget=budget or Budget(),
         tuning=tuning,
         lr=lr,
+        history=history,
         folder=Path(folder),
     ).path
     spec = read_spec(path)
     with Store.open(spec.store) as store:
-        run_study(spec, store, on_event=on_event)
+        warn_of_failures(run_study(spec, store, on_event=on_event))
         found = decision(store, spec.name)
         assert found is not None
         return DecisionResult(found, spec.name, Path(spec.store), path, read_study(store, spec.name))
@@ -163,6 +170,7 @@ def write_race(
     folder: Path,
     tuning: bool = True,
     lr: float | None = None,
+    history: bool = True,
 ) -> WrittenStudy:
     """Write the study file of a race; see `decide`.
 
@@ -186,6 +194,11 @@ def write_race(
         lr=lr,
     )
     tables |= {"name": f"{tables['name']}-race"}  # the store is that of the comparison, whose cells count
-    tables["race"] = {name: value for name, value in asdict(race).items() if value is not None}
+    if history:
+        own = {name: METHODS[name]() for name in tables["methods"] if name in METHODS.own}
+        ways = [name for name, one in own.items() if one.start == "pretrained" or one.uses_source]
+        arms = [(way, source) for way in ways if not isinstance(own[way], Control) for source in tables["sources"]]
+        race = replace(race, first=tuple(str(Arm(*arm)) for arm in favourites(arms)))
+    tables["race"] = {name: value for name, value in asdict(race).items() if value not in (None, ())}
     parse_spec(tables, place="the race")
     return write_study(tables, folder, note=network_in_words(tables, budget))

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
+from transferscope.analyses.compare.frames import controls_of
 from transferscope.estimate import Estimate, Interval
-from transferscope.numerics.racing import Standing
+from transferscope.numerics.average_precision import example_contributions
+from transferscope.numerics.racing import Bounds, Standing, bounds_against, level_of_better
 from transferscope.store import Store
-from transferscope.study.race import Arm, Race, RaceScores, RaceSettings
+from transferscope.study.race import Arm, Race, RaceScores, RaceSettings, rule_of
+from transferscope.wording import measure_words
 
 State = Literal["baseline", "best", "as good", "out", "open"]
 """What a race says of an arm beside the leader.
@@ -21,8 +23,9 @@ out: it cannot be better than the leader by more than the margin. open: it still
 where it is none of these.
 """
 
-Call = Literal["better", "worse", "equivalent", "open"]
-"""What a race says of an arm beside training from scratch; "equivalent" is within the margin on both sides."""
+Call = Literal["better", "worse", "equivalent", "open", "control"]
+"""What a race says of an arm beside training from scratch; "equivalent" is within the margin on both sides. Of a
+control nothing is said but its interval."""
 
 _GRID_SEEDS = 5
 _TEST_SET_Z = 1.959963984540054
@@ -38,6 +41,9 @@ class ArmResult:
         score: Mean score in points; NaN without a run.
         gain: Difference to training from scratch over shared seeds, in points, with an interval that holds at every
             look of the race, for other seeds and other test examples; 0 for the baseline.
+        over_control: Difference to the control with the highest score, likewise; None for training from scratch and
+            controls, and where there is no control with a run.
+        beats_controls: Whether it is shown to beat every control; True for transfer where there is none.
         call: Beside training from scratch.
         state: Beside the leader.
         lasting: Whether the call holds for other test examples too, and not on this test set alone.
@@ -48,6 +54,8 @@ class ArmResult:
     n: int
     score: float
     gain: Estimate
+    over_control: Estimate | None
+    beats_controls: bool
     call: Call
     state: State
     lasting: bool
@@ -60,7 +68,9 @@ class Decision:
 
     Attributes:
         arms: The baseline first, then by gain.
-        whether: "helps", "no" (none gains more than the margin) or "open".
+        leader: The arm with the best score after what seeds contribute; training from scratch when none is better.
+        whether: "helps" when a way of transfer beats training from scratch and all controls, "no" when none can beat
+            the best of these by more than the margin, or "open".
         which: Whether the leader is known to be the best, up to the margin.
         settings: Question, risk, margin, budget.
         n_runs: Runs that are done.
@@ -69,10 +79,11 @@ class Decision:
         n_grid: Runs of the full comparison with five seeds, or as many as the study has if these are fewer.
         seconds: Time of all cells that are done.
         n_labels: Labelled target examples of every run; None when unknown.
-        unit: What a point is: "points of accuracy" or "points of R²".
+        unit: What a point is: "points of accuracy", "points of average precision" or "points of R²".
     """
 
     arms: tuple[ArmResult, ...]
+    leader: ArmResult
     whether: Literal["helps", "no", "open"]
     which: bool
     settings: RaceSettings
@@ -85,15 +96,23 @@ class Decision:
     unit: str
 
     @property
-    def leader(self) -> ArmResult:
-        """The arm with the best mean gain; training from scratch when none gains."""
-        known = [arm for arm in self.arms if math.isfinite(arm.gain.value)]
-        return max(known, key=lambda arm: arm.gain.value)
-
-    @property
     def baseline(self) -> ArmResult:
         """Training from scratch."""
         return self.arms[0]
+
+    @property
+    def control(self) -> ArmResult | None:
+        """The control with the highest score; None where none has a run."""
+        known = [arm for arm in self.arms if arm.call == "control" and math.isfinite(arm.score)]
+        return max(known, key=lambda arm: arm.score, default=None)
+
+    @property
+    def transfer(self) -> ArmResult | None:
+        """The best way of transfer, one that is shown better than training from scratch before others; None when none
+        has a run.
+        """
+        known = [arm for arm in self.arms[1:] if arm.call != "control" and math.isfinite(arm.gain.value)]
+        return max(known, key=lambda arm: (arm.call == "better", arm.gain.value), default=None)
 
     @property
     def settled(self) -> bool:
@@ -113,13 +132,14 @@ def decision(store: Store, study: str) -> Decision | None:
         return None
     now = race.scores(store)
     standing = now.standing(race.settings)
-    examples = _test_errors(store, race, now)
-    arms = [_arm(i, now, standing, examples[i], race.settings) for i in range(len(now.arms))]
+    errors = _TestErrors(store, race, now)
+    arms = [_arm(i, now, standing, errors, race.settings) for i in range(len(now.arms))]
     baseline, *others = arms
     others.sort(key=lambda arm: -arm.gain.value if math.isfinite(arm.gain.value) else math.inf)
     n_seeds = min(_GRID_SEEDS, len(now.seeds))
     return Decision(
         arms=(baseline, *others),
+        leader=arms[standing.leader],
         whether=standing.whether,
         which=standing.which,
         settings=race.settings,
@@ -129,7 +149,7 @@ def decision(store: Store, study: str) -> Decision | None:
         n_grid=n_seeds * len(now.arms),
         seconds=now.spent,
         n_labels=race.n_target if isinstance(race.n_target, int) else None,
-        unit="points of R²" if now.numbers else "points of accuracy",
+        unit=f"points of {measure_words(now.measure)}",
     )
 
 
@@ -140,32 +160,56 @@ def _stored_race(store: Store, study: str) -> Race | None:
     if not isinstance(table, Mapping) or not any(cell.role == "method" for cell in cells):
         return None
     baseline = next((name for name, method in methods.items() if method.get("name") == "scratch"), "scratch")
-    return Race(study, cells, seeds=spec["seeds"], settings=RaceSettings(**table), baseline=baseline)
+    settings = RaceSettings(**{**table, "first": tuple(table.get("first", ()))})
+    controls = controls_of(store.study(study))
+    return Race(study, cells, seeds=spec["seeds"], settings=settings, baseline=baseline, controls=controls)
 
 
-def _arm(i: int, now: RaceScores, standing: Standing, test_error: float, settings: RaceSettings) -> ArmResult:
+def _arm(i: int, now: RaceScores, standing: Standing, errors: "_TestErrors", settings: RaceSettings) -> ArmResult:
     runs = np.isfinite(now.scores[i])
     n = int(runs.sum())
     score = float(now.scores[i, runs].mean()) if n else math.nan
-    width = float(standing.control.half_width(settings.risk)[i])
-    mean, shared = float(standing.control.mean[i]), int(standing.control.n[i])
-    if i == 0:
-        gain, lasting = Estimate(0.0, 0.0, n), True
-    else:
-        whole = math.hypot(width, _TEST_SET_Z * test_error) if math.isfinite(test_error) else width
-        interval = Interval(mean - whole, mean + whole, 1.0 - settings.risk) if math.isfinite(whole) else None
-        stderr = float(standing.control.sd[i]) / math.sqrt(shared) if shared else None
-        gain = Estimate(mean, stderr, shared, "ok" if shared else "too_few", interval)
-        strict = float(standing.control.half_width(min(4 * settings.risk, 1.0) / (len(now.arms) - 1))[i])
-        lasting = abs(mean) > math.hypot(strict, _TEST_SET_Z * test_error) if math.isfinite(test_error) else False
-    call: Call = "open"
+    baseline = standing.baseline
+    is_control, n_transfer = i in now.controls, len(now.arms) - 1 - len(now.controls)
+    gain, over_control, lasting = Estimate(0.0, 0.0, n), None, True
+    if i:
+        error = errors.of(i, 0)
+        gain = _difference(baseline, i, error, settings.risk)
+        level = level_of_better(rule_of(settings), n_transfer)
+        strict = float(baseline.half_width(level)[i])
+        lasting = math.isfinite(error) and abs(gain.value) > math.hypot(strict, _TEST_SET_Z * error)
+        best = max(now.controls, key=lambda row: np.nan_to_num(standing.levels[row], nan=-math.inf), default=None)
+        if best is not None and not is_control and math.isfinite(standing.levels[best]):
+            bounds = bounds_against(now.scores, best, rule_of(settings), controls=now.controls)
+            over_control = _difference(bounds, i, errors.of(i, best), settings.risk)
+    call: Call = "control" if is_control else "open"
     if standing.better[i]:
         call = "better"
     elif standing.worse[i]:
         call = "worse"
-    elif i and abs(mean) + float(standing.control.half_width(2 * settings.risk)[i]) < settings.margin:
+    elif i and not is_control and abs(gain.value) + baseline.half_width(2 * settings.risk)[i] < settings.margin:
         call = "equivalent"
-    return ArmResult(now.arms[i], n, score, gain, call, _state(i, standing), lasting, float(now.seconds[i]))
+    return ArmResult(
+        arm=now.arms[i],
+        n=n,
+        score=score,
+        gain=gain,
+        over_control=over_control,
+        beats_controls=bool(standing.beats_controls[i]),
+        call=call,
+        state=_state(i, standing),
+        lasting=lasting,
+        seconds=float(now.seconds[i]),
+    )
+
+
+def _difference(bounds: Bounds, i: int, test_error: float, risk: float) -> Estimate:
+    """The difference of an arm to another with an interval for other seeds, and for other test examples if known."""
+    mean, shared, width = float(bounds.mean[i]), int(bounds.n[i]), float(bounds.half_width(risk)[i])
+    whole = math.hypot(width, _TEST_SET_Z * test_error) if math.isfinite(test_error) else width
+    interval = Interval(mean - whole, mean + whole, 1.0 - risk) if math.isfinite(whole) else None
+    stderr = float(bounds.sd[i]) / math.sqrt(shared) if shared else None
+    return Estimate(mean, stderr, shared, "ok" if shared else "too_few", interval)
 
 
 def _state(i: int, standing: Standing) -> State:
@@ -178,35 +222,39 @@ def _state(i: int, standing: Standing) -> State:
     return "baseline" if i == 0 else "open"
 
 
-def _test_errors(store: Store, race: Race, now: RaceScores) -> Float[np.ndarray, " n_arms"]:
-    """Standard error of every arm's gain over test examples, in points; NaN where no predictions are stored.
+class _TestErrors:
+    """Standard errors of differences over test examples, in points; NaN where no predictions are stored."""
 
-    The gain of an example is averaged over the seeds that the arm shares with the baseline.
-    """
-    name = race.study
-    labels, found = store.study_array(name, "target_test_labels"), store.arrays(name, "predictions")
-    errors = np.full(len(now.arms), np.nan)
-    if labels is None:
-        return errors
-    scale = 100.0
-    if now.numbers:
-        scale = 100.0 / float(np.mean((labels - labels.mean(axis=0)) ** 2))
-    rows = [[None if key is None else found.get(key) for key in keys] for keys in race.keys]
-    for i in range(1, len(now.arms)):
+    def __init__(self, store: Store, race: Race, now: RaceScores) -> None:
+        self._measure, self._scale = now.measure, 100.0
+        self._labels, found = (
+            store.study_array(race.study, "target_test_labels"),
+            store.arrays(race.study, "predictions"),
+        )
+        self._rows = [[None if key is None else found.get(key) for key in keys] for keys in race.keys]
+        if self._labels is not None and now.measure == "r2":
+            self._scale = 100.0 / float(np.mean((self._labels - self._labels.mean(axis=0)) ** 2))
+
+    def of(self, arm: int, other: int) -> float:
+        """Of the gain of an arm over another; that of an example is averaged over the seeds that both have."""
+        labels = self._labels
+        if labels is None:
+            return math.nan
         gains = [
-            _example_scores(own, labels, numbers=now.numbers) - _example_scores(base, labels, numbers=now.numbers)
-            for own, base in zip(rows[i], rows[0], strict=True)
+            _example_scores(own, labels, self._measure) - _example_scores(base, labels, self._measure)
+            for own, base in zip(self._rows[arm], self._rows[other], strict=True)
             if own is not None and base is not None and len(own) == len(base) == len(labels)
         ]
-        if gains:
-            mean = np.mean(gains, axis=0)
-            errors[i] = scale * float(mean.std(ddof=1)) / math.sqrt(len(mean)) if len(mean) > 1 else math.nan
-    return errors
+        if not gains or len(labels) < 2:
+            return math.nan
+        return self._scale * float(np.mean(gains, axis=0).std(ddof=1)) / math.sqrt(len(labels))
 
 
-def _example_scores(predictions: np.ndarray, labels: np.ndarray, *, numbers: bool) -> np.ndarray:
-    """1 for a correct class and 0 for a wrong one, or minus the squared error."""
-    if not numbers:
+def _example_scores(predictions: np.ndarray, labels: np.ndarray, measure: str) -> np.ndarray:
+    """1 for a correct class and 0 for a wrong one, the share in the average precision, or minus the squared error."""
+    if measure == "average_precision":
+        return example_contributions(predictions, labels)
+    if measure == "accuracy":
         return np.asarray(predictions == labels, dtype=np.float64)
     squares = (predictions.reshape(len(labels), -1) - labels.reshape(len(labels), -1)) ** 2
     return -np.asarray(squares.mean(axis=1), dtype=np.float64)

@@ -6,6 +6,7 @@ import pandas as pd
 
 from transferscope.analyses.decide.result import ArmResult, Decision
 from transferscope.analyses.decide.words import arm_words, gain_words
+from transferscope.estimate import Estimate
 from transferscope.report.blocks import Cell, Column, Table, Tone
 from transferscope.wording import capitalised, duration
 
@@ -18,9 +19,11 @@ def arm_rows(decision: Decision) -> pd.DataFrame:
 
     Returns:
         Columns: source ("" for none), method, runs, score (points), gain, low, high (points over training from
-        scratch; NaN where nothing is known), call, state, other_test_examples (whether the call holds for them),
+        scratch; NaN where nothing is known), call, state, over_control, over_control_low, over_control_high (points
+        over the best control, likewise), beats_controls, other_test_examples (whether the call holds for them),
         seconds.
     """
+    unknown = Estimate(math.nan, None, 0, "too_few")
     rows = [
         {
             "source": arm.arm.source or "",
@@ -32,6 +35,10 @@ def arm_rows(decision: Decision) -> pd.DataFrame:
             "high": arm.gain.high,
             "call": "baseline" if arm is decision.baseline else arm.call,
             "state": arm.state,
+            "over_control": (arm.over_control or unknown).value,
+            "over_control_low": (arm.over_control or unknown).low,
+            "over_control_high": (arm.over_control or unknown).high,
+            "beats_controls": arm.beats_controls,
             "other_test_examples": arm.lasting,
             "seconds": arm.seconds,
         }

@@ -1,6 +1,7 @@
 """What a race has settled, in sentences."""
 
 import math
+from dataclasses import replace
 
 from transferscope.analyses.decide.result import ArmResult, Decision
 from transferscope.wording import candidate_words, capitalised, counted, duration, listed, signed
@@ -28,11 +29,21 @@ def gain_words(arm: ArmResult) -> str:
 
 def headline(decision: Decision) -> str:
     """The recommendation in one sentence."""
-    leader, labels = decision.leader, _with_labels(decision)
-    margin = _margin(decision)
+    leader, control, labels = decision.leader, decision.control, _with_labels(decision)
+    transfer, margin = decision.transfer, _margin(decision)
     if decision.whether == "no":
-        return f"Train from scratch{labels}: no way of transfer that was tried gains more than {margin} over it."
+        if control is None or not control.gain.value > 0:
+            return f"Train from scratch{labels}: no way of transfer that was tried gains more than {margin} over it."
+        return (
+            f"Use {arm_words(control)}{labels}, without transfer: {gain_words(control)} over training from scratch, "
+            f"and no way of transfer that was tried gains more than {margin} over it."
+        )
     if decision.whether == "open":
+        if control is not None and transfer is not None and transfer.call == "better":
+            return (
+                f"Better than training from scratch{labels}: {arm_words(transfer)}, by {gain_words(transfer)}; whether "
+                f"it beats {arm_words(control)}, which trains no network, is open."
+            )
         return (
             f"Undecided{labels} after {counted(decision.n_runs, 'run')}: whether transfer helps is open"
             f"{_first_sight(decision)}."
@@ -40,9 +51,9 @@ def headline(decision: Decision) -> str:
     best = f"{gain_words(leader)} over training from scratch, {duration(leader.seconds)} a run"
     if decision.which:
         return f"Use {arm_words(leader)}{labels}: {best}."
-    if leader.call == "better":
+    if leader.call == "better" and leader.beats_controls:
         return f"Transfer helps{labels}: {arm_words(leader)} gives {best}; which way is best is not settled."
-    better = next(arm for arm in decision.arms if arm.call == "better")
+    better = next(arm for arm in decision.arms if arm.call == "better" and arm.beats_controls)
     return (
         f"Transfer helps{labels}: {arm_words(better)} gives {gain_words(better)} over training from scratch; which way "
         "is best is not settled."
@@ -51,7 +62,14 @@ def headline(decision: Decision) -> str:
 
 def sentences(decision: Decision) -> tuple[str, ...]:
     """What to know next: what is as good, what is worse, what is open and what would settle it, what was saved."""
-    said = [_as_good(decision), _harmful(decision), _open(decision), _test_set(decision), _cost(decision)]
+    said = [
+        _control(decision),
+        _as_good(decision),
+        _harmful(decision),
+        _open(decision),
+        _test_set(decision),
+        _cost(decision),
+    ]
     if decision.n_failed:
         said.append(
             f"{counted(decision.n_failed, 'run')} failed and {'is' if decision.n_failed == 1 else 'are'} left out."
@@ -84,6 +102,29 @@ def _first_sight(decision: Decision) -> str:
     if leader is decision.baseline:
         return "; training from scratch is ahead so far"
     return f"; {arm_words(leader)} is ahead so far, by {gain_words(leader)}"
+
+
+def _control(decision: Decision) -> str:
+    """How the best way of transfer stands beside the best control."""
+    control, transfer = decision.control, decision.transfer
+    if control is None or transfer is None or transfer.over_control is None:
+        return ""
+    name = arm_words(control)
+    if not math.isfinite(transfer.over_control.value):
+        return ""
+    beside = replace(transfer, gain=transfer.over_control)
+    if decision.whether == "helps":
+        winner = transfer if transfer.beats_controls else next(arm for arm in decision.arms if arm.beats_controls)
+        by = gain_words(replace(winner, gain=winner.over_control or winner.gain))
+        return f"{capitalised(arm_words(winner))} beats the best control, {name}, which trains no network, by {by}."
+    if decision.whether == "no" and transfer.call == "better":
+        return (
+            f"{capitalised(arm_words(transfer))} is better than training from scratch, by {gain_words(transfer)}, but "
+            f"not than {name} by more than {_margin(decision)}: {gain_words(beside)} beside it."
+        )
+    if decision.whether == "no" and control.gain.value > 0:
+        return ""
+    return f"Beside the best control, {name}, {arm_words(transfer)} gives {gain_words(beside)}."
 
 
 def _as_good(decision: Decision) -> str:

@@ -220,8 +220,8 @@ class DiagnosisResult(AnalysisResult):
         if classes is None or len(subject.examples) < LEAST_MAPPED:
             raise DataError(
                 f"a map of the features needs at least {LEAST_MAPPED} examples with class labels and there are "
-                f"{len(subject.examples)} with {'numbers' if classes is None else 'class labels'}; leave out "
-                "--feature-map"
+                f"{len(subject.examples)} with {'numbers or several labels' if classes is None else 'class labels'}; "
+                "leave out --feature-map"
             )
         features = features_of(subject.network, subject.examples, head=subject.head).numpy()
         perplexity = min(PERPLEXITY, (len(features) - 1) / 3)

@@ -94,7 +94,7 @@ class FileSubject:
         performance: Loss and accuracy (or their like for regression) of the network on the examples.
         backbone_only: Whether the start came with another head, so that only backbones can be compared: the start
             then has the head of the network.
-        classes: Names of the classes; None for regression.
+        classes: Names of the classes; None for regression and for several labels of each input.
         scale: How inputs were scaled.
         scale_from: Who said so: "own" (their own training examples), "file", "network" (its input) or "given".
     """
@@ -200,7 +200,12 @@ def subject_of(question: FileQuestion) -> FileSubject:
     )
     performance = _performance(subject, question.checkpoint)
     return FileSubject(
-        subject, performance, start is not None and start.backbone_only, data.train.classes, scale, scale_from
+        subject,
+        performance,
+        start is not None and start.backbone_only,
+        data.train.classes if data.train.kind == "classification" else None,
+        scale,
+        scale_from,
     )
 
 
@@ -268,7 +273,7 @@ def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Net
 def _check_head(network: Network, data: Dataset, path: Path) -> None:
     n_outputs = data.train.n_outputs
     if _head_width(network) != n_outputs:
-        kind = "regression target" if data.train.classes is None else "class"
+        kind = {"regression": "regression target", "multi-label": "label", "classification": "class"}[data.train.kind]
         plural = "" if n_outputs == 1 else "es" if kind == "class" else "s"
         raise DataError(
             f"the head of {path} has {_head_width(network)} outputs and {data.name} has {n_outputs} {kind}{plural}; "

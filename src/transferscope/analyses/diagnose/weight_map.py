@@ -211,8 +211,9 @@ def map_study(
     listed = _listed([cell.cell for cell in fits], WorkContext(store.files))
     if len(listed) < LEAST_NETWORKS:
         raise DataError(
-            f"{study} kept {len(listed)} networks in {store.files} and a map needs {LEAST_NETWORKS}; networks are kept "
-            "for diagnostics, so add [diagnostics.weights] with every = 100 to its file and run it again"
+            f"{study} kept {len(listed)} networks in {store.files} and a map needs {LEAST_NETWORKS}; all are kept "
+            'with keep = "all" in [engine], those on the way with [diagnostics.weights] and every = 100: add both to '
+            "its file and run it in a new store"
         )
     frame = _frame(fits[0].cell)
     networks = []

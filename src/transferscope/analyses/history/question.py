@@ -1,6 +1,7 @@
 """Keeping finished runs of studies and tables, and what to try next on a new task by what is kept."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,13 @@ import pandas as pd
 
 from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.history.proposals import RULES, Rule, predict
-from transferscope.analyses.history.records import History, study_rows, table_rows
+from transferscope.analyses.history.records import History, groups_of, study_rows, table_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.analyses.scaling.measurements import read_table
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.study.places import one_study, open_existing
-from transferscope.wording import listed
+from transferscope.wording import candidate_words, listed, method_words
 
 
 def add_to_history(
@@ -58,6 +59,60 @@ def add_to_history(
     return len(rows), (history or History.of_user()).add(rows)
 
 
+def _group(
+    frame: pd.DataFrame, history: History, task: str, probes: Mapping[str, float], origin: str | None
+) -> pd.DataFrame:
+    """The rows that can say something of a task: those that arms in common join with what was tried on it; without
+    anything tried, those of the one group that there is, or that the user's own runs belong to.
+    """
+    if origin is not None:
+        known = list(dict.fromkeys(frame["origin"]))
+        if origin not in known:
+            raise unknown_name("origin", origin, known)
+        frame = frame[(frame["origin"] == origin) | (frame["task"] == task)]
+    groups = groups_of(frame)
+    tried = set(probes) | set(frame.loc[frame["task"] == task, "arm"])
+    own = set(history.read()["task"])
+    wanted = [group for group in groups if tried & set(frame.loc[frame["task"].isin(group), "arm"])] if tried else []
+    wanted = wanted or [group for group in groups if own & group] or groups
+    if len(wanted) > 1 and not tried:
+        names = [listed(sorted(set(frame.loc[frame["task"].isin(group), "origin"]))) for group in wanted]
+        raise DataError(
+            f"nothing was tried on {task}, and the history knows {len(wanted)} groups of tasks without an arm in "
+            f"common (from {'; '.join(names)}); give a first score with --tried ARM=SCORE, or name one with --origin"
+        )
+    return frame[frame["task"].isin(frozenset().union(*wanted, {task}))]
+
+
+def favourites(
+    arms: Sequence[tuple[str, str]], *, history: History | None = None, most: int = 5
+) -> list[tuple[str, str]]:
+    """The ways of transfer that did best elsewhere, the best first: which to run first, and no verdict.
+
+    Args:
+        arms: Method and source. A way that no task knows is rated by its method with other sources.
+        history: The user's own, which is read beside what comes with the package; None for that of the machine.
+        most: How many to name.
+
+    Returns:
+        Those of `arms` of which something is known, by the mean share of other arms that they beat.
+    """
+    rows = (history or History.of_user()).with_shipped()
+    rows = rows.assign(method=rows["arm"].str.split(" from ").str[0])
+    rows = rows[rows["method"].isin({method_words(method) for method, _ in arms} | {method_words("scratch")})]
+    score = rows["score"].where(rows["better"] == "higher", -rows["score"])
+    together = [rows["task"], rows["labels"].fillna(-1)]
+    share = (score.groupby(together).rank() - 1) / (score.groupby(together).transform("size") - 1)
+    of_arm: dict[str, float] = share.groupby(rows["arm"]).mean().to_dict()
+    of_method: dict[str, float] = share.groupby(rows["method"]).mean().to_dict()
+    rated = {
+        (method, source): of_arm.get(candidate_words(method, source), of_method.get(method_words(method), math.nan))
+        for method, source in arms
+    }
+    known = [arm for arm in arms if math.isfinite(rated[arm])]
+    return sorted(known, key=lambda arm: -rated[arm])[:most]
+
+
 def propose(
     task: str,
     *,
@@ -65,26 +120,36 @@ def propose(
     probes: Mapping[str, float] | None = None,
     labels: float | None = None,
     rule: Rule = "combined",
+    origin: str | None = None,
+    shipped: bool = True,
 ) -> ProposalResult:
     """Say which arm to try next on a task, by what other tasks say of all arms and by what was tried on it.
 
     Args:
         task: The new task; what is kept of it counts as tried.
-        history: What is known of other tasks; None for the user's own history.
+        history: What is known of other tasks, as a table for no more than that; None for the user's own history.
         probes: Further scores on the new task by arm.
         labels: The number of labels; None to read each arm of a task at its largest one.
         rule: "static", "low-rank", "combined" or "gaussian-process".
+        origin: Read only what is from there: the name of a study or table, or one of those that come with the package.
+        shipped: Whether what comes with the package is read too.
 
     Returns:
         All arms with what is expected of them.
 
     Raises:
-        UnknownNameError: There is no such rule, or a probe is an arm that no other task knows.
-        DataError: Fewer than two other tasks with the same measure know two arms or more.
+        UnknownNameError: There is no such rule or origin, or a probe is an arm that no other task knows.
+        DataError: Fewer than two other tasks with the same measure know two arms or more, or nothing was tried and
+            nothing says which of several groups of tasks without an arm in common counts.
     """
     if rule not in RULES:
         raise unknown_name("rule", rule, RULES)
-    frame = history if isinstance(history, pd.DataFrame) else (history or History.of_user()).read()
+    if isinstance(history, pd.DataFrame):
+        frame = history
+    else:
+        own_history = history or History.of_user()
+        frame = own_history.with_shipped() if shipped else own_history.read()
+        frame = _group(frame, own_history, task, {**(probes or {})}, origin)
     if labels is not None:
         frame = frame[(frame["labels"] == labels) | frame["labels"].isna()]
     frame = frame.sort_values("labels", na_position="first").drop_duplicates(["task", "arm"], keep="last")

@@ -1,5 +1,6 @@
-"""Finished runs of many studies and tables, kept as one tidy CSV file in the user's data directory."""
+"""Finished runs of many studies and tables: those that come with the package, and the user's own in a tidy CSV file."""
 
+import functools
 import os
 import re
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ from transferscope.wording import candidate_words, listed
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")
 """Columns of the file: what was learnt, with what, from how many labels (NaN where that is not known), the mean score
 over seeds, what it measures, which scores are better ("higher" or "lower"), and where it is from."""
+
+SHIPPED = Path(__file__).with_name("shipped.csv.gz")
+"""Finished runs that come with the package, with `COLUMNS`; docs/history.md says what they are and under which licence,
+and `benchmarks/shipped_history.py` makes the file."""
 
 PLACE = "TRANSFERSCOPE_HISTORY"
 """Environment variable that names another file."""
@@ -60,6 +65,17 @@ class History:
             )
         return frame
 
+    def with_shipped(self) -> pd.DataFrame:
+        """All that is kept and all that comes with the package, of which rows that the user has replaced are left out.
+
+        Raises:
+            CorruptDataError: The file is no history.
+        """
+        own, shipped = self.read(), shipped_rows()
+        if own.empty:
+            return shipped
+        return pd.concat([own, shipped], ignore_index=True).drop_duplicates(["task", "arm", "labels"])
+
     def add(self, rows: pd.DataFrame) -> int:
         """Keep rows; those of the same task, arm and number of labels are replaced.
 
@@ -93,6 +109,27 @@ class History:
         return len(joined) - len(kept)
 
 
+@functools.cache
+def shipped_rows() -> pd.DataFrame:
+    """What comes with the package, with `COLUMNS`."""
+    return pd.read_csv(SHIPPED, dtype={"task": str, "arm": str, "measure": str, "origin": str})
+
+
+def groups_of(rows: pd.DataFrame) -> list[frozenset[str]]:
+    """Tasks that arms in common join, directly or through others, in the order of their first rows."""
+    groups: list[set[str]] = []
+    for _, tasks in rows.groupby("arm", sort=False)["task"]:
+        joined, apart = set(tasks), []
+        for group in groups:
+            if group & joined:
+                joined |= group
+            else:
+                apart.append(group)
+        groups = [*apart, joined]
+    order = {task: place for place, task in enumerate(dict.fromkeys(rows["task"]))}
+    return sorted(map(frozenset, groups), key=lambda group: min(order[task] for task in group))
+
+
 def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
     """Mean scores of the finished runs of a study, a row for each arm and number of labels.
 
@@ -101,8 +138,7 @@ def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
     Raises:
         DataError: No run is finished.
     """
-    accuracy = frames.metric.higher_is_better
-    final = frames.final("accuracy" if accuracy else "r2")
+    final = frames.final(frames.metric.headline)
     runs = final[final["role"] == "method"]
     if runs.empty:
         raise DataError(f"the study {frames.study.name} has no finished run; finish it with `transferscope run`")
@@ -116,7 +152,7 @@ def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
             "arm": mean["arm"],
             "labels": mean["n_target"].astype(float),
             "score": mean["value"],
-            "measure": "accuracy" if accuracy else "r2",
+            "measure": frames.metric.headline,
             "better": "higher",
             "origin": frames.study.name,
         }

@@ -32,7 +32,7 @@ from transferscope.analyses.place.measured import (
     over_seeds,
     squared_errors,
 )
-from transferscope.analyses.place.placement import DOCUMENT, Placement, Placements, to_document
+from transferscope.analyses.place.placement import DOCUMENT, KEPT, Placement, Placements
 from transferscope.analyses.place.result import PlacementResult
 from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
@@ -111,6 +111,11 @@ def place(
                 f"the target of {name} is texts, and the linear model is one of numbers: the distances between tokens "
                 "that it would take mean nothing; `transferscope compare` and `rank` answer for texts"
             )
+        if data.train.kind == "multi-label":
+            raise DataError(
+                f"the inputs of {name} have several labels each, and the linear model is one of classes or numbers; "
+                "`transferscope compare` and `rank` answer for several labels"
+            )
         target = target_examples(data, at_most=examples)
         errors = squared_errors(store, name)
         noise = unexplainable(target.flat_inputs, target.codes)
@@ -130,7 +135,7 @@ def place(
         runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.cell.role == "method")
         placements = Placements(tuple(points), input_dimension, runs)
         kept = keep_for_report(
-            store, address, lambda: store.put_study_document(name, DOCUMENT, to_document(placements))
+            store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(placements))
         )
         return PlacementResult(placements, pairs, summarise(store, name), kept)
 

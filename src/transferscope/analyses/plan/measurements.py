@@ -12,7 +12,7 @@ from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations
-from transferscope.wording import candidate_words, counted, listed, number_words
+from transferscope.wording import candidate_words, capitalised, counted, listed, measure_words, number_words
 
 ALIASES = {
     "labels": "labels n_labels num_labels n_target labelled labeled n_labelled n_labeled label_count train_size "
@@ -74,7 +74,7 @@ class Measure:
 
     Attributes:
         name: As its column or record is called.
-        kind: "accuracy" (shown in percent), "r2", another "quality", or "error".
+        kind: "accuracy" (shown in percent, as average precision is), "r2", another "quality", or "error".
         top: The best value of a quality, of which the error is the rest: 1 or 100; 0 for an error itself.
     """
 
@@ -85,6 +85,8 @@ class Measure:
     @property
     def title(self) -> str:
         """For axes."""
+        if self.name == measure_words("average_precision"):
+            return f"{capitalised(self.name)} (%)"
         return {"accuracy": "Accuracy (%)", "r2": "R²"}.get(self.kind, self.name)
 
     @property
@@ -172,11 +174,11 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
 
 
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
-    """Read the finished runs of a study: accuracy, or R² of a regression, of every arm that is no control.
+    """Read the finished runs of a study: its headline, as accuracy or R², of every arm that is no control.
 
     Args:
         frames: The study.
-        target_score: The wanted accuracy (0.85, or 85 for percent) or R²; None without one.
+        target_score: The wanted accuracy or average precision (0.85, or 85 for percent) or R²; None without one.
 
     Raises:
         SettingsError: The study does not train from scratch, or has one number of labels only; or the score that is
@@ -195,8 +197,8 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
             f"[{frames.sizes[0]}, {2 * frames.sizes[0]}, {4 * frames.sizes[0]}] under [target] in its file and run it "
             "again"
         )
-    accuracy = frames.metric.higher_is_better
-    final = frames.final("accuracy" if accuracy else "r2")
+    share_of_one, words = frames.metric.higher_is_better, measure_words(frames.metric.headline)
+    final = frames.final(frames.metric.headline)
     runs = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
     arms = [
         candidate_words(method, source or None) for method, source in zip(runs["method"], runs["source"], strict=True)
@@ -205,9 +207,9 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
     target = None
     if target_score is not None:
-        share = target_score / 100 if accuracy and target_score > 1 else target_score
-        if not (0 if accuracy else -np.inf) < share < 1:
-            expected = "an accuracy above 0 and below 1, or up to 100 in percent" if accuracy else "an R² below 1"
+        share = target_score / 100 if share_of_one and target_score > 1 else target_score
+        if not (0 if share_of_one else -np.inf) < share < 1:
+            expected = f"an {words} above 0 and below 1, or up to 100 in percent" if share_of_one else "an R² below 1"
             raise SettingsError(f"the target score {target_score:g} is out of range; expected {expected}")
         target = 1 - share
     if frame.empty:
@@ -217,7 +219,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     by_seed: dict[str, dict[float, dict[object, float]]] = {}
     for arm, n, seed, error in frame.itertuples(index=False):
         by_seed.setdefault(arm, {}).setdefault(float(n), {})[seed] = float(error)
-    measure = Measure("accuracy", "accuracy", 1.0) if accuracy else Measure("R²", "r2", 1.0)
+    measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
     return _checked(found, scratch, by_seed, measure, target, ())
 
 

@@ -42,7 +42,7 @@ def plan(
         >>> rows = [(n, "scratch", score) for n, score in zip([50, 100, 200, 400], scratch)]
         >>> rows += [(n, "fine-tune", score) for n, score in zip([50, 100, 200, 400], transfer)]
         >>> table = plan(pd.DataFrame(rows, columns=["labels", "arm", "accuracy"])).table()
-        >>> bool(table["catch_up"][1] > 400)
+        >>> bool(table["catch_up"].iloc[1] > 400)
         True
     """
     asked = question or PlanQuestion()

@@ -100,7 +100,7 @@ class Audit:
 
     Attributes:
         method: The method whose results count.
-        measure: "accuracy" or "r2".
+        measure: "accuracy", "average_precision" or "r2".
         cases: What was compared.
         agreements: One for each score and control, the highest mean Spearman correlation first, and last `AT_RANDOM`.
         leader: The score or control with the highest correlation of those that clearly agree; None without any.
@@ -154,7 +154,7 @@ def audit_cases(
 
     Args:
         method: The method whose results count.
-        measure: "accuracy" or "r2".
+        measure: "accuracy", "average_precision" or "r2".
         cases: Of two targets at least, each with two sources at least, and with all controls that there are.
         passed_over: Studies that do not count, each with the reason.
 

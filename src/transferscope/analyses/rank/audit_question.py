@@ -296,7 +296,7 @@ class _Opened:
             return f"{group.n_target} labels are too few to score with, which takes {least}"
         if not group.seeds:
             return "no seed has a result of every source"
-        chosen = choose_scores(self._scores, of_classes=train.classes is not None)
+        chosen = choose_scores(self._scores, kind=train.kind)
         names = list(group.files)
         rows = [self._draw(group, names, dataset, seed, chosen) for seed in group.seeds[:n_draws]]
         values = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}

@@ -15,7 +15,7 @@ from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Ta
 from transferscope.report.figures.palette import BASELINE_COLOUR
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.report.page import Verdict
-from transferscope.wording import counted, listed, p_words
+from transferscope.wording import counted, listed, measure_words, p_words
 
 FEW_TARGETS = 10
 
@@ -115,7 +115,7 @@ def sentences(audit: Audit) -> tuple[str, ...]:
     """What following it loses, beside picking at random and the controls, and how much that is worth."""
     *scores, at_random = audit.agreements
     lead = scores[0] if audit.leader is None else audit.of(audit.leader)
-    unit = "accuracy" if audit.measure == "accuracy" else "R²"
+    unit = measure_words(audit.measure)
     said = [
         f"Following {_named(lead.score)} loses {lead.lost.shown(_points)} points of {unit} against the best source on "
         f"average, and picking at random {at_random.lost.shown(_points)}."
@@ -206,7 +206,7 @@ def case_rows(audit: Audit) -> pd.DataFrame:
 
 def agreements_table(audit: Audit) -> Table:
     """Every score and control for a reader."""
-    unit = "accuracy" if audit.measure == "accuracy" else "R²"
+    unit = measure_words(audit.measure)
     columns = (
         Column("By", numeric=False),
         Column("Spearman", "Correlation of its order with what transfer gave, over the sources of a case"),

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from transferscope.analyses.rank.ranking import RANDOM
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import Kind, LabelledSet
 from transferscope.diagnostics import Examples
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import NetworkError
@@ -44,7 +44,8 @@ class LabelledTarget:
 
     Attributes:
         subset: The examples.
-        labels: Class indices (int64, shape (n,)), or numbers (float64, shape (n, K)).
+        labels: Class indices (int64, shape (n,)), numbers (float64, shape (n, K)), or truth values of several labels
+            (shape (n, K)).
         device: Where networks read them.
     """
 
@@ -85,14 +86,20 @@ class LabelledTarget:
 
 def labelled_target(subset: LabelledSet, device: torch.device) -> LabelledTarget:
     """A few-shot subset as networks and scores read it."""
-    of_classes = subset.classes is not None
-    labels = subset.labels.astype(np.int64 if of_classes else np.float64)
-    return LabelledTarget(subset, labels if of_classes else labels.reshape(len(labels), -1), device)
+    types: dict[Kind, type[np.generic]] = {
+        "classification": np.int64,
+        "regression": np.float64,
+        "multi-label": np.bool_,
+    }
+    labels = subset.labels.astype(types[subset.kind])
+    return LabelledTarget(subset, labels if labels.ndim < 2 else labels.reshape(len(labels), -1), device)
 
 
 def least_labels(examples: LabelledSet) -> int:
     """The fewest labels that a ranking takes."""
-    return LEAST_NUMBERS if examples.classes is None else LEAST_PER_CLASS * int((examples.class_counts() > 0).sum())
+    if examples.kind != "classification":
+        return LEAST_NUMBERS
+    return LEAST_PER_CLASS * int((examples.class_counts() > 0).sum())
 
 
 def candidate_of(name: str, opened: OpenedNetwork, *, of_classes: bool, device: torch.device) -> CandidateNetwork:

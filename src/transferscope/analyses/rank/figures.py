@@ -13,7 +13,7 @@ from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import evenly_chosen, short
 from transferscope.report.figures.palette import BASELINE_COLOUR
 from transferscope.report.figures.style import INK, drawing, new_figure
-from transferscope.wording import capitalised, method_words
+from transferscope.wording import capitalised, measure_words, method_words
 
 _PANELS_IN_A_ROW = 4
 _MOST_CANDIDATES = 12
@@ -87,7 +87,7 @@ def _measured(ranking: Ranking, hindsight: Hindsight | None) -> list[_Panel]:
     if hindsight is None:
         return []
     behind = {one.candidate: one.behind for one in hindsight.transferred if one.n_target == ranking.n_target}
-    what = "accuracy" if hindsight.measure == "accuracy" else "R²"
+    what = measure_words(hindsight.measure)
     return (
         [_Panel(short(capitalised(method_words(hindsight.method))), behind, 100.0, _MEASURED_COLOUR, f"{what}, points")]
         if behind

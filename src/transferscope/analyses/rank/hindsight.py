@@ -13,6 +13,7 @@ from transferscope.analyses.rank.ranking import Choice, Hindsight, Transferred
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.intervals import t_interval
+from transferscope.records import HEADLINES
 from transferscope.store import RecordColumns, StoredCell
 from transferscope.study.cell import MethodRecipe
 
@@ -34,7 +35,7 @@ class Results:
 
     Attributes:
         method: Its name in the study.
-        measure: "accuracy" or "r2".
+        measure: "accuracy", "average_precision" or "r2".
         values: On the target test set, by origin, number of labels and seed.
     """
 
@@ -46,7 +47,7 @@ class Results:
 def results_of(
     cells: Sequence[StoredCell], records: RecordColumns, pretrained: StudyNetworks, *, against: str | None
 ) -> Results | None:
-    """What transfer from every candidate gave, by the method that counts: final accuracy, or R² where there is none.
+    """What transfer from every candidate gave, by the method that counts: the first of HEADLINES that was measured.
 
     Args:
         cells: Cells of the study that are done.
@@ -61,11 +62,11 @@ def results_of(
         UnknownNameError: There is no such method.
         SettingsError: The method that was asked for lacks a result for a candidate.
     """
-    final: dict[str, dict[str, float]] = {"accuracy": {}, "r2": {}}
+    final: dict[str, dict[str, float]] = {name: {} for name in HEADLINES}
     for i, name in enumerate(records.name):
         if name in final and records.part[i] == "target_test" and records.step[i] is None:
             final[name][records.key[i]] = float(records.value[i])
-    measure = "accuracy" if final["accuracy"] else "r2"
+    measure = next((name for name in HEADLINES if final[name]), HEADLINES[-1])
     by_method: dict[str, dict[tuple[Origin, int, int], float]] = {}
     kinds: dict[str, str] = {}
     for stored in cells:
@@ -130,7 +131,7 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
 
     Args:
         method: The method whose results count.
-        measure: "accuracy" or "r2".
+        measure: "accuracy", "average_precision" or "r2".
         candidates: Names, C of them, without the random features.
         sizes: The cases by number of labels.
 

@@ -15,7 +15,7 @@ from transferscope.analyses.rank.candidates import (
     random_candidate,
 )
 from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, results_of
-from transferscope.analyses.rank.ranking import DOCUMENT, RANDOM, StudyRanking, to_document
+from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.result import RankingResult
 from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
 from transferscope.data.splits import few_shot
@@ -105,7 +105,9 @@ def rank(
     with open_existing(address) as store:
         name = one_study(store, address, study)
         found = _rank_study(store, name, scores=scores, against=against, device=device, on_progress=on_progress)
-        kept = keep_for_report(store, address, lambda: store.put_study_document(name, DOCUMENT, to_document(found)))
+        kept = keep_for_report(
+            store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(found))
+        )
     return RankingResult(found, name, kept)
 
 
@@ -137,7 +139,7 @@ def _rank_files(
         raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
     dataset = read_data(data)
     train = dataset.train
-    chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
+    chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
     n_target, least = labels or len(train), least_labels(train)
     if n_target > len(train):
         raise DataError(
@@ -145,7 +147,7 @@ def _rank_files(
             f"{len(train)} or fewer"
         )
     if n_target < least:
-        why = "2 for each class" if train.classes is not None else "that many numbers"
+        why = "2 for each class" if train.kind == "classification" else "that many examples"
         raise DataError(f"{n_target} labels are too few to rank with; give at least {least} ({why})")
     short = [Path(one.name).name if one.weights is not None else one.name for one in networks]
     names = short if len(set(short)) == len(short) else files
@@ -186,7 +188,7 @@ def _rank_study(
     results = results_of(cells, store.records(study), pretrained, against=against)
     dataset, names = target_data(pretrained.recipe), tuple(pretrained.names.values())
     train = dataset.train
-    chosen, place = choose_scores(scores, of_classes=train.classes is not None), choose_device(device)
+    chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
     settings = pretrained.recipe.network
     facts = store.study(study).facts.get("sources", {})
 

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float64
 from transferscope.analyses.rank.candidates import CandidateNetwork, LabelledTarget
 from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking, RatedCandidate, Reason, ScoreRanking
 from transferscope.analyses.rank.words import left_out_in_words
+from transferscope.data.task import Kind
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval, Status
 from transferscope.numerics.best_arm import probability_of_best
@@ -46,7 +47,7 @@ class Chosen:
 
     Attributes:
         scores: By name.
-        left_out: Those that are for labels of the other kind.
+        left_out: Those that are for labels of another kind.
     """
 
     scores: Mapping[str, Score]
@@ -83,20 +84,24 @@ class ScoreValues:
     n_examples: int
 
 
-def choose_scores(names: Sequence[str], *, of_classes: bool) -> Chosen:
+def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
     """The scores of these names that are for such labels.
 
     Args:
         names: Empty for all.
-        of_classes: Whether the labels are classes.
+        kind: What the labels are.
 
     Raises:
         UnknownNameError: There is no such score.
         DataError: None of them is.
     """
     wanted = {name: SCORES[name] for name in (dict.fromkeys(names) or SCORES.own)}
-    kind = "classification" if of_classes else "regression"
-    other: Reason = "for numbers" if of_classes else "for classes"
+    others: dict[Kind, Reason] = {
+        "classification": "for numbers",
+        "regression": "for classes",
+        "multi-label": "for one class each",
+    }
+    other = others[kind]
     left_out = tuple(LeftOut(name, other) for name, score in wanted.items() if kind not in score.kinds)
     chosen = {name: score for name, score in wanted.items() if kind in score.kinds}
     if not chosen:

@@ -8,7 +8,7 @@ import pandas as pd
 from transferscope.analyses.rank.ranking import RANDOM, Choice, Hindsight, Ranking, RatedCandidate, Transferred
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Cell, Column, Table
-from transferscope.wording import capitalised, counted, method_words, probability_words
+from transferscope.wording import capitalised, counted, measure_words, method_words, probability_words
 
 
 def ranking_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
@@ -110,14 +110,14 @@ def _measured_row(ranking: Ranking, hindsight: Hindsight | None) -> list[tuple[C
     if hindsight is None:
         return []
     found = {one.candidate: one.performance for one in hindsight.transferred if one.n_target == ranking.n_target}
-    what = "accuracy in %" if hindsight.measure == "accuracy" else "R² times 100"
+    what = "R² times 100" if hindsight.measure == "r2" else f"{measure_words(hindsight.measure)} in %"
     head = Cell(capitalised(method_words(hindsight.method)), f"measured {what}")
     return [(head, *(_performance(found.get(name)) for name in ranking.candidates))] if found else []
 
 
 def choices_table(hindsight: Hindsight) -> Table:
     """How every score would have chosen."""
-    unit = "accuracy" if hindsight.measure == "accuracy" else "R²"
+    unit = measure_words(hindsight.measure)
     columns = (
         Column("Choosing by", numeric=False),
         Column("Points lost", f"Best {unit} minus that of the source it picks, mean over cases, in points"),

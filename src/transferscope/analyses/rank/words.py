@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from transferscope.analyses.rank.ranking import RANDOM, Hindsight, LeftOut, Ranking, ScoreRanking
-from transferscope.wording import counted, listed
+from transferscope.wording import counted, listed, measure_words
 
 LIMITS = (
     "A score rates the features as they are, or what the source head says of them, on labelled training examples: it "
@@ -36,6 +36,7 @@ def left_out_in_words(left_out: LeftOut, n_examples: int) -> str:
     why = {
         "for numbers": "is for labels that are numbers",
         "for classes": "is for labels that are classes",
+        "for one class each": "is for one class of each example, and here each has several labels",
         "no source head": "reads what a head of source classes says, and fewer than two networks have one",
         "too few examples": f"has too few examples in {n_examples}",
         "not determined": f"is not determined by {n_examples} examples of so many features",
@@ -49,14 +50,14 @@ def hindsight_in_words(hindsight: Hindsight) -> tuple[str, ...]:
     *scores, at_random = hindsight.choices
     if not scores or not at_random.n_cases:
         return ()
-    unit = "points of accuracy" if hindsight.measure == "accuracy" else "points of R²"
+    unit = f"points of {measure_words(hindsight.measure)}"
     least = min(choice.regret.value for choice in scores)
     best = [choice.score for choice in scores if choice.regret.value == least]
     who = "any score" if len(best) == len(scores) else listed(best, last="or")
     said = [
         f"Held against what {hindsight.method} gave in {counted(at_random.n_cases, 'case')} (a number of labels and a "
-        f"seed), choosing by {who} loses {100 * least:.1f} {unit} against the best "
-        f"source on average, and picking at random {100 * at_random.regret.value:.1f}."
+        f"seed), choosing by {who} loses {100 * least:.1f} {unit} against the best source on average, and picking at "
+        f"random {100 * at_random.regret.value:.1f}."
     ]
     clear = [choice.score for choice in scores if choice.saved is not None and choice.saved.sign > 0]
     if at_random.regret.interval is None:

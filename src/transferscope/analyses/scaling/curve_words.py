@@ -50,8 +50,8 @@ def disagreement(decision: Decision, found: SurfaceRun, *, largest_s: float) -> 
     if apart < APART and not (same and -apart >= APART):
         return ""
     return (
-        f"The curve at s = {number(largest_s)} alone gives {percent(decision.feasible)} up to "
-        f"n = {number(decision.largest_size)}: the two rest on different laws, so make the next run before you choose."
+        f"The curve at s = {number(largest_s)} alone gives {percent(decision.feasible)} up to n = "
+        f"{number(decision.largest_size)}: the two rest on different laws, so make the next run before you choose."
     )
 
 
@@ -176,15 +176,14 @@ def _verdict(decision: Decision) -> str:
             return f"The target error {target} is reached already."
         case "b":
             return (
-                f"More pre-training alone {_likely(decision.feasible)}reaches the target error {target}: within "
-                f"n = {limit} with probability "
-                f"{feasible} (scenario b: make more of this data)."
+                f"More pre-training alone {_likely(decision.feasible)}reaches the target error {target}: within n = "
+                f"{limit} with probability {feasible} (scenario b: make more of this data)."
             )
         case "c":
             return (
                 f"The target error {target} is {_likely(1 - decision.reachable)}not reachable with this data: the "
-                f"transfer gap is above it with "
-                f"probability {gap_above} (scenario c: change how the data is made, or label more target examples)."
+                f"transfer gap is above it with probability {gap_above} (scenario c: change how the data is made, or "
+                "label more target examples)."
             )
         case "d":
             return (

@@ -34,8 +34,8 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
     if not able:
         where = "that come with matplotlib" if folder is None else f"in {folder}"
         raise DataError(
-            f"none of the {len(files)} fonts {where} has all the characters {characters!r}; "
-            "leave some out, or name a folder of fonts that have them"
+            f"none of the {len(files)} fonts {where} has all the characters {characters!r}; leave some out, or name a "
+            "folder of fonts that have them"
         )
     return able
 

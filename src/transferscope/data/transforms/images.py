@@ -39,8 +39,8 @@ def check_images(dataset: Dataset) -> None:
     """
     if not dataset.train.is_image:
         raise DataError(
-            f"{dataset.name} has inputs of shape {dataset.train.input_shape}; "
-            "this transform needs images (channels, height, width)"
+            f"{dataset.name} has inputs of shape {dataset.train.input_shape}; this transform needs images (channels, "
+            "height, width)"
         )
 
 

@@ -110,6 +110,8 @@ def _n_classes(dataset: Dataset, name: str) -> int:
     classes = dataset.train.classes
     if classes is None:
         raise DataError(f"{dataset.name} has numbers for labels; {name} needs classes")
+    if dataset.train.kind == "multi-label":
+        raise DataError(f"the inputs of {dataset.name} have several labels each; {name} needs one class of each")
     if len(classes) < 2:
         raise DataError(f"{dataset.name} has one class only; {name} needs at least 2")
     return len(classes)

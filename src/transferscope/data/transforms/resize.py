@@ -1,9 +1,11 @@
 """Images at another resolution."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.data.task import Dataset
+from transferscope.data.task import Dataset, made_of
 from transferscope.data.transforms.images import Images, Reshaped, as_type_of, map_images, side_of_images
 
 _CHUNK = 1024  # images at a time, of at most 64 x 64 x 3 numbers each; fewer of larger ones
@@ -43,12 +45,13 @@ def resized(images: Images, side: int) -> Reshaped:
         return images
     rows = resampling_matrix(height, side)
     columns = resampling_matrix(width, side)
-    result = np.empty((n, channels, side, side), images.dtype)
     size = max(1, min(_CHUNK, _CHUNK * 3 * 64**2 // (channels * height * width)))
-    for start in range(0, n, size):
-        chunk = images[start : start + size].astype(np.float32)
-        result[start : start + size] = as_type_of(rows @ chunk @ columns.T, images)
-    return result
+
+    def parts() -> Iterator[np.ndarray]:
+        for start in range(0, n, size):
+            yield as_type_of(rows @ images[start : start + size].astype(np.float32) @ columns.T, images)
+
+    return made_of(images, n, (channels, side, side), parts)
 
 
 def resampling_matrix(n_in: int, n_out: int) -> Float[np.ndarray, "n_out n_in"]:

@@ -73,7 +73,7 @@ class HuggingFace(NamedModule):
     @property
     def head(self) -> str | None:
         """Found by itself in a model with logits; other models make features alone."""
-        return None if "For" in self._class.__name__ else NO_HEAD
+        return None if "For" in self.kind.__name__ else NO_HEAD
 
     @property
     def tokenizer(self) -> Path | None:
@@ -90,16 +90,16 @@ class HuggingFace(NamedModule):
 
     def random(self, seed: int) -> nn.Module:
         """The model of the configuration, as its class initialises it."""
-        with seeded(seed), self._said("made of its configuration"):
-            module: nn.Module = self._class(self._config, **self._options)
+        with seeded(seed), self.said("made of its configuration"):
+            module: nn.Module = self.kind(self.configuration, **self._options)
         return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
         """The model with the weights of its safetensors file."""
-        with seeded(0), self._said("opened"):
-            module, found = self._class.from_pretrained(
+        with seeded(0), self.said("opened"):
+            module, found = self.kind.from_pretrained(
                 str(self.folder),
-                config=self._config,
+                config=self.configuration,
                 use_safetensors=True,
                 local_files_only=True,
                 output_loading_info=True,
@@ -129,23 +129,24 @@ class HuggingFace(NamedModule):
         return found
 
     @cached_property
-    def _config(self) -> Any:
-        with self._said("opened"):
-            return _transformers().AutoConfig.from_pretrained(
+    def configuration(self) -> Any:
+        """The configuration, as transformers reads it."""
+        with self.said("opened"):
+            return transformers_package().AutoConfig.from_pretrained(
                 str(self.folder), local_files_only=True, trust_remote_code=False
             )
 
     @cached_property
-    def _class(self) -> Any:
+    def kind(self) -> Any:
+        """The class that the configuration names; the encoder of one whose head predicts tokens."""
         named = (self._json.get("architectures") or [None])[0]
-        found = getattr(_transformers(), named, None) if isinstance(named, str) else None
+        found = getattr(transformers_package(), named, None) if isinstance(named, str) else None
         if found is not None and named.endswith(_TOKEN_HEADS):
-            found = _transformers().MODEL_MAPPING.get(type(self._config), found)  # its encoder
+            found = transformers_package().MODEL_MAPPING.get(type(self.configuration), found)  # its encoder
         if found is None:
             raise NetworkError(
-                f"the configuration of hf:{self.name} names the architecture {named!r}, which this "
-                "version of transformers "
-                "does not have; give a model whose code is part of transformers"
+                f"the configuration of hf:{self.name} names the architecture {named!r}, which this version of "
+                "transformers does not have; give a model whose code is part of transformers"
             )
         return found
 
@@ -156,7 +157,7 @@ class HuggingFace(NamedModule):
         if self.head != NO_HEAD or (of_file and read_pooling(self.folder) is None):
             return {}
         with seeded(0):
-            whole = self._class(self._config)
+            whole = self.kind(self.configuration)
         if any("pooler" in name for name, _ in whole.named_parameters()):
             return {"add_pooling_layer": False}
         return {}
@@ -173,9 +174,9 @@ class HuggingFace(NamedModule):
         return names
 
     @contextmanager
-    def _said(self, what: str) -> Iterator[None]:
+    def said(self, what: str) -> Iterator[None]:
         """Whatever transformers raises, in one sentence; its progress bars and warnings stay out of the way."""
-        transformers = _transformers()
+        transformers = transformers_package()
         transformers.utils.logging.disable_progress_bar()
         verbosity = transformers.logging.get_verbosity()
         transformers.logging.set_verbosity_error()
@@ -186,7 +187,7 @@ class HuggingFace(NamedModule):
             transformers.logging.set_verbosity(verbosity)
 
 
-def _transformers() -> ModuleType:
+def transformers_package() -> ModuleType:
     """The package; a torchvision that cannot be imported beside this torch is hidden from it, which needs none."""
     if "torchvision" not in sys.modules:
         try:

@@ -1,0 +1,47 @@
+"""A score of your own, on one page: the share of nearest class means that are right, as a template to copy.
+
+    transferscope rank --checkpoint net.safetensors --data usps --scores logme examples/score.py:NearestMean
+
+Higher must be better, on the same target examples.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from transferscope.estimate import Estimate
+from transferscope.scores import TargetView, without_value
+
+
+@dataclass(frozen=True)
+class NearestMean:
+    """Share of the examples whose nearest class mean is that of their own class, each left out of its mean.
+
+    Attributes:
+        shrinkage: How far class means are drawn to the mean of all, from 0 (not at all) to below 1.
+    """
+
+    shrinkage: float = 0.0
+
+    name: ClassVar[str] = "nearest-mean"
+    title: ClassVar[str] = "nearest class mean"
+    source: ClassVar[str] = "Tibshirani, Hastie, Narasimhan and Chu (2002)"
+    needs: ClassVar[Literal["features", "source_probabilities"]] = "features"
+    kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
+
+    def value(self, view: TargetView) -> Estimate:
+        """The share; without a standard error, which transferscope finds by leaving groups of examples out."""
+        if (missing := without_value(self, view)) is not None:
+            return missing  # too few examples, one class, or features that do not vary
+        classes, own = np.unique(view.labels, return_inverse=True)
+        counts = np.bincount(own)
+        sums = np.stack([view.features[own == c].sum(axis=0) for c in range(len(classes))])
+        means = (1 - self.shrinkage) * sums / counts[:, None] + self.shrinkage * view.features.mean(axis=0)
+        far = ((view.features[:, None] - means) ** 2).sum(axis=2)  # (n, C)
+        left_out = (sums[own] - view.features) / np.maximum(counts[own] - 1, 1)[:, None]
+        rows = np.arange(len(own))
+        far[rows, own] = ((view.features - left_out) ** 2).sum(axis=1)
+        near = far.min(axis=1, keepdims=True)
+        right = np.isclose(far, near, rtol=1e-9, atol=0)[rows, own] & (counts[own] > 1)
+        return Estimate(float(right.mean()), None, len(own))

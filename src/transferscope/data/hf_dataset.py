@@ -1,0 +1,296 @@
+"""A folder that `datasets` saved with `save_to_disk`: its Arrow files are read without that package."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from transferscope.data.arrays import RawPart, check_labels, to_parts
+from transferscope.data.image_files import ImageForm, Images, PackedImage, read_images
+from transferscope.data.image_folder import FolderParts
+from transferscope.data.label_sets import label_matrix, named_labels
+from transferscope.data.splits import split_off_test
+from transferscope.data.task import Kind
+from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
+from transferscope.files import require_regular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TEST_SHARE = 0.2
+_HELD_OUT = ("test", "validation", "valid", "dev")
+"""Names of splits that are the test set where none is named, the first that there is."""
+
+_MOST_FILES = 100_000
+
+
+@dataclass(frozen=True)
+class SavedSplit:
+    """One split of a saved data set, its columns still in their files.
+
+    Attributes:
+        path: Its folder.
+        features: What each column is, as `dataset_info.json` has it.
+        table: The columns, memory-mapped.
+        stamp: Sizes and times of its files.
+    """
+
+    path: Path
+    features: Mapping[str, Any]
+    table: "pa.Table"
+    stamp: tuple[tuple[int, int], ...]
+
+    def column(self, name: str) -> pd.Series:
+        """A column as Python values; of class labels, their names, and None where one is -1, as for hidden labels.
+
+        Raises:
+            UnknownNameError: There is none.
+        """
+        if name not in self.table.column_names:
+            raise unknown_name(f"column of {self.path.name}", name, self.table.column_names)
+        values = self.table.column(name).to_pylist()
+        feature = self.features.get(name)
+        names = _class_names(feature)
+        if names is None:
+            return pd.Series(values, name=name, dtype=object)
+
+        def named(value: Any) -> Any:
+            if isinstance(value, list):
+                return [named(one) for one in value]
+            if value is None or value == -1:
+                return None
+            if not 0 <= value < len(names):
+                raise CorruptDataError(
+                    f"{self.path}: column {name!r} holds the class {value} and there are {len(names)} names; save it "
+                    "again"
+                )
+            return names[value]
+
+        return pd.Series([named(value) for value in values], name=name, dtype=object)
+
+    @property
+    def image_columns(self) -> list[str]:
+        """The columns that hold images."""
+        return [name for name, feature in self.features.items() if _type(feature) == "Image"]
+
+
+def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[SavedSplit, SavedSplit | None]:
+    """The training split of a saved data set, and its test split if it has one.
+
+    Args:
+        path: What `save_to_disk` wrote: of a DatasetDict, with `dataset_dict.json`; of a Dataset, with `state.json`.
+        train: Name of the training split of a DatasetDict; None for "train".
+        test: Name of the test split; None for the first of test, validation, valid and dev.
+
+    Raises:
+        CorruptDataError: A file is not what it should be.
+        DataError: It is no such folder.
+        UnknownNameError: There is no such split.
+        MissingExtraError: pyarrow is absent.
+    """
+    if (path / "dataset_dict.json").is_file():
+        splits = _json(path / "dataset_dict.json").get("splits")
+        names = [name for name in splits if isinstance(name, str)] if isinstance(splits, list) else []
+        for name in (train or "train", *([test] if test else [])):
+            if name not in names:
+                raise unknown_name(f"split of {path.name}", name, names)
+        held_out = test or next((name for name in _HELD_OUT if name in names and name != train), None)
+        if held_out is None:
+            raise DataError(
+                f"{path} has the splits {', '.join(names)} and none of {', '.join(_HELD_OUT)}; name the test split "
+                "with &test=SPLIT"
+            )
+        return _open(path / (train or "train")), _open(path / held_out)
+    if not (path / "state.json").is_file():
+        raise DataError(
+            f"{path} has neither dataset_dict.json nor state.json; expected a folder that save_to_disk of datasets "
+            "wrote"
+        )
+    if train or test:
+        raise SettingsError(f"{path} has no splits; leave out train and test (a share of it becomes the test set)")
+    return _open(path), None
+
+
+def load_saved_images(
+    splits: tuple[SavedSplit, SavedSplit | None],
+    *,
+    image: str | None,
+    label: str,
+    kind: Kind | None,
+    form: ImageForm,
+    test_share: float | None,
+    seed: int,
+) -> FolderParts:
+    """Images of a saved data set with their labels.
+
+    Args:
+        splits: From `open_splits`.
+        image: The column of the images; None for the only one.
+        label: The column of the labels: class labels, numbers, text, or lists of them for several labels of each input.
+        kind: What the labels are; None for what the column is.
+        form: How images come to one size.
+        test_share: Share for a seeded, stratified test set where there is no test split; None for a fifth.
+        seed: Seed of that split.
+
+    Raises:
+        CorruptDataError: An image cannot be decoded.
+        DataError: There are no images or several columns of them, or the labels fit no kind.
+    """
+    train, test = splits
+    if test is not None and test_share is not None:
+        raise SettingsError(f"{train.path.parent} has a test split, and test_share was given; leave one out")
+    found = train.image_columns
+    if image is None and len(found) != 1:
+        raise DataError(
+            f"{train.path} has {len(found)} columns of images among {', '.join(train.features)}; name one with "
+            "image=COLUMN, or for texts text=COLUMN"
+        )
+    parts = [train] if test is None else [train, test]
+    labels, names = _labels(parts, label, kind)
+    name = image or found[0]
+    packed = [one for split in parts for one in _packed(split, name)]
+    root = train.path if test is None else train.path.parent
+    images = read_images(packed, root, form)
+    known = np.concatenate(labels)[images.kept]
+    n_train = int(np.searchsorted(images.kept, len(labels[0]))) if test is not None else len(known)
+    if not 0 < n_train < len(known) + (test is None):
+        raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); mend some")
+    places = np.arange(len(known), dtype=np.float64)[:, None]  # in place of images, which keep their memory
+    raw = [RawPart(places[part], known[part]) for part in (slice(n_train), slice(0 if test is None else n_train, None))]
+    kind = "multi-label" if names is not None else kind
+    done = to_parts(raw[0], raw[1], name=str(root), kind=kind, label_names=names)
+    if test is None:
+        whole = split_off_test(replace(done.train, inputs=images.pixels), test_share or _TEST_SHARE, seed=seed)
+        sets = [whole.train, whole.test]
+    else:
+        train_images, test_images = images.pixels[:n_train], images.pixels[n_train:]
+        sets = [replace(done.train, inputs=train_images), replace(done.test, inputs=test_images)]
+    if sets[0].kind == "multi-label":
+        check_labels(sets[0].labels, sets[0].classes or (), str(root))
+    return FolderParts(sets[0], sets[1], chosen_size=images.chosen, words=_words(images))
+
+
+def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
+    """Columns of one split, class labels by name; raises as `open_splits` and `SavedSplit.column`."""
+    split = _open(path)
+    return pd.DataFrame({name: split.column(name) for name in names})
+
+
+def _words(images: Images) -> str:
+    return "; ".join(filter(None, (images.words, images.skipped)))
+
+
+def _labels(
+    splits: Sequence[SavedSplit], name: str, kind: Kind | None
+) -> tuple[list[np.ndarray], tuple[str, ...] | None]:
+    """The labels of each split, and the names of several labels."""
+    columns = [split.column(name) for split in splits]
+    for column, split in zip(columns, splits, strict=True):
+        missing = int(column.isna().sum())
+        if missing:
+            hidden = " (-1, as in a test split whose labels are kept back)" if missing == len(column) else ""
+            raise DataError(
+                f"{split.path}: label column {name!r} says nothing in {missing} of {len(column)} rows{hidden}; remove "
+                "them, or name another split with &test=SPLIT"
+            )
+    if columns[0].map(lambda value: isinstance(value, list)).all():
+        rows = [named_labels(column, None, split.path) for column, split in zip(columns, splits, strict=True)]
+        names = tuple(sorted({one for row in rows[0] for one in row}))
+        return [label_matrix(own, names, split.path) for own, split in zip(rows, splits, strict=True)], names
+    if kind == "multi-label":
+        raise DataError(
+            f"{splits[0].path}: label column {name!r} holds {str(columns[0].iloc[0])[:40]!r}; expected lists of labels "
+            "for kind=multi-label"
+        )
+    return [np.array(column.tolist()) for column in columns], None
+
+
+def _packed(split: SavedSplit, name: str) -> list[PackedImage]:
+    """The images of a column, each still in its file."""
+    if name not in split.table.column_names:
+        raise unknown_name(f"column of {split.path.name}", name, split.table.column_names)
+    column = split.table.column(name)
+    import pyarrow as pa
+
+    if not (pa.types.is_struct(column.type) and {"bytes", "path"} <= {field.name for field in column.type}):
+        raise DataError(f"{split.path}: column {name!r} is of the type {column.type}; expected images as bytes")
+
+    def reader(row: int) -> bytes:
+        value = column[row].as_py()
+        if not value or not value.get("bytes"):
+            where = f" (their path is {value['path']!r})" if value and value.get("path") else ""
+            raise CorruptDataError(
+                f"{split.path.name}/{row} has no bytes of an image{where}; save the data set with its images in it"
+            )
+        content: bytes = value["bytes"]
+        return content
+
+    return [PackedImage(f"{split.path.name}/{row}", split.stamp, reader, row) for row in range(len(column))]
+
+
+def _open(folder: Path) -> SavedSplit:
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise missing_extra("pyarrow", "parquet", "reading data sets saved by datasets") from error
+    state, info = _json(folder / "state.json"), _json(folder / "dataset_info.json")
+    files = state.get("_data_files")
+    named = [one.get("filename") for one in files] if isinstance(files, list) else []
+    if (
+        not named
+        or len(named) > _MOST_FILES
+        or not all(isinstance(one, str) and Path(one).name == one for one in named)
+    ):
+        raise CorruptDataError(f"{folder / 'state.json'} names no data files; save the data set again")
+    if state.get("_indices_data_files") or state.get("_indices_files"):
+        raise DataError(f"{folder} is a selection with its indices apart; save it again after flatten_indices()")
+    tables, stamp = [], []
+    for one in named:
+        file = folder / one
+        require_regular(file, "an Arrow file")
+        try:
+            stat, source = file.stat(), pa.memory_map(str(file))
+            try:
+                tables.append(pa.ipc.open_stream(source).read_all())
+            except pa.ArrowInvalid:  # the format with a table of contents at its end
+                tables.append(pa.ipc.open_file(source).read_all())
+            stamp.append((stat.st_size, stat.st_mtime_ns))
+        except (pa.ArrowException, OSError) as error:
+            raise CorruptDataError(f"{file} cannot be read as an Arrow file; save the data set again") from error
+    try:
+        table = pa.concat_tables(tables)
+    except pa.ArrowException as error:
+        raise CorruptDataError(f"the files of {folder} have different columns; save the data set again") from error
+    if not table.num_rows:
+        raise DataError(f"{folder} has no rows; expected at least one example")
+    features = info.get("features")
+    return SavedSplit(folder, features if isinstance(features, dict) else {}, table, tuple(stamp))
+
+
+def _json(file: Path) -> Mapping[str, Any]:
+    require_regular(file, "a file of a saved data set")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CorruptDataError(f"{file} cannot be read as JSON; save the data set again") from error
+    if not isinstance(found, dict):
+        raise CorruptDataError(f"{file} is no object of JSON; save the data set again")
+    return found
+
+
+def _type(feature: object) -> str:
+    return str(feature.get("_type", "")) if isinstance(feature, Mapping) else ""
+
+
+def _class_names(feature: object) -> list[str] | None:
+    """The names of a column of class labels, or of lists of them; None for another."""
+    while isinstance(feature, list) and len(feature) == 1:
+        feature = feature[0]
+    if isinstance(feature, Mapping) and _type(feature) in ("Sequence", "List", "LargeList"):
+        return _class_names(feature.get("feature"))
+    names = feature.get("names") if isinstance(feature, Mapping) and _type(feature) == "ClassLabel" else None
+    return [str(name) for name in names] if isinstance(names, list) else None

@@ -1,0 +1,78 @@
+"""Several labels of each input, as tables hold them: a column of 0 and 1 for each, or their names in one column."""
+
+from collections.abc import Sequence, Set
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from transferscope.errors import DataError
+
+
+def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
+    """Columns of 0 and 1, or of truth values, as truth values.
+
+    Raises:
+        DataError: A column holds something else, or nothing in some row.
+    """
+    for name in columns.columns:
+        column = columns[name]
+        strange = column[~column.isin([0, 1, True, False])]
+        if len(strange):
+            raise DataError(
+                f"{path}: label column {str(name)!r} holds {str(strange.iloc[0])[:40]!r} in {len(strange)} of "
+                f"{len(column)} rows; expected 0 or 1 in every row of a column of several labels, or their names in "
+                "one column with separator=|"
+            )
+    return np.asarray(columns.to_numpy(dtype=np.float64) > 0)
+
+
+def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[tuple[str, ...]]:
+    """The names of the labels in each row of one column; none where it is empty.
+
+    Args:
+        column: Text in which a separator stands between names, or lists of names.
+        separator: What stands between them; None for lists.
+        path: Where it is from, for messages.
+
+    Raises:
+        DataError: A value is neither.
+    """
+
+    def names(value: object) -> tuple[str, ...]:
+        if isinstance(value, Sequence | Set | np.ndarray) and not isinstance(value, str | bytes):
+            found = [str(one).strip() for one in value]
+        elif value is None or value is pd.NA or value != value:
+            return ()
+        elif isinstance(value, str) and separator is not None:
+            found = [one.strip() for one in value.split(separator)]
+        elif separator is not None:
+            found = [f"{value:g}" if isinstance(value, float) else str(value)]
+        else:
+            raise DataError(
+                f"{path}: label column {str(column.name)!r} holds {str(value)[:40]!r}; expected lists of labels, or "
+                "say what stands between their names, as in separator=|"
+            )
+        return tuple(dict.fromkeys(one for one in found if one))
+
+    return [names(value) for value in column]
+
+
+def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path) -> Bool[np.ndarray, "N K"]:
+    """Whether each row has each of the labels.
+
+    Raises:
+        DataError: A row has a label that is none of them.
+    """
+    place = {name: k for k, name in enumerate(names)}
+    found = np.zeros((len(rows), len(names)), dtype=np.bool_)
+    for i, row in enumerate(rows):
+        for name in row:
+            if name not in place:
+                raise DataError(
+                    f"{path}: the test rows have the label {name!r}, which no training row has; the training labels "
+                    f"are {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
+                )
+            found[i, place[name]] = True
+    return found

@@ -1,0 +1,188 @@
+"""A trained network of transformers as a folder that `from_pretrained` of transformers reads."""
+
+import copy
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from transferscope.errors import NetworkError
+from transferscope.files import written_whole
+from transferscope.models.adapt import NO_HEAD, OneTensor, adapt
+from transferscope.models.hubs.huggingface import HuggingFace, transformers_package
+from transferscope.models.inputs import NetworkInput
+from transferscope.models.network import Network, seeded
+from transferscope.models.texts import sample_tokens
+
+WEIGHTS, HEAD = "model.safetensors", "head.safetensors"
+
+_BESIDE = (
+    "tokenizer*.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.*",
+    "merges.txt",
+    "*.model",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "1_Pooling/config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+)
+"""What belongs to a model besides its configuration and its weights: tokenizer, image processor, pooling."""
+
+FILES = (WEIGHTS, HEAD, "config.json", "generation_config.json", *_BESIDE)
+"""Patterns of the files that `save_pretrained` may write."""
+
+_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """What `save_pretrained` wrote.
+
+    Attributes:
+        architecture: Class of transformers that `from_pretrained` makes, as in "ViTForImageClassification".
+        head: Name of its head; None for an encoder, whose head is a file of its own, `head.safetensors`.
+    """
+
+    architecture: str
+    head: str | None
+
+
+def save_pretrained(
+    named: HuggingFace,
+    network: Network,
+    folder: Path,
+    *,
+    input_shape: tuple[int, ...],
+    n_outputs: int,
+    classes: Sequence[str] | None,
+    notes: Callable[[SavedModel], Mapping[str, str]],
+) -> SavedModel:
+    """Write a network of transformers to a folder, with the tokenizer or image processor that belongs to it.
+
+    A model with a head is written as it is, with the new head in its place. An encoder becomes the model of its kind
+    for classification where that computes the same (a ViT without its pooling layer, a BERT with it); elsewhere, as
+    with the mean over tokens, it stays an encoder and its head is a file beside it.
+
+    Args:
+        named: Where the network comes from.
+        network: The trained network, on the CPU.
+        folder: A folder that exists.
+        input_shape: Shape of one input, as the network reads it.
+        n_outputs: Number of classes or of numbers that it predicts.
+        classes: Names of the classes; None for numbers.
+        notes: From what was written to the metadata for the file of weights.
+
+    Raises:
+        NetworkError: The network is not one that `named` makes, or transformers cannot write it.
+    """
+    if not isinstance(network.features, OneTensor) or not isinstance(network.head, nn.Linear):
+        raise NetworkError(f"hf:{named.name} was changed, so that transformers has no model for it")
+    saved = None
+    for kind, prefix in _kinds(named):
+        model, head = _filled(named, kind, prefix, network, n_outputs, classes)
+        if model is not None and _computes_the_same(model, head, network, input_shape):
+            saved = SavedModel(kind.__name__, head)
+            break
+    else:
+        model = copy.deepcopy(network.features.module)
+        if named.head != NO_HEAD:
+            raise NetworkError(
+                f"the head of hf:{named.name} cannot be put back in its place; export a network with another head"
+            )
+        saved = SavedModel(type(model).__name__, None)
+        with written_whole(folder / HEAD) as unfinished:
+            save_file({name: t.detach().contiguous() for name, t in network.head.state_dict().items()}, unfinished)
+    with named.said("written"):
+        model.save_pretrained(str(folder), max_shard_size="1000GB")
+    tensors = load_file(folder / WEIGHTS)
+    with written_whole(folder / WEIGHTS) as unfinished:
+        save_file(tensors, unfinished, metadata={**notes(saved), "format": "pt"})
+    for pattern in _BESIDE:
+        for file in named.folder.glob(pattern):
+            place = folder / file.relative_to(named.folder)
+            place.parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, place)
+    return saved
+
+
+def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...], known: NetworkInput | None) -> Network:
+    """The network that `save_pretrained` wrote.
+
+    Args:
+        folder: Where it is.
+        saved: What was written.
+        input_shape: Shape of one input, as the network reads it.
+        known: How its inputs are scaled.
+
+    Raises:
+        NetworkError: Something of it is gone, or is of another model.
+    """
+    found = HuggingFace(str(folder)).trained()
+    if found.missing:
+        raise NetworkError(f"{folder} lacks weights of its network, such as {found.missing[0]}; export it again")
+    network = adapt(found.module, saved.head or NO_HEAD, input_shape=input_shape, input=known)
+    if saved.head is not None:
+        return network
+    stored = load_file(folder / HEAD)
+    with seeded(0):
+        head = nn.Linear(network.n_features, len(stored["weight"]), bias="bias" in stored)
+    head.load_state_dict(stored)
+    return network.under(head)
+
+
+def _kinds(named: HuggingFace) -> Iterator[tuple[Any, str]]:
+    """Classes that may be the network with its head, and what they put before the names of its weights."""
+    if named.head != NO_HEAD:
+        yield named.kind, ""
+        return
+    package: Any = transformers_package()
+    for task in ("IMAGE", "SEQUENCE"):
+        mapping: Any = getattr(package, f"MODEL_FOR_{task}_CLASSIFICATION_MAPPING")
+        kind: Any = mapping.get(type(named.configuration), None)
+        if kind is not None and kind.base_model_prefix:
+            yield kind, f"{kind.base_model_prefix}."
+
+
+def _filled(
+    named: HuggingFace, kind: Any, prefix: str, network: Network, n_outputs: int, classes: Sequence[str] | None
+) -> tuple[Any, str]:
+    """A model of a class with the network's weights, and the name of its head; None where they do not fit."""
+    config = copy.deepcopy(named.configuration)
+    labels = [f"output_{i}" for i in range(n_outputs)] if classes is None else list(classes)
+    config.id2label, config.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}
+    config.problem_type = "regression" if classes is None else "single_label_classification"
+    with seeded(0), named.said("written"):
+        model = kind(config)
+    features = network.features
+    assert isinstance(features, OneTensor)
+    own = {f"{prefix}{name}": tensor for name, tensor in features.module.state_dict().items()}
+    wanted: dict[str, Tensor] = model.state_dict()
+    heads = [name for name in wanted if name not in own]
+    head = heads[0].rpartition(".")[0] if heads else ""
+    given = own | {f"{head}.{name}": tensor for name, tensor in network.head.state_dict().items()}
+    if given.keys() != wanted.keys() or any(given[name].shape != wanted[name].shape for name in wanted):
+        return None, ""
+    model.load_state_dict(given)
+    return model, head
+
+
+def _computes_the_same(model: Any, head: str, network: Network, input_shape: tuple[int, ...]) -> bool:
+    """Whether a model gives the network's outputs on two random inputs."""
+    vocabulary = None if network.input is None else network.input.vocabulary
+    with seeded(0), torch.no_grad():
+        drawn = torch.randn(2, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape)
+        try:
+            again = adapt(model, head, input_shape=input_shape, input=network.input)
+        except NetworkError:
+            return False
+        expected, found = copy.deepcopy(network).eval()(drawn), again.eval()(drawn)
+    return expected.shape == found.shape and torch.allclose(expected, found, rtol=_TOLERANCE, atol=_TOLERANCE)

@@ -1,0 +1,94 @@
+"""Average precision of ranked examples, with the share that each example has in it.
+
+    AP = sum_t (R_t - R_(t-1)) P_t
+
+over the distinct scores t from the highest down, with recall R_t and precision P_t of the examples that score at least
+t: the area below the precision-recall curve without interpolation (Davis and Goadrich, "The relationship between
+precision-recall and ROC curves", ICML 2006; as in scikit-learn). Examples with equal scores count together.
+
+The macro average over labels is the usual measure of multi-label classification with rare labels (mAP of PASCAL VOC,
+Everingham et al. 2010, and of NUS-WIDE and COCO): it takes no threshold, and a rare label weighs as much as a frequent
+one. A label that no example has cannot be ranked and is left out.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float, Shaped
+
+
+def macro_average_precision(scores: Float[np.ndarray, "N K"], labels: Shaped[np.ndarray, "N K"]) -> float:
+    """Mean over labels of the average precision.
+
+    Args:
+        scores: A score of each example for each label; higher means likelier.
+        labels: Whether each example has each label.
+
+    Returns:
+        A number in (0, 1]; NaN where no example has any label, or a score is not finite.
+    """
+    found = _parts(scores, labels)
+    return float(np.mean([value for value, _ in found])) if found else math.nan
+
+
+def example_contributions(
+    scores: Float[np.ndarray, "N K"], labels: Shaped[np.ndarray, "N K"]
+) -> Float[np.ndarray, " N"]:
+    """One number for each example, whose mean is the macro average and whose spread is that of its jackknife.
+
+    The pseudo-values n AP - (n - 1) AP_(-i) of the jackknife (Tukey 1958), with AP_(-i) the average precision without
+    example i, moved by their common bias so that their mean is AP itself. Their standard deviation over sqrt(n) is the
+    jackknife's standard error over test examples, and differences between two rankings of the same examples are
+    paired example by example. A label that a single example has keeps its value when that example is left out.
+
+    Args:
+        scores: As for `macro_average_precision`.
+        labels: Likewise.
+
+    Returns:
+        Shape (N,); NaN where there is no average precision.
+    """
+    n, found = len(scores), _parts(scores, labels)
+    if not found:
+        return np.full(n, math.nan)
+    whole = np.mean([value for value, _ in found])
+    pseudo = n * whole - (n - 1) * np.mean([without for _, without in found], axis=0)
+    return np.asarray(pseudo - pseudo.mean() + whole)
+
+
+def _parts(scores: np.ndarray, labels: np.ndarray) -> list[tuple[float, np.ndarray]]:
+    """For each label that occurs, its average precision and that without each example."""
+    if not np.isfinite(scores).all():
+        return []
+    wanted = np.asarray(labels, dtype=np.bool_)
+    occurs = np.flatnonzero(wanted.any(axis=0))
+    return [_average_precision(scores[:, k].astype(np.float64), wanted[:, k]) for k in occurs]
+
+
+def _average_precision(
+    scores: Float[np.ndarray, " N"], positive: Bool[np.ndarray, " N"]
+) -> tuple[float, Float[np.ndarray, " N"]]:
+    order = np.argsort(-scores, kind="stable")
+    falling, hit = -scores[order], positive[order].astype(np.float64)
+    first, rank = (np.searchsorted(falling, falling, side=side) for side in ("left", "right"))  # of those that tie
+    hits = np.cumsum(hit)[rank - 1]  # positives among the `rank` examples that score at least as high
+    n_positive = hit.sum()
+    precision = hit * hits / rank
+    value = precision.sum() / n_positive
+    # without example j the positives that score no higher than j have one example less above them, and one hit less
+    # where j is positive
+    shorter = np.maximum(rank - 1, 1)
+    kept = np.concatenate([[0.0], np.cumsum(precision)])[first]
+    with_all_hits = _from_here_on(hit * hits / shorter)[first]
+    one_hit = _from_here_on(hit / shorter)[first]
+    own = hit * (hits - hit) / shorter
+    rest = n_positive - hit
+    without = np.where(rest > 0, (kept + with_all_hits - hit * one_hit - own) / np.maximum(rest, 1), value)
+    back = np.empty(len(scores))
+    back[order] = without
+    return float(value), back
+
+
+def _from_here_on(terms: Float[np.ndarray, " N"]) -> Float[np.ndarray, " M"]:
+    """Sums of the terms from each place to the end, and 0 beyond it."""
+    return np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]])

@@ -1,0 +1,338 @@
+"""What a study will take, said before anything of it is done: time, memory and space on the disk."""
+
+import math
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import psutil
+import torch
+
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.errors import TransferscopeError
+from transferscope.methods import Control, FitOptions, Snapshots, pretrain
+from transferscope.methods.tuning import runs_of_a_search
+from transferscope.models import Network, build_network, input_of
+from transferscope.store import PlannedCell, Store
+from transferscope.study.backends import default_workers
+from transferscope.study.backends.attempt import thread_limit
+from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe
+from transferscope.study.facts import examples_as_read, kept_data
+from transferscope.study.fitting import fresh_network, number, open_source, spread_examples, uses_no_network
+from transferscope.study.kept import keys_to_keep
+from transferscope.study.settings import DataSettings, EngineSettings
+from transferscope.training import TrainingSettings, choose_device, outputs_of, scale_of, to_tensors
+from transferscope.training.loop import CURVE_POINTS, memory_in_use
+
+PATIENCE = 3.0
+"""Seconds that measuring may take; kinds of cells whose turn does not come are taken as slow as the slowest of those
+that were measured."""
+
+_EXAMPLES, _TEST = 64, 16  # that steps are timed on
+_SECONDS_PER_CELL = 0.1  # for data, files and the store, beside training
+_BYTES_PER_CELL = 4096.0  # of records and notes in the store, beside predictions
+
+
+@dataclass(frozen=True, slots=True)
+class StudyEstimate:
+    """What the rest of a study will take, roughly.
+
+    Attributes:
+        n_cells: Cells that are left.
+        seconds: Until all are done; None where nothing could be measured.
+        memory: Bytes of all processes together while they train; None likewise.
+        memory_free: Bytes that are free now.
+        disk: Bytes of networks and results at most, those that are deleted at the end included.
+        disk_free: Bytes that are free where they go.
+        workers: Processes that it reckons with.
+    """
+
+    n_cells: int
+    seconds: float | None
+    memory: float | None
+    memory_free: float
+    disk: float
+    disk_free: float
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Cells that take about as long: the same work with the same network."""
+
+    role: str
+    method: str
+    source: str | None
+    diagnostic: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """What one kind of cell takes: seconds = fixed + per_step * steps + per_example * (examples that are only read)."""
+
+    fixed: float
+    per_step: float
+    per_example: float
+    memory: float
+    network: float  # bytes
+
+    def seconds(self, *, n_steps: int, n_read: int) -> float:
+        return self.fixed + self.per_step * n_steps + self.per_example * n_read
+
+
+def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine: EngineSettings) -> StudyEstimate:
+    """What is left of a study, by two steps of every kind of cell, or by those of the kind that are done.
+
+    Args:
+        cells: The cells of the study; its data are loaded.
+        store: Its store, which need not hold it yet.
+        name: Name of the study.
+        engine: How many processes, with how many threads, on which device.
+    """
+    known = any(row.name == name for row in store.studies())
+    seconds = {s.key: s.seconds for s in store.standings(name) if s.seconds is not None} if known else {}
+    done = store.done(cell.key for cell in cells)
+    left = [cell for cell in cells if cell.key not in done]
+    workers = engine.workers if engine.workers is not None else default_workers(engine.device)
+    workers = max(1, min(workers, len(left)))
+    by_kind: dict[_Kind, list[PlannedCell]] = defaultdict(list)
+    finished: dict[_Kind, list[float]] = defaultdict(list)
+    for cell in cells:
+        if cell.key in done:
+            finished[_kind(cell)] += [seconds[cell.key]] if cell.key in seconds else []
+        else:
+            by_kind[_kind(cell)].append(cell)
+    paces: dict[_Kind, _Pace] = {}
+    deadline = time.monotonic() + PATIENCE
+    with thread_limit(engine.threads):
+        for kind, of_kind in by_kind.items():
+            if time.monotonic() < deadline and not finished.get(kind):
+                with suppress(TransferscopeError, RuntimeError):  # what is wrong with a cell is said when it is done
+                    paces[kind] = _measured(of_kind[0], engine)
+    free = shutil.disk_usage(_existing(store.files)).free
+    kept = keys_to_keep(cells, engine.keep)
+    sizes = [float(file.stat().st_size) for file in store.files.glob("*.safetensors")]
+    sizes = sizes or [pace.network for pace in paces.values()]
+    size = float(np.mean(sizes)) if sizes else 0.0  # of a network that was not measured
+    disk = sum(
+        _disk(of_kind, paces[kind].network if kind in paces else size, kept) for kind, of_kind in by_kind.items()
+    )
+    total = _total(by_kind, finished, paces)
+    memory = max((pace.memory for pace in paces.values()), default=0.0) * workers
+    return StudyEstimate(
+        n_cells=len(left),
+        seconds=None if total is None else total / workers,
+        memory=memory or None,
+        memory_free=float(psutil.virtual_memory().available),
+        disk=disk,
+        disk_free=float(free),
+        workers=workers,
+    )
+
+
+def _total(
+    by_kind: Mapping[_Kind, Sequence[PlannedCell]],
+    finished: Mapping[_Kind, Sequence[float]],
+    paces: Mapping[_Kind, _Pace],
+) -> float | None:
+    """Seconds of all cells; a kind without a measurement is as slow as the slowest of its role, or of all."""
+    each: dict[_Kind, float] = {}
+    for kind, cells in by_kind.items():
+        if finished.get(kind):
+            each[kind] = len(cells) * float(np.mean(finished[kind]))
+        elif kind in paces:
+            each[kind] = _seconds(cells, paces[kind])
+    if not each:
+        return 0.0 if not by_kind else None
+    slowest = {kind: each[kind] / len(by_kind[kind]) for kind in each}
+    for kind, cells in by_kind.items():
+        if kind not in each:
+            alike = [one for other, one in slowest.items() if other.role == kind.role] or list(slowest.values())
+            each[kind] = len(cells) * max(alike)
+    return sum(each.values())
+
+
+def _kind(cell: PlannedCell) -> _Kind:
+    labels = {name: cell.labels.get(name) for name in ("method", "source", "diagnostic")}
+    method, source, diagnostic = (None if value is None else str(value) for value in labels.values())
+    return _Kind(cell.role, method or "", source, diagnostic)
+
+
+def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> float:
+    """What cells of a kind take, with their searches for settings."""
+    first = cells[0]  # whose payload is that of all
+    if first.role == "diagnose":
+        return len(cells) * pace.fixed
+    if first.role == "pretrain":
+        made = PretrainRecipe.from_payload(first.payload)
+        n_test = len(kept_data(made.source).test)
+        sizes = [number(cell, "n_source") for cell in cells]
+        return sum(
+            pace.seconds(n_steps=made.pretraining.n_steps(n), n_read=n_test + _on_curve(made.pretraining, n, n_test))
+            for n in sizes
+        )
+    recipe = MethodRecipe.from_payload(first.payload)
+    n_test, searched, total = len(kept_data(recipe.target).test), 0.0, 0.0
+    if recipe.tuning is not None:
+        n_settings = min(recipe.tuning.trials, math.prod(len(values) for values in recipe.tuning.grid.values()))
+        searched = runs_of_a_search(n_settings, recipe.tuning.folds, recipe.tuning.search)
+    for n_train in (number(cell, "n_target") for cell in cells):
+        n_steps = recipe.training.n_steps(n_train) if pace.per_step else 0
+        n_curve = _on_curve(recipe.training, n_train, n_test) if n_steps else 0
+        total += pace.seconds(n_steps=n_steps, n_read=n_train + n_test + n_curve)
+        total += searched * pace.seconds(n_steps=n_steps, n_read=n_train)
+    return total
+
+
+def _on_curve(training: TrainingSettings, n_train: int, n_test: int) -> int:
+    """Examples that the training curve is measured on, all its points together."""
+    n_steps = training.n_steps(n_train)
+    points = 1 + n_steps // (training.eval_every or max(1, n_steps // CURVE_POINTS))
+    most = FitOptions(training).curve_examples
+    return points * (min(most, n_train) + min(most, n_test))
+
+
+def _measured(cell: PlannedCell, engine: EngineSettings) -> _Pace:
+    """The pace of a cell, by the first steps of its training on a few examples."""
+    if cell.role == "diagnose":
+        return _of_diagnostic(cell, engine)
+    seed = number(cell, "seed")
+    if cell.role == "pretrain":
+        made = PretrainRecipe.from_payload(cell.payload)
+        source = _few(made.source, made)
+        network = fresh_network(made, source, seed)
+        return _pace(lambda options: pretrain(source, network, options), made.pretraining, source, network, engine)
+    recipe = MethodRecipe.from_payload(cell.payload)
+    task, network = _few_of_task(recipe, seed)
+    fit = partial(recipe.method.fit, task, network)
+    return _pace(fit, recipe.training, task.target, network, engine)
+
+
+class _EnoughError(Exception):
+    """The steps that are timed have been taken."""
+
+
+def _pace(
+    fit: Callable[[FitOptions], object],
+    training: TrainingSettings,
+    data: Dataset,
+    network: Network,
+    engine: EngineSettings,
+) -> _Pace:
+    """The pace of a fit: two warm steps of it, or where it takes none, all of it."""
+    device, times = choose_device(engine.device), []
+
+    def watch(step: int, now: Network) -> None:
+        times.append(time.perf_counter())
+        if step == 3 or (step > 1 and times[-1] - times[0] > PATIENCE / 2):
+            raise _EnoughError
+
+    def timed() -> float:
+        began = time.perf_counter()
+        with suppress(_EnoughError):
+            short = replace(training, steps=5, epochs=None, eval_every=None)
+            options = FitOptions(short, device=engine.device, curve_examples=0, snapshots=Snapshots(watch, every=(1,)))
+            fit(options)
+        return time.perf_counter() - began
+
+    fixed = timed()
+    per_step = float(np.mean(np.diff(times)[1:])) if len(times) > 2 else 0.0
+    if per_step:
+        fixed = _SECONDS_PER_CELL
+    elif fixed < PATIENCE / 2:
+        fixed = timed()  # the first time it has imported what it needs
+    network = network.to(device)
+    test = to_tensors(data.test, scale_of(network, data.train), device)
+    outputs_of(network, test)
+    began = time.perf_counter()
+    outputs_of(network, test)
+    per_example = (time.perf_counter() - began) / len(test)
+    return _Pace(fixed, per_step, per_example, float(memory_in_use(device)), _size_of(network))
+
+
+def _size_of(network: Network) -> float:
+    return float(sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values()))
+
+
+def _of_diagnostic(cell: PlannedCell, engine: EngineSettings) -> _Pace:
+    from transferscope.diagnostics import Subject
+
+    recipe = DiagnoseRecipe.from_payload(cell.payload)
+    task, network = _few_of_task(recipe.fit, number(cell, "seed"))
+    if recipe.fit.method.start == "pretrained":
+        network = network.with_head(torch.nn.Linear(network.n_features, task.target.train.n_outputs))
+    asked, device = recipe.diagnostic.scope, choose_device(engine.device)
+    network = network.to(device)
+    shown = spread_examples(
+        task.target.train, scale=scale_of(network, task.target.train), at_most=asked.examples, device=device
+    )
+    of_source = None
+    if task.source is not None:
+        of_source = spread_examples(
+            task.source.train, scale=scale_of(network, task.source.train), at_most=asked.examples, device=device
+        )
+    subject = Subject(network, shown, start=network.copy(), source=of_source, n_train=len(shown))
+    cost = recipe.diagnostic.diagnostic.estimate_cost(subject)
+    n_steps = recipe.fit.training.n_steps(number(cell, "n_target"))
+    moments = len(asked.at) if asked.every is None else 1 + n_steps // asked.every
+    n_examples = min(asked.examples, number(cell, "n_target"))
+    seconds = cost.seconds * moments * max(1.0, n_examples / len(shown))
+    return _Pace(seconds, 0.0, 0.0, memory_in_use(device) + cost.memory, _size_of(network))
+
+
+def _few_of_task(recipe: MethodRecipe, seed: int) -> tuple[TransferTask, Network]:
+    """A few examples of what a method learns, and a network of the shape that it starts from."""
+    target = _few(recipe.target, recipe)
+    data = None if recipe.source is None else recipe.source.as_data
+    source = None if data is None else _few(data, recipe)
+    task = TransferTask(target, source)
+    if uses_no_network(recipe):
+        return task, build_network("linear", target.train.input_shape, target.train.n_outputs, seed=0)
+    if recipe.method.start == "random" or recipe.source is None:
+        return task, fresh_network(recipe, target, seed)
+    if source is not None:
+        return task, fresh_network(recipe, source, seed)
+    return task, open_source(recipe, target.train.input_shape, n_outputs=target.train.n_outputs).network
+
+
+def _few(data: DataSettings, recipe: PretrainRecipe | MethodRecipe) -> Dataset:
+    """A few examples as the network reads them."""
+    whole = kept_data(data)
+    known = None
+    if isinstance(recipe, PretrainRecipe) or not uses_no_network(recipe):
+        known = input_of(recipe.network)
+
+    def few(part: LabelledSet, n: int) -> LabelledSet:
+        return examples_as_read(part.take(np.arange(min(n, len(part)))), known, whole.name)
+
+    return replace(whole, train=few(whole.train, _EXAMPLES), test=few(whole.test, _TEST))
+
+
+def _disk(cells: Sequence[PlannedCell], network: float, kept: set[str]) -> float:
+    """Bytes that cells of a kind leave on the disk, for a while at least, with networks of that size."""
+    first, own = cells[0], len(cells) * _BYTES_PER_CELL
+    if first.role == "pretrain":
+        return own + len(cells) * network * (1 + len(PretrainRecipe.from_payload(first.payload).checkpoints))
+    if first.role == "diagnose":
+        return own
+    recipe = MethodRecipe.from_payload(first.payload)
+    own += 4.0 * len(cells) * len(kept_data(recipe.target).test)
+    if isinstance(recipe.method, Control):
+        return own
+    for cell in cells:
+        n_steps = recipe.training.n_steps(number(cell, "n_target"))
+        on_the_way = sum(1 + n_steps // every for every in recipe.snapshots or ())
+        own += network * (on_the_way + int(cell.key in kept or recipe.snapshots is not None))
+    return own
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that there is."""
+    path = path.absolute()
+    return path if path.exists() else _existing(path.parent)

@@ -1,0 +1,212 @@
+"""Which trained networks of a study stay on the disk: those of the best runs, of all runs, or of none."""
+
+import contextlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from transferscope.data.task import Dataset
+from transferscope.data.unlabelled import InputForm, input_form
+from transferscope.errors import DataError
+from transferscope.estimate import Estimate
+from transferscope.models import input_of
+from transferscope.models.weights import read_notes
+from transferscope.records import HEADLINES
+from transferscope.store import PlannedCell, Store, StoredCell
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import CELL_NOTE
+from transferscope.study.facts import DATA_SETS_KEPT, kept_data
+from transferscope.study.fitting import number
+from transferscope.study.settings import DataSettings, Keep
+from transferscope.study.status import keep_of
+from transferscope.trained import ModelCard
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run of a method.
+
+    Attributes:
+        cell: The cell.
+        method: Name of the method in the study.
+        source: Name of the source; None for none.
+        n_labels: Labelled target examples.
+        seed: Its seed.
+        metric: "accuracy", "average_precision" or "r2".
+        score: On the test examples.
+        stderr: Its standard error over these; None where there is none.
+    """
+
+    cell: StoredCell
+    method: str
+    source: str | None
+    n_labels: int
+    seed: int
+    metric: str
+    score: float
+    stderr: float | None
+
+
+def finished_runs(store: Store, study: str) -> list[Run]:
+    """The runs of a study that are done, of networks at the end of pre-training."""
+    cells = {
+        stored.cell.key: stored
+        for stored in store.cells(study)
+        if stored.cell.role == "method" and stored.cell.labels.get("pretrain_step") is None
+    }
+    records = store.records(study)
+    found = []
+    columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
+    for key, name, part, step, value, stderr in zip(*columns, strict=True):
+        stored = cells.get(key)
+        if (
+            stored is None
+            or stored.state != "done"
+            or name not in HEADLINES
+            or part != "target_test"
+            or step is not None
+        ):
+            continue
+        labels = stored.cell.labels
+        source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")
+        if isinstance(n_labels, int) and isinstance(seed, int):
+            named = None if source is None else str(source)
+            found.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
+    return found
+
+
+def best_way(runs: Iterable[Run]) -> list[Run]:
+    """The runs of the source, with so many of its examples, whose mean score is best, lowest seed first.
+
+    A network is exported, or kept, of the lowest seed and not of the best: chosen by its score on the test examples,
+    that score would be too good.
+    """
+    by_way: dict[tuple[str, str | None, object], list[Run]] = defaultdict(list)
+    for run in runs:
+        by_way[run.method, run.source, run.cell.cell.labels.get("n_source")].append(run)
+    best = max(by_way.values(), key=lambda way: float(np.mean([run.score for run in way])))
+    return sorted(best, key=lambda run: run.seed)
+
+
+def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
+    """The cells that write their network: of "winners" all that may be one, which is the lowest seed of every way."""
+    fits = [cell for cell in cells if cell.role == "method"]
+    if keep == "all":
+        return {cell.key for cell in fits}
+    first: dict[tuple[object, ...], PlannedCell] = {}
+    for cell in fits if keep == "winners" else ():
+        if cell.labels.get("pretrain_step") is None:
+            way = tuple(cell.labels.get(name) for name in ("method", "source", "n_source", "n_target"))
+            earlier = first.setdefault(way, cell)
+            if int(str(cell.labels["seed"])) < int(str(earlier.labels["seed"])):
+                first[way] = cell
+    return {cell.key for cell in first.values()}
+
+
+def tidy(store: Store, study: str) -> int:
+    """Delete the networks of finished runs that no study of a store keeps or needs.
+
+    Only files that say which run they are of, as `fit_method` writes them, are touched, and only once the study is
+    finished: those of pre-training stay, for further methods, and so do those that an earlier version wrote. What a
+    run that is not done needs, such as a diagnostic, stays too, in whichever study of the store it is.
+
+    Args:
+        store: The store.
+        study: The study that has just been run.
+
+    Returns:
+        How many bytes were freed.
+    """
+    counts = store.counts(study)
+    files = [] if counts.planned or counts.running else list(store.files.glob("*.safetensors"))
+    own = [file for file in files if _is_of_run(file)]
+    if not own:
+        return 0
+    wanted: set[str] = set()
+    whole: set[str] = set()  # with the networks on the way
+    for row in store.studies():
+        keep, cells = keep_of(row.spec), store.cells(row.name)
+        whole |= {need for stored in cells if stored.state != "done" for need in stored.cell.needs}
+        if keep == "all":
+            whole |= {stored.cell.key for stored in cells}
+        elif any(stored.state in ("planned", "running") for stored in cells):  # who wins is not known yet
+            wanted |= keys_to_keep([stored.cell for stored in cells], keep)
+        elif keep == "winners":
+            wanted |= winners(store, row.name)
+    freed = 0
+    for file in own:
+        key, _, rest = file.name.partition(".")
+        if key in whole or (key in wanted and rest == "safetensors"):
+            continue
+        with contextlib.suppress(FileNotFoundError):  # another runner was here first
+            freed += file.stat().st_size
+            file.unlink()
+    return freed
+
+
+def winners(store: Store, study: str) -> set[str]:
+    """The lowest seed of the best source of every method and number of labels."""
+    by_method: dict[tuple[str, int], list[Run]] = defaultdict(list)
+    for run in finished_runs(store, study):
+        by_method[run.method, run.n_labels].append(run)
+    return {best_way(runs)[0].cell.cell.key for runs in by_method.values()}
+
+
+def card_of(
+    cell: PlannedCell, recipe: MethodRecipe, target: Dataset, *, study: str, metric: str, score: Estimate
+) -> ModelCard:
+    """What the network of a run is and where it comes from.
+
+    Args:
+        cell: The run.
+        recipe: How it was done.
+        target: The target as the network read it.
+        study: Name of the study.
+        metric: "accuracy", "average_precision" or "r2".
+        score: That on the test examples.
+
+    Raises:
+        TransferscopeError: The data cannot be read any more.
+    """
+    known, source = input_of(recipe.network), cell.labels["source"]
+    own = () if known is None else known.transforms
+    return ModelCard(
+        network=recipe.network,
+        n_outputs=target.train.n_outputs,
+        classes=target.train.classes,
+        multi_label=target.train.kind == "multi-label",
+        label_units=tuple((o, u) for o, u in json.loads(target.provenance.get("label_units", "[]"))),
+        inputs=_input_form(recipe.target, own, target.train.input_shape, recipe.contents.get("target")),
+        study=study,
+        cell=cell.key,
+        method=str(cell.labels["method"]),
+        source=None if source is None else str(source),
+        n_labels=number(cell, "n_target"),
+        seed=number(cell, "seed"),
+        metric=metric,
+        score=score.value,
+        stderr=score.stderr,
+        mean_score=score.value,
+        n_runs=1,
+    )
+
+
+@lru_cache(maxsize=DATA_SETS_KEPT)
+def _input_form(data: DataSettings, own: tuple[str, ...], shape: tuple[int, ...], content: str | None) -> InputForm:
+    """How inputs came about that have this shape after the transformations of the data and the network's own.
+
+    `content` is the fingerprint of the data: those of the same name may be others in a later study of this process.
+    """
+    return replace(input_form(data.data, (*data.transforms, *own), kept_data(data)), input_shape=shape)
+
+
+def _is_of_run(file: Path) -> bool:
+    try:
+        return CELL_NOTE in read_notes(file)
+    except DataError:
+        return False

@@ -1,0 +1,52 @@
+"""Promises: functions that try one thing, and how a suite of them is run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def require(kept: object, sentence: str) -> None:
+    """Say that a promise is not kept, unless it is.
+
+    Raises:
+        AssertionError: It is not.
+    """
+    if not kept:
+        raise AssertionError(sentence)
+
+
+def check_all(promises: Mapping[str, Callable[[T], None]], subject: T, name: str) -> None:
+    """Try every promise.
+
+    Args:
+        promises: By name.
+        subject: What made them.
+        name: What it is called in the message.
+
+    Raises:
+        AssertionError: Some are not kept; the message has a line for each.
+    """
+    broken = []
+    for promise, check in promises.items():
+        try:
+            check(subject)
+        except AssertionError as error:
+            broken.append(f"{promise}: {error}")
+        except Exception as error:  # a stranger's code may raise anything
+            broken.append(f"{promise}: it raises {type(error).__name__}: {error}")
+    if broken:
+        listed = "".join(f"\n  {line}" for line in broken)
+        raise AssertionError(f"{name} keeps {len(promises) - len(broken)} of {len(promises)} promises; not:{listed}")
+
+
+def has_frozen_settings(thing: object) -> None:
+    """It is a frozen dataclass: settings that change after a cell was planned would not be those of its key."""
+    require(is_dataclass(thing), f"{type(thing).__name__} is no dataclass; write @dataclass(frozen=True)")
+    for field in fields(thing):  # type: ignore[arg-type]
+        try:
+            setattr(thing, field.name, getattr(thing, field.name))
+        except FrozenInstanceError:
+            continue
+        raise AssertionError(f"its setting {field.name} can be changed; write @dataclass(frozen=True)")

@@ -1,0 +1,127 @@
+"""What a study will take, said before it is run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+
+from transferscope.cli import execute
+from transferscope.store import Store
+from transferscope.study.estimate import StudyEstimate, estimate_study
+from transferscope.study.plan import plan_study
+from transferscope.study.run import run_study
+from transferscope.study.spec import StudySpec, parse_spec
+
+SLOW = """
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from transferscope.methods import Scratch
+
+
+@dataclass(frozen=True)
+class Slow(Scratch):
+    name: ClassVar[str] = "slow"
+
+    def regulariser(self, own):
+        def regularised(loss, features):
+            time.sleep(0.03)
+            return loss
+
+        return regularised
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> StudySpec:
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    x = (np.eye(3)[y] * 2 + rng.normal(size=(120, 3))).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    (tmp_path / "slow.py").write_text(SLOW)
+    return parse_spec(tables(tmp_path))
+
+
+def tables(folder: Path, **changes: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "name": "s",
+        "seeds": 2,
+        "target": {"data": f"npz:{folder / 'x.npz'}", "labels": [30]},
+        "network": {"name": "mlp", "widths": [4]},
+        "training": {"steps": 50},
+        "methods": {"slow": {"method": f"{folder / 'slow.py'}:Slow"}},
+        "engine": {"workers": 0, "device": "cpu"},
+    }
+    return plain | changes
+
+
+def test_steps_are_timed_and_counted(spec: StudySpec, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "s.sqlite") as store:
+        found = estimate_study(plan_study(spec).cells, store, "s", spec.engine)
+        grid = {"slow": {"lr": [0.01, 0.1, 0.2]}}
+        tuned = parse_spec(tables(tmp_path, tuning={"trials": 3, "folds": 2, "search": "full", "grid": grid}))
+        longer = estimate_study(plan_study(tuned).cells, store, "s", tuned.engine)
+    assert found.n_cells == 2
+    assert found.seconds is not None
+    assert longer.seconds is not None
+    assert 2 * 50 * 0.03 <= found.seconds <= 10 * 2 * 50 * 0.03  # the machine may have other work
+    assert longer.seconds >= (1 + 3 * 2) * 2 * 50 * 0.03  # three settings on two folds before each run
+    assert found.memory is not None
+    assert found.memory > 2**20
+    network = 4 * (3 * 4 + 4 + 4 * 3 + 3)  # one network stays, that of the lowest seed
+    assert found.disk == pytest.approx(network + 2 * (4096 + 4 * 60))
+
+
+def test_what_is_done_is_not_counted_and_tells_what_the_rest_takes(spec: StudySpec, tmp_path: Path) -> None:
+    fast = parse_spec(tables(tmp_path, methods={"scratch": {}}, training={"steps": 3}))
+    with Store.open(tmp_path / "s.sqlite") as store:
+        run_study(fast, store)
+        assert estimate_study(plan_study(fast).cells, store, "s", fast.engine).n_cells == 0
+        seconds = [one.seconds for one in store.standings("s") if one.seconds is not None]
+        more = parse_spec(tables(tmp_path, methods={"scratch": {}}, training={"steps": 3}, seeds=5))
+        found = estimate_study(plan_study(more).cells, store, "s", more.engine)
+    assert found.n_cells == 3
+    assert found.seconds == pytest.approx(3 * np.mean(seconds))
+
+
+@pytest.fixture
+def hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A study that would take an hour, at a terminal whose answers are taken from the list."""
+    answers: list[str] = []
+    found = StudyEstimate(7, 3600.0, 2**30, 2**33, 1e6, 1e9, 2)
+    monkeypatch.setattr(execute, "estimate_study", lambda *_: found)
+    monkeypatch.setattr(execute, "at_terminal", lambda: True)
+    monkeypatch.setattr(typer, "confirm", lambda *_, **__: answers.pop() == "y")
+    yield answers
+    assert not answers
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_long_ones_are_asked_about_at_a_terminal(
+    answer: str, hours: list[str], spec: StudySpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hours.append(answer)
+    with Store.open(tmp_path / "s.sqlite") as store:
+        if answer == "n":
+            with pytest.raises(typer.Abort):
+                execute.expect((), store, spec, quiet=False, ask=True)
+        else:
+            execute.expect((), store, spec, quiet=False, ask=True)
+        said = capsys.readouterr().err
+        assert said == (
+            "estimate: 7 cells to do: about 1 h with 2 processes, 1.0 GiB of memory (8.0 GiB free), up to 1 MB on the "
+            "disk (1 GB free)\n"
+        )
+        execute.expect((), store, spec, quiet=False, ask=False)  # --yes asks nothing
+
+
+def test_nobody_is_asked_where_there_is_no_terminal(
+    hours: list[str], spec: StudySpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execute, "at_terminal", lambda: False)
+    with Store.open(tmp_path / "s.sqlite") as store:
+        execute.expect((), store, spec, quiet=False, ask=True)

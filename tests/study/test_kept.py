@@ -1,0 +1,156 @@
+"""Which trained networks stay on the disk, whatever happens on the way there."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+
+from transferscope.store import Store
+from transferscope.study.kept import finished_runs, winners
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec
+from transferscope.study.status import kept_networks
+from transferscope.trained import load_model
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    file = tmp_path_factory.mktemp("data") / "classes.npz"
+    y = np.arange(120) % 3
+    x = (np.eye(3)[y] * 2 + rng.normal(size=(120, 3))).astype(np.float32)
+    np.savez(file, x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    np.savez(file.with_name("other.npz"), x_train=x[20:60], y_train=y[20:60], x_test=x[:30], y_test=y[:30])
+    return file
+
+
+def tables(data: Path, **changes: Any) -> dict[str, Any]:
+    engine = {"workers": 0, "device": "cpu", **changes.pop("engine", {})}
+    plain: dict[str, Any] = {
+        "name": "kept",
+        "seeds": 2,
+        "target": {"data": f"npz:{data}", "labels": [10, 20]},
+        "sources": {"one": {"data": f"npz:{data}"}, "two": {"data": f"npz:{data.with_name('other.npz')}"}},
+        "network": {"name": "mlp", "widths": [4]},
+        "pretraining": {"steps": 4},
+        "training": {"steps": 4},
+        "methods": {"scratch": {}, "fine-tune": {}, "knn": {}},
+        "engine": engine,
+    }
+    return plain | changes
+
+
+def run(place: Path, plain: dict[str, Any]) -> None:
+    with Store.open(place) as store:
+        run_study(parse_spec(plain), store)
+
+
+@pytest.fixture(scope="module")
+def place(data: Path) -> Path:
+    """A study that was run at one go."""
+    run(data.with_name("s.sqlite"), tables(data))
+    return data.with_name("s.sqlite")
+
+
+def runs_on_disk(store: Store) -> dict[str, Path]:
+    """The files of finished runs, by key, with the step for those on the way."""
+    keys = {cell.cell.key for row in store.studies() for cell in store.cells(row.name) if cell.cell.role == "method"}
+    return {file.stem: file for file in store.files.glob("*.safetensors") if file.name.partition(".")[0] in keys}
+
+
+def test_the_best_of_each_method_and_number_of_labels_stays(data: Path, place: Path) -> None:
+    with Store.open(place, create=False) as store:
+        runs = finished_runs(store, "kept")
+        expected = set()
+        for method in ("scratch", "fine-tune"):
+            for n in (10, 20):
+                ways: dict[str | None, list[float]] = {}
+                for one in (one for one in runs if (one.method, one.n_labels) == (method, n)):
+                    ways.setdefault(one.source, []).append(one.score)
+                best = max(ways, key=lambda way: np.mean(ways[way]))
+                (key,) = [
+                    one.cell.cell.key for one in runs
+                    if (one.method, one.n_labels, one.source, one.seed) == (method, n, best, 0)
+                ]  # fmt: skip
+                expected.add(key)
+        assert winners(store, "kept") >= expected
+        files = runs_on_disk(store)
+        assert files.keys() == expected
+        stored = store.arrays("kept", "predictions")
+        x = np.load(data)["x_test"]
+        for key, file in files.items():
+            model = load_model(file)  # its metadata rebuild it
+            assert (model.card.study, model.card.cell) == ("kept", key)
+            assert model.card.classes is not None
+            np.testing.assert_array_equal(model.predict(x), np.array(model.card.classes)[stored[key]])
+        found = kept_networks(store, "kept")
+        assert (found.keep, found.n_done, found.n_runs, found.n_pretrained) == ("winners", 20, 4, 4)
+        assert found.run_bytes == sum(file.stat().st_size for file in files.values())
+
+
+def test_what_diagnostics_asked_for_goes_when_they_are_done_and_changes_no_number(data: Path, tmp_path: Path) -> None:
+    measured = {}
+    for keep in ("winners", "all"):
+        weights = {"weights": {"at": ["start", "end"], "every": 2}}
+        run(tmp_path / f"{keep}.sqlite", tables(data, diagnostics=weights, engine={"keep": keep}))
+        with Store.open(tmp_path / f"{keep}.sqlite", create=False) as store:
+            measured[keep] = store.records("kept")
+            files = runs_on_disk(store)
+            n_steps = sum(".step" in name for name in files)
+            assert (n_steps > 0, len(files) - n_steps) == ((True, 12) if keep == "all" else (False, 4))
+    assert measured["all"].key == measured["winners"].key
+    np.testing.assert_array_equal(measured["all"].value, measured["winners"].value)
+
+
+def test_interrupted_or_extended_the_same_networks_stay(
+    data: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, cells = Store.finish, iter(range(6))
+
+    def stop_in_the_end(store: Store, *given: Any, **options: Any) -> bool:
+        if next(cells) == 5:
+            raise KeyboardInterrupt
+        return finish(store, *given, **options)
+
+    monkeypatch.setattr(Store, "finish", stop_in_the_end)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "parts.sqlite", tables(data, seeds=1))
+    monkeypatch.undo()
+    with Store.open(tmp_path / "parts.sqlite", create=False) as store:
+        assert store.counts("kept").planned
+        before = runs_on_disk(store)
+    run(tmp_path / "parts.sqlite", tables(data, seeds=1))
+    run(tmp_path / "parts.sqlite", tables(data))
+    with Store.open(place, create=False) as store:
+        whole = runs_on_disk(store)
+    with Store.open(tmp_path / "parts.sqlite", create=False) as store:
+        parts = runs_on_disk(store)
+        kept = winners(store, "kept")
+    assert set(parts) <= set(whole) == kept & set(whole)
+    assert before  # there were some when it was interrupted
+    for key in parts:
+        one, other = load_file(whole[key]), load_file(parts[key])
+        assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_what_another_study_needs_or_an_earlier_version_wrote_stays(data: Path, tmp_path: Path) -> None:
+    place = tmp_path / "s.sqlite"
+    small: dict[str, Any] = {"methods": {"scratch": {}}, "sources": {}}
+    run(place, tables(data, name="first", engine={"keep": "all"}, **small))
+    with Store.open(place, create=False) as store:
+        all_of_first = runs_on_disk(store)
+        key, file = next(iter(all_of_first.items()))
+        with safe_open(file, framework="np") as opened:
+            notes = opened.metadata()
+        assert notes.pop("transferscope.cell") == key
+    run(place, tables(data, **small))
+    with Store.open(place, create=False) as store:
+        assert runs_on_disk(store) == all_of_first
+    save_file(load_file(file), file, metadata=notes)
+    run(place, tables(data, name="first", engine={"keep": "none"}, **small))
+    run(place, tables(data, engine={"keep": "none"}, **small))
+    with Store.open(place, create=False) as store:
+        assert set(runs_on_disk(store)) == {key}

@@ -1,0 +1,153 @@
+"""The contract suites on the templates of examples/, and on code that breaks a promise."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from transferscope import compare
+from transferscope.analyses.compare import Budget
+from transferscope.data import Dataset, DataSpec, LabelledSet
+from transferscope.diagnostics import DIAGNOSTICS
+from transferscope.methods import METHODS, Scratch
+from transferscope.models import NetworkSettings
+from transferscope.scores import SCORES
+from transferscope.testing import check_data, check_diagnostic, check_method, check_network, check_score
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_the_template_of_a_method() -> None:
+    check_method(METHODS[f"{EXAMPLES}/method.py:BatchSpectralShrinkage"](lr_scale=1.0))
+
+
+def test_the_template_of_a_network() -> None:
+    check_network(f"{EXAMPLES}/network.py:small_net", (1, 12, 12))
+
+
+def test_the_template_of_data() -> None:
+    check_data(f"{EXAMPLES}/data.py:two_moons?n=60&noise=0.1")
+
+
+def test_the_template_of_a_score() -> None:
+    check_score(SCORES[f"{EXAMPLES}/score.py:NearestMean"])
+
+
+def test_the_template_of_a_diagnostic() -> None:
+    check_diagnostic(DIAGNOSTICS[f"{EXAMPLES}/diagnostic.py:StableRank"]())
+
+
+@pytest.mark.parametrize("name", ["mlp", "lenet", "conv4", "resnet20"])
+def test_the_own_networks(name: str) -> None:
+    widths = {"mlp": (6, 7), "lenet": (2, 3, 5), "conv4": (2, 2, 2, 2), "resnet20": (2, 2, 3)}[name]
+    check_network(NetworkSettings(name, widths), (1, 16, 16))
+
+
+@pytest.mark.parametrize("name", ["digits", "glyphs?n_train=40&n_test=20"])
+def test_own_data(name: str) -> None:
+    check_data(name)
+
+
+@dataclass(frozen=True)
+class Careless(Scratch):
+    name: ClassVar[str] = "careless"
+
+    def fit(self, task: Any, network: Any, options: Any) -> Any:
+        torch.rand(1)
+        with torch.no_grad():
+            next(network.parameters()).add_(1)
+        return super().fit(task, network, options)
+
+
+def test_a_method_that_breaks_promises_is_told_which() -> None:
+    with pytest.raises(AssertionError) as told:
+        check_method(Careless())
+    said = str(told.value).splitlines()
+    assert said[0].startswith("the method careless keeps ")
+    assert any(line.startswith("  it leaves what it is given as it was: it changes the weights") for line in said)
+
+
+def leaky(spec: DataSpec, seed: int) -> Dataset:
+    part = LabelledSet(np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32), np.arange(20) % 2, ("a", "b"))
+    return Dataset("leaky", part, part, {})
+
+
+def wide(input_shape: tuple[int, ...]) -> nn.Module:
+    class Batchwise(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(input_shape[0], 3)
+            self.unused = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            found: torch.Tensor = self.layer(x) - x.mean()
+            return found
+
+    return Batchwise()
+
+
+def test_data_and_networks_that_break_promises_are_told_which() -> None:
+    with pytest.raises(AssertionError) as told:
+        check_data(f"{__file__}:leaky")
+    assert "what it is tested on is not trained on: 100 % of its test examples are among the" in str(told.value)
+    assert "an option that it does not know is passed over in silence" in str(told.value)
+    with pytest.raises(AssertionError) as told:
+        check_network(f"{__file__}:wide", (4,))
+    assert "outputs depend on the other examples of a batch" in str(told.value)
+    assert "no gradient reaches features.unused.weight" in str(told.value)
+
+
+def test_a_score_and_a_diagnostic_that_break_promises_are_told_which() -> None:
+    class Backwards(type(SCORES["knn"])):  # type: ignore[misc]
+        def value(self, view: Any) -> Any:
+            from dataclasses import replace
+
+            found = super().value(view)
+            return replace(found, value=-found.value)
+
+    with pytest.raises(AssertionError, match="signal beats noise: it rates noise at"):
+        check_score(Backwards())
+
+    class Training(DIAGNOSTICS["weights"]):  # type: ignore[misc]
+        def measure(self, subject: Any) -> Any:
+            subject.network.train(not subject.network.training)
+            return super().measure(subject)
+
+    with pytest.raises(AssertionError, match="it changes nothing by looking: it changes a network, its mode"):
+        check_diagnostic(Training())
+
+
+BROKEN = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from transferscope.methods import FineTune
+
+
+@dataclass(frozen=True)
+class Broken(FineTune):
+    name: ClassVar[str] = "broken"
+
+    def fit(self, task, network, options):
+        raise RuntimeError("the moon is full")
+"""
+
+
+def test_runs_that_fail_are_loud_in_python(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN)
+    rng = np.random.default_rng(0)
+    parts = [LabelledSet(rng.normal(size=(20, 2)).astype(np.float32), np.arange(20) % 2, ("a", "b")) for _ in range(4)]
+    with pytest.warns(UserWarning, match=r"1 of the 3 runs of .* failed; the first, .*broken.*the moon is full"):
+        compare(
+            Dataset("source", *parts[:2], {}),
+            Dataset("target", *parts[2:], {}),
+            methods=[f"{tmp_path}/broken.py:Broken"],
+            seeds=1,
+            tuning=False,
+            budget=Budget(steps=2, pretraining_steps=2, workers=0),
+            folder=tmp_path,
+        )
