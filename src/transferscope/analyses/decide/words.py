@@ -123,7 +123,7 @@ def _control(decision: Decision) -> str:
             f"not than {name} by more than {_margin(decision)}: {gain_words(beside)} beside it."
         )
     if decision.whether == "no" and control.gain.value > 0:
-        return ""
+        return f"The best way of transfer, {arm_words(transfer)}, gives {gain_words(beside)} beside it."
     return f"Beside the best control, {name}, {arm_words(transfer)} gives {gain_words(beside)}."
 
 
