@@ -146,13 +146,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
         images(8, 8, 9),
         "FILE: inputs have shape (6, 8, 8, 9), in which it is not clear which axis holds the channels; expected images "
         "with 4 channels at most, either second (N, C, H, W) or last (N, H, W, C), or square ones with fewer channels "
-        "than pixels on a side",
+        "than pixels on a side; in the name of a file, ?channels=first or ?channels=last says it",
     ),
     (
         images(8, 9, 6),
         "FILE: inputs have shape (6, 8, 9, 6), in which it is not clear which axis holds the channels; expected images "
         "with 4 channels at most, either second (N, C, H, W) or last (N, H, W, C), or square ones with fewer channels "
-        "than pixels on a side",
+        "than pixels on a side; in the name of a file, ?channels=first or ?channels=last says it",
     ),
     (
         {"x_train": np.zeros(6)},
@@ -165,8 +165,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"y_train": np.eye(6, dtype=int), "y_test": np.eye(3, dtype=int)},
-        "FILE: class labels have shape (6, 6); expected one label for each input (N,), or floating-point numbers "
-        "(N, n_outputs) for regression",
+        "FILE: each row of the labels has one 1 in 6 columns, as classes that are written one-hot have; save the "
+        "number "
+        "of the class, or truth values for several labels of each input",
     ),
     (
         {"x_train": np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 1.0), "x_test": np.zeros((3, 3))},
@@ -370,3 +371,15 @@ def test_a_class_name_that_no_file_could_hold_is_refused(tmp_path: Path) -> None
     assert str(caught.value).endswith(
         "training part: the class '\\ud800' has a name that is no text in UTF-8; give it another"
     )
+
+
+@pytest.mark.parametrize("axis", ["first", "last"])
+def test_the_axis_of_many_channels_can_be_said(tmp_path: Path, axis: str) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (8, 12, 5, 7)).astype(np.uint8)  # 12 channels, 5 x 7
+    stored = images if axis == "first" else images.transpose(0, 2, 3, 1)
+    labels = np.arange(8) % 2
+    np.savez(tmp_path / "own.npz", x_train=stored, y_train=labels, x_test=stored, y_test=labels)
+    with pytest.raises(DataError, match=r"\?channels=last says it"):
+        load(f"npz:{tmp_path / 'own.npz'}")
+    data = load(f"npz:{tmp_path / 'own.npz'}?channels={axis}")
+    assert np.array_equal(data.train.inputs, images)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Num, Shaped
@@ -11,6 +12,9 @@ from transferscope.errors import DataError, SettingsError
 
 LARGEST_SIDE = 4096
 """Pixels on a side of the largest images that can be asked for."""
+
+ChannelAxis = Literal["first", "last"]
+"""Images (N, C, H, W), or (N, H, W, C)."""
 
 _MOST_CHANNELS = 4
 _REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
@@ -44,7 +48,13 @@ class RawPart:
 
 
 def to_parts(
-    train: RawPart, test: RawPart, *, name: str, kind: Kind | None = None, label_names: Sequence[str] | None = None
+    train: RawPart,
+    test: RawPart,
+    *,
+    name: str,
+    kind: Kind | None = None,
+    label_names: Sequence[str] | None = None,
+    channels: ChannelAxis | None = None,
 ) -> Parts:
     """Bring a training and a test part into the form that every later step reads.
 
@@ -55,6 +65,7 @@ def to_parts(
         kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
             of 0 and 1 in whole numbers as several labels of each input, and all others as classes.
         label_names: Names of several labels, in the order of their columns; None for "1", "2", ...
+        channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
         Both parts. Classes are the distinct training labels, sorted, and named by their text.
@@ -65,7 +76,7 @@ def to_parts(
     if kind is None:
         kind = _kind_of(train.labels, name=name)
     _check_same_pixels(train.inputs, test.inputs, name=name)
-    inputs = [to_inputs(part.inputs, name=name) for part in (train, test)]
+    inputs = [to_inputs(part.inputs, name=name, channels=channels) for part in (train, test)]
     if kind == "regression":
         labels, classes = [to_targets(part.labels, name=name) for part in (train, test)], None
     elif kind == "multi-label":
@@ -90,13 +101,21 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     """
     several = labels.ndim == 2 and labels.shape[1] > 1
     if np.issubdtype(labels.dtype, np.floating):
-        if several and np.isin(labels, (0, 1)).all():
+        if several and labels.any() and np.isin(labels, (0, 1)).all():
             raise DataError(
                 f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be "
                 "several labels of each input or numbers to predict; save several labels as truth values"
             )
         return "regression"
-    return "multi-label" if several and labels.dtype.kind in "bui" and labels.max(initial=0) <= 1 else "classification"
+    if not several or labels.dtype.kind not in "bui" or labels.size == 0 or labels.min() < 0 or labels.max() > 1:
+        return "classification"
+    if labels.dtype != np.bool_ and (labels.sum(axis=1) == 1).all():
+        raise DataError(
+            f"{name}: each row of the labels has one 1 in {labels.shape[1]} columns, as classes that are written "
+            "one-hot "
+            "have; save the number of the class, or truth values for several labels of each input"
+        )
+    return "multi-label"
 
 
 def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
@@ -108,13 +127,16 @@ def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
     return labels.astype(np.bool_)
 
 
-def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarray, "N ..."]:
+def to_inputs(
+    array: Shaped[np.ndarray, "N ..."], *, name: str, channels: ChannelAxis | None = None
+) -> Num[np.ndarray, "N ..."]:
     """Images as (N, C, H, W), uint8 or float32 in [0, 1]; vectors as float32 (N, D).
 
     Args:
         array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
-            and have fewer channels than pixels on a side, so that it is clear which axis is which.
+            and have fewer channels than pixels on a side, so that it is clear which axis is which, unless that is said.
         name: What to call the data in messages.
+        channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
         The inputs; the same memory where nothing had to change.
@@ -134,6 +156,8 @@ def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarra
             "or colour images (N, H, W, C) or (N, C, H, W)"
         )
     _, one, two, three = array.shape
+    if channels is not None:
+        return _to_pixels(array if channels == "first" else array.transpose(0, 3, 1, 2), name=name)
     first, last = one <= _MOST_CHANNELS, three <= _MOST_CHANNELS
     if not first and not last:
         first, last = one < two == three, three < one == two
@@ -141,7 +165,8 @@ def to_inputs(array: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarra
         raise DataError(
             f"{name}: inputs have shape {array.shape}, in which it is not clear which axis holds the channels; "
             f"expected images with {_MOST_CHANNELS} channels at most, either second (N, C, H, W) or last (N, H, W, C), "
-            "or square ones with fewer channels than pixels on a side"
+            "or square ones with fewer channels than pixels on a side; in the name of a file, ?channels=first or "
+            "?channels=last says it"
         )
     return _to_pixels(array if first else array.transpose(0, 3, 1, 2), name=name)
 

@@ -28,6 +28,7 @@ _VERSION = 1
 """Of what is kept; raise it when the same files give other pixels."""
 
 _DAYS_KEPT = 30
+_COLOURS = 3
 _NAMED = 5  # broken files, in a message
 _MOST_GB = "32"  # on disk, and not in memory: more than the arrays of a file
 _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
@@ -71,7 +72,8 @@ class ImageForm:
         resize: Height and width in pixels that every image is stretched to, whatever its proportions; None for none.
         size: Height and width in pixels of the square in the middle of every image, whose side is the image's short
             side (short side to `size`, then centre crop). None, without `resize`, takes images of one size as they are.
-        channels: 1 or 3 to read all images as grey or as RGB; None for grey if all of them are grey.
+        channels: 1 or 3 to read all images as grey or as RGB, or the number of pages of TIFF files that hold a channel
+            in each; None for grey if all of them are grey, RGB otherwise, and the pages where there are several.
         automatic: Whether images of mixed sizes may be given a `size` by themselves; otherwise they are refused.
         skip_broken: Whether files that cannot be decoded are left out; otherwise they are refused.
     """
@@ -260,15 +262,25 @@ def _plan(
     """
     sizes: Int64[np.ndarray, "N 2"] = np.empty((len(paths), 2), dtype=np.int64)  # width, height
     grey = True
+    pages: Int64[np.ndarray, " N"] = np.ones(len(paths), dtype=np.int64)
     for i, path in enumerate(paths):
         with broken.noted(path), _opened(path) as image:
+            pages[i] = _n_pages(image)
             sideways = image.getexif().get(_ORIENTATION) in _SIDEWAYS
             sizes[i] = image.size[::-1] if sideways else image.size
             grey = grey and image.mode in _GREY_MODES
     if broken.found:
         whole = broken.kept(paths)
-        paths, sizes = broken.checked(paths), sizes[whole]
-    channels = form.channels or (1 if grey else 3)
+        paths, sizes, pages = broken.checked(paths), sizes[whole], pages[whole]
+    differ = np.flatnonzero(pages != pages[0])
+    if len(differ):
+        raise DataError(
+            f"{paths[0]} has {pages[0]} pages and {paths[differ[0]]} {pages[differ[0]]}; give images that all have the "
+            "same channels, one in each page"
+        )
+    channels = int(pages[0]) if pages[0] > 1 else form.channels or (1 if grey else _COLOURS)
+    if form.channels is not None and channels != form.channels:
+        raise DataError(f"images of {channels} channels were given, and of {form.channels} are expected")
     side, chosen, words = form.resize or form.size, None, ""
     others = np.flatnonzero((sizes != sizes[0]).any(axis=1))
     if side is None and len(others) == 0:
@@ -357,25 +369,34 @@ def _decode(
     n, channels, height, width = shape
     while True:
         check_bytes(root, n * channels * height * width, most_gb=_MOST_GB)
-        keep, grey = begin((n, channels, height, width)), True
+        keep, grey, stacked = begin((n, channels, height, width)), True, False
         for i, path in enumerate(paths):
             with broken.noted(path):
-                image = _read_image(path, form.resize, side)
-                grey = grey and image.mode == "L"
-                pixels = np.asarray(image.convert("L" if channels == 1 else "RGB"))
-                if pixels.shape[:2] != (height, width):  # a file that says another size at its beginning
+                found = _read_image(path, form.resize, side)
+                grey, stacked = grey and found[0].mode == "L", stacked or len(found) > 1
+                mode = "RGB" if channels == _COLOURS and len(found) == 1 else "L"
+                pixels = np.concatenate([np.atleast_3d(np.asarray(image.convert(mode))) for image in found], axis=2)
+                if pixels.shape != (height, width, channels):  # a file that says another size at its beginning
                     raise CorruptDataError(
                         f"{path} cannot be read as an image (it has not the size it declares); mend or remove it"
                     )
-                keep(i, pixels[None] if channels == 1 else pixels.transpose(2, 0, 1))
-        if form.channels is not None or grey == (channels == 1):
+                keep(i, pixels.transpose(2, 0, 1))
+        if form.channels is not None or stacked or grey == (channels == 1):
             return
-        channels = 1 if grey else 3
+        channels = 1 if grey else _COLOURS
 
 
-def _read_image(path: ImageFile, resize: int | None, side: int | None) -> Image.Image:
-    """One image, upright, grey or RGB, stretched to `resize` or cut to the middle square of `side`."""
+def _n_pages(image: Image.Image) -> int:
+    """The pages of a TIFF file; of an animation only the first image counts."""
+    return int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
+
+
+def _read_image(path: ImageFile, resize: int | None, side: int | None) -> list[Image.Image]:
+    """The pages of an image, upright, grey or RGB, stretched to `resize` or cut to the middle square of `side`."""
     with _opened(path) as opened:
+        n_pages = _n_pages(opened)
+        if n_pages > 1:
+            return [_sized(_page(opened, page, path), resize, side) for page in range(n_pages)]
         if side is not None:
             opened.draft(
                 None, (2 * side, 2 * side)
@@ -386,6 +407,26 @@ def _read_image(path: ImageFile, resize: int | None, side: int | None) -> Image.
             raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
         plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
         image = (upright if plain else upright.convert("RGBA")).convert("L" if grey else "RGB")
+    return [_sized(image, resize, side)]
+
+
+def _page(opened: Image.Image, page: int, path: ImageFile) -> Image.Image:
+    """One page of a TIFF file, which must be grey.
+
+    Raises:
+        DataError: It is not, or of another size than the first.
+    """
+    size = opened.size
+    opened.seek(page)
+    if opened.mode not in ("1", "L") or opened.size != size:
+        raise DataError(
+            f"page {page + 1} of {path} is of the mode {opened.mode} and {opened.size[0]} x {opened.size[1]} pixels; "
+            f"expected grey pages of 8 bits, a channel in each, of {size[0]} x {size[1]}: save others as an .npz file"
+        )
+    return opened.convert("L")
+
+
+def _sized(image: Image.Image, resize: int | None, side: int | None) -> Image.Image:
     if resize is not None:
         return image.resize((resize, resize), Image.Resampling.BILINEAR)
     return image if side is None else ImageOps.fit(image, (side, side), method=Image.Resampling.BILINEAR)

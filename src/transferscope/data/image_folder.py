@@ -115,16 +115,21 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     """
     if not path.is_dir():
         raise DataError(f"{path} is no folder; expected one with images")
-    found = sorted(
-        file
-        for file in path.rglob("*")
-        if _is_image(file) and not any(part.startswith(".") for part in file.relative_to(path).parts)
-    )
+    found = image_files_below(path)
     if not found:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
     _check_form(form, path)
     images = read_images(found, path, form)
     return images.pixels, tuple(str(found[place].relative_to(path)) for place in images.kept)
+
+
+def image_files_below(path: Path) -> list[Path]:
+    """The files named like images in a folder and its sub-folders, sorted, hidden ones left out."""
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if _is_image(file) and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
 
 
 def size_at_most(path: Path, side: int) -> str:
@@ -137,7 +142,7 @@ def size_at_most(path: Path, side: int) -> str:
     Returns:
         "size=SIDE" for images of mixed sizes and for square ones, "resize=SIDE" for others of one size.
     """
-    found = [file for file in path.rglob("*") if _is_image(file)] if path.is_dir() else []
+    found = image_files_below(path) if path.is_dir() else []
     if not found:
         return ""  # what reads the folder says what is wrong
     height, width, mixed = planned_size(found, path)

@@ -22,7 +22,7 @@ from transferscope.errors import DataError, SettingsError, TransferscopeError, U
 _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
     "npz": (),
-    "folder": (),
+    "folder": ("labels",),
     "csv": ("test", "encoding"),
     "parquet": ("test", "encoding"),
     "table": ("test", "encoding"),

@@ -12,7 +12,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
@@ -23,7 +23,7 @@ LABEL_NAMES = "label_names"
 _LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
-def load_npz(path: Path) -> Parts:
+def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
     """Read a training and a test set from an .npz file, without unpickling anything.
 
     Args:
@@ -31,6 +31,7 @@ def load_npz(path: Path) -> Parts:
             colour images (N, H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for
             classes, floating-point numbers (N,) or (N, n_outputs) for regression, truth values (N, n_labels) for
             several labels of each input, whose names may lie in `label_names` (n_labels,).
+        channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
         Both parts.
@@ -60,7 +61,7 @@ def load_npz(path: Path) -> Parts:
                 "expected a text for each column of labels"
             )
         names = [str(name) for name in held]
-    parts = to_parts(train, test, name=str(path), label_names=names)
+    parts = to_parts(train, test, name=str(path), label_names=names, channels=channels)
     if parts.train.kind == "multi-label":
         check_labels(parts.train.labels, parts.train.classes or (), str(path))
     return parts

@@ -12,7 +12,7 @@ import numpy as np
 from transferscope.data.arrays import Parts
 from transferscope.data.glyphs import GlyphSettings, load_glyphs
 from transferscope.data.image_files import ImageForm
-from transferscope.data.image_folder import load_image_folder
+from transferscope.data.image_folder import FolderParts, load_image_folder
 from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
 from transferscope.data.spec import DataSpec, parse_spec
@@ -34,20 +34,44 @@ _N_GLYPHS, _N_TEST_GLYPHS = 10_000, 2_000
 
 
 def _npz(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(())
+    spec.allow(("channels",))
     path = find_path(spec.path)
-    return _of_file(spec, path, load_npz(path))
+    return _of_file(spec, path, load_npz(path, channels=spec.choice("channels", ("first", "last"))))
 
 
 def _folder(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(("resize", "size", "test_share", "broken"))
-    path = find_path(spec.path)
-    parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
+    spec.allow(("resize", "size", "test_share", "broken", "labels", *_IN_TABLE))
+    path, table = find_path(spec.path), spec.one("labels")
+    if table is None:
+        beside = [key for key in _IN_TABLE if key in spec.options]
+        if beside:
+            raise SettingsError(f"{spec.text!r} gives {beside[0]} and no table of labels; name it with labels=FILE.csv")
+        parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
+    else:
+        parts = _images_of_table(spec, path, find_path(table), seed)
     understood = "; ".join(filter(None, (_understood(parts.train), parts.words)))
     provenance = {"spec": spec.text, "address": str(path), "understood": understood}
     if parts.chosen_size is not None:
         provenance["size"] = str(parts.chosen_size)
     return Dataset(path.resolve().name, parts.train, parts.test, provenance)
+
+
+_IN_TABLE = ("label", "file", "kind", "separator", "split")
+"""Options of a folder whose labels lie in a table."""
+
+
+def _images_of_table(spec: DataSpec, path: Path, table: Path, seed: int) -> FolderParts:
+    from transferscope.data.image_labels import load_labelled_images  # here, because pandas takes a while to import
+    from transferscope.data.tables import TableSettings
+
+    settings = TableSettings(
+        labels=spec.options.get("label", ("label",)),
+        kind=spec.choice("kind", _KINDS),
+        separator=spec.one("separator"),
+        split=spec.one("split"),
+        test_share=spec.share("test_share"),
+    )
+    return load_labelled_images(path, table, settings, file_column=spec.one("file"), form=image_form(spec), seed=seed)
 
 
 def image_form(spec: DataSpec) -> ImageForm:

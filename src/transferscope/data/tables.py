@@ -133,18 +133,17 @@ def load_table(
         MissingExtraError: A parquet file is given and pyarrow is absent.
     """
     table = read_table(path, form)
-    settings = replace(settings, labels=_named(settings.labels, table))
-    labels, test_file = _labels(table, settings, path), settings.test_file
+    test_file = settings.test_file
     other = None if test_file is None else _like(table, read_table(test_file, form), test_file)
-    kind = settings.kind or ("multi-label" if settings.separator else _kind_of(labels, path))
+    settings, kind = label_kind(table, settings, path)
     if form == "csv" and kind == "classification":
         _refuse_one_number_in_two_spellings(settings.labels[0], [path] if test_file is None else [path, test_file])
     if other is not None:
         rows = [table, other]
     elif settings.split is not None:
-        rows = _split_rows(table, settings.split, path)
+        rows = split_rows(table, settings.split, path)
     else:
-        found, names = _read_labels(labels, settings, kind, path)
+        found, names = read_labels(table, settings, kind, path)
         places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of inputs
         whole = to_parts(places, places, name=str(path), kind=kind, label_names=names).train
         both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
@@ -162,8 +161,8 @@ def load_table(
     if not encoding.features:
         said = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
         raise DataError(f"{path} has no column left to learn from ({said}); add some")
-    own, names = _read_labels(_labels(train, settings, path), settings, kind, path)
-    others, _ = _read_labels(_labels(test, settings, test_path), settings, kind, test_path, names=names)
+    own, names = read_labels(train, settings, kind, path)
+    others, _ = read_labels(test, settings, kind, test_path, names=names)
     if kind == "multi-label":
         check_labels(own, names or (), str(path))
     units = label_units(own) if kind == "regression" else ()
@@ -248,17 +247,41 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
     return features
 
 
-def _read_labels(
-    labels: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, names: Sequence[str] | None = None
+def label_kind(table: pd.DataFrame, settings: TableSettings, path: Path) -> tuple[TableSettings, Kind]:
+    """The settings with every label column by itself, and what the labels are.
+
+    Raises:
+        UnknownNameError: A label column does not exist.
+        DataError: They could mean several things.
+    """
+    settings = replace(settings, labels=_named(settings.labels, table))
+    labels = _labels(table, settings, path)
+    return settings, settings.kind or ("multi-label" if settings.separator else _kind_of(labels, path))
+
+
+def read_labels(
+    rows: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, names: Sequence[str] | None = None
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Labels of some rows, and the names of several labels, those of the training rows where they are given."""
+    """Labels of some rows, and the names of several labels.
+
+    Args:
+        rows: The rows, with all columns.
+        settings: From `label_kind`, as the kind is.
+        kind: What the labels are.
+        path: Where the rows are from, for messages.
+        names: The names of several labels, of the training rows; None for those of these rows.
+
+    Raises:
+        DataError: The labels do not fit their kind.
+    """
+    labels = _labels(rows, settings, path)
     if kind != "multi-label":
         return _checked_labels(labels, kind, path), None
     if labels.shape[1] > 1:
         return flags(labels, path), tuple(map(str, labels.columns))
-    rows = named_labels(labels.iloc[:, 0], settings.separator, path)
-    found = tuple(names if names is not None else sorted({name for row in rows for name in row}))
-    return label_matrix(rows, found, path), found
+    held = named_labels(labels.iloc[:, 0], settings.separator, path)
+    found = tuple(names if names is not None else sorted({name for row in held for name in row}))
+    return label_matrix(held, found, path), found
 
 
 def read_table(path: Path, form: Format) -> pd.DataFrame:
@@ -441,8 +464,8 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
     return "regression"
 
 
-def _split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:
-    """The rows that say "train", and those that say "test"."""
+def split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:
+    """The rows that say "train", and those that say "test"; both must occur, and nothing else."""
     _require_column(table, split, path)
     values = set(table[split].dropna().map(str))
     if values != {"train", "test"} or table[split].isna().any():

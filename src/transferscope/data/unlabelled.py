@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Num
 
-from transferscope.data.arrays import to_inputs
+from transferscope.data.arrays import ChannelAxis, to_inputs
 from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.image_folder import read_images_below
 from transferscope.data.load import load, parse_name
@@ -19,6 +19,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.apply import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
 
+_AXES: tuple[ChannelAxis, ...] = ("first", "last")
 _OF_IMAGES = ("folder", "hf-dataset")
 """Kinds of names whose images may be brought to a size."""
 
@@ -87,8 +88,10 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         as_study = replace(asked, channels=channels, automatic=False)
         raw, names = read_images_below(find_path(parsed.path), form=as_study)
     elif parsed.kind == "npz":
-        parsed.allow(())
-        raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec)
+        parsed.allow(("channels",))
+        own = parse_name(form.data)
+        named = parsed.choice("channels", _AXES) or (own.choice("channels", _AXES) if own.kind == "npz" else None)
+        raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec, channels=named)
     elif parsed.kind in TABLES:
         from transferscope.data.tables import read_features  # here, because pandas takes a while to import
 

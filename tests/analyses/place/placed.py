@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from transferscope.analyses.place.placement import DOCUMENT, Placement, Placements, to_document
+from transferscope.analyses.place.placement import DOCUMENT, KEPT, Placement, Placements
 from transferscope.estimate import Estimate, Interval
 from transferscope.records import FinishedRuns
 from transferscope.store import Store
@@ -63,4 +63,4 @@ def keep(
     """Keep points with a study as it stands."""
     done = [one.cell.key for one in store.cells(study) if one.state == "done" and one.cell.role == "method"]
     kept = Placements(tuple(points), input_dimension, FinishedRuns.of(done))
-    store.put_study_document(study, DOCUMENT, to_document(kept))
+    store.put_study_document(study, DOCUMENT, KEPT.to_document(kept))

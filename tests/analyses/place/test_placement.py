@@ -5,7 +5,7 @@ import pytest
 
 from analyses.golden import stored_document
 from analyses.place.placed import NOT_MEASURED, point, ranged
-from transferscope.analyses.place.placement import Placement, Placements, from_document, to_document
+from transferscope.analyses.place.placement import KEPT, Placement, Placements
 from transferscope.errors import StoreError
 from transferscope.estimate import Estimate, Interval
 from transferscope.records import FinishedRuns
@@ -44,9 +44,11 @@ def kept(input_dimension: float | None = None) -> Placements:
 
 @pytest.mark.parametrize("input_dimension", [None, 256.0])
 def test_placements_come_back_from_json_that_any_reader_takes(input_dimension: float | None) -> None:
-    document = to_document(kept(input_dimension))
+    document = KEPT.to_document(kept(input_dimension))
     text = json.dumps(document, allow_nan=False)  # refuses the tokens that are not JSON
-    assert repr(from_document(json.loads(text))) == repr(kept(input_dimension))  # NaN equals nothing, so by its text
+    assert repr(KEPT.from_document(json.loads(text))) == repr(
+        kept(input_dimension)
+    )  # NaN equals nothing, so by its text
 
 
 @pytest.mark.parametrize("study", ["classes", "numbers"])
@@ -54,8 +56,8 @@ def test_a_document_of_an_earlier_version_is_read_without_its_sentences(study: s
     earlier = stored_document(study, "placements")
     assert earlier["format"] == 3
     assert all(point["words"].endswith(".") for point in earlier["points"])
-    found = from_document(earlier)
-    now = json.loads(json.dumps(to_document(found), allow_nan=False))
+    found = KEPT.from_document(earlier)
+    now = json.loads(json.dumps(KEPT.to_document(found), allow_nan=False))
     assert set(now) == {"format", "points", "input_dimension", "runs"}
     assert now["runs"] == earlier["runs"]
     for before, after in zip(earlier["points"], now["points"], strict=True):
@@ -66,17 +68,19 @@ def test_a_document_of_an_earlier_version_is_read_without_its_sentences(study: s
 
 
 def test_placements_of_another_version_or_damaged_are_refused() -> None:
-    document = to_document(kept())
+    document = KEPT.to_document(kept())
     for other in (1, 2, 5):  # 2 held the expectation of learners without a ridge
         with pytest.raises(StoreError) as error:
-            from_document({**document, "format": other})
+            KEPT.from_document({**document, "format": other})
         assert str(error.value) == (
             f"the placements of the study are kept in format {other}, and this version of transferscope reads formats "
             "3 and 4; run `transferscope theory place` again"
         )
     for damaged in ({"format": 3}, {**document, "points": [{}]}, {**document, "runs": None}, {**document, "format": 3}):
-        with pytest.raises(StoreError, match=r"^the placements kept with the study are damaged; run `transferscope th"):
-            from_document(damaged)
+        with pytest.raises(
+            StoreError, match=r"^the placements of the study are damaged in the store; run `transferscope th"
+        ):
+            KEPT.from_document(damaged)
 
 
 UP, DOWN, ACROSS = ranged(0.2, 0.1, 0.3), ranged(-0.2, -0.3, -0.1), ranged(0.1, -0.1, 0.3)

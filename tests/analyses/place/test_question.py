@@ -13,7 +13,7 @@ import torch
 from analyses.small_study import classification
 from remembered import REMEMBERED
 from transferscope.analyses.place import place
-from transferscope.analyses.place.placement import Placement, Placements, from_document
+from transferscope.analyses.place.placement import KEPT, Placement, Placements
 from transferscope.data.problems import teachers_at_angle
 from transferscope.errors import DataError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
@@ -173,7 +173,7 @@ def test_what_was_placed_is_kept_and_stays_until_it_is_placed_again(tmp_path: Pa
     def kept(store: Store) -> Placements:
         document = store.study_document("small", "placements")
         assert document is not None
-        return from_document(document)
+        return KEPT.from_document(document)
 
     with Store.open(tmp_path / "store.sqlite") as store:
         run_study(spec, store, work=REMEMBERED)

@@ -6,7 +6,7 @@ import pytest
 
 from analyses.golden import stored_document
 from analyses.rank.ranked import study_ranking
-from transferscope.analyses.rank.ranking import LeftOut, from_document, to_document
+from transferscope.analyses.rank.ranking import KEPT, LeftOut
 from transferscope.analyses.rank.words import left_out_in_words
 from transferscope.errors import StoreError
 from transferscope.records import FinishedRuns
@@ -16,10 +16,10 @@ def test_a_ranking_comes_back_from_json_as_it_was() -> None:
     ranking = study_ranking(FinishedRuns(12, "abc"))
     left_out = replace(ranking.rankings[0], left_out=(LeftOut("knn", "too few examples"),))
     ranking = replace(ranking, rankings=(left_out, *ranking.rankings[1:]))
-    document = json.loads(json.dumps(to_document(ranking), allow_nan=False))
-    assert repr(from_document(document)) == repr(ranking)  # NaN is not equal to itself
+    document = json.loads(json.dumps(KEPT.to_document(ranking), allow_nan=False))
+    assert repr(KEPT.from_document(document)) == repr(ranking)  # NaN is not equal to itself
     unmeasured = replace(ranking, hindsight=None)
-    assert repr(from_document(json.loads(json.dumps(to_document(unmeasured))))) == repr(unmeasured)
+    assert repr(KEPT.from_document(json.loads(json.dumps(KEPT.to_document(unmeasured))))) == repr(unmeasured)
 
 
 def _texts(value: Any) -> list[str]:
@@ -35,8 +35,8 @@ def test_a_document_of_an_earlier_version_is_read_without_its_sentences(study: s
     earlier = stored_document(study, "ranking")
     assert earlier["format"] == 2
     assert earlier["rankings"][0]["words"]
-    found = from_document(earlier)
-    now = json.loads(json.dumps(to_document(found), allow_nan=False))
+    found = KEPT.from_document(earlier)
+    now = json.loads(json.dumps(KEPT.to_document(found), allow_nan=False))
     assert not [text for text in _texts(now) if text.endswith(".") or len(text) > 32]  # names and codes, no sentence
     for before, ranking, after in zip(earlier["rankings"], found.rankings, now["rankings"], strict=True):
         said = [left_out_in_words(one, ranking.n_target) for one in ranking.left_out]
@@ -67,17 +67,17 @@ def test_a_document_of_an_earlier_version_is_read_without_its_sentences(study: s
 def test_why_an_earlier_version_left_a_score_out_is_kept(why: str, reason: str) -> None:
     earlier = stored_document("numbers", "ranking")
     earlier["rankings"][0]["left_out"] = [{"score": "leep", "why": why}]
-    assert from_document(earlier).rankings[0].left_out == (LeftOut("leep", reason),)  # type: ignore[arg-type]
+    assert KEPT.from_document(earlier).rankings[0].left_out == (LeftOut("leep", reason),)  # type: ignore[arg-type]
 
 
 def test_another_format_and_a_damaged_document_are_refused() -> None:
-    document = to_document(study_ranking())
+    document = KEPT.to_document(study_ranking())
     with pytest.raises(
         StoreError,
-        match=r"^the ranking of the study is kept in format 7, and this version of transferscope reads formats 2 and "
+        match=r"^the rankings of the study are kept in format 7, and this version of transferscope reads formats 2 and "
         r"3; run `transferscope rank` again$",
     ):
-        from_document({**document, "format": 7})
+        KEPT.from_document({**document, "format": 7})
     for damaged in (
         {"format": 3},
         {**document, "rankings": 5},
@@ -85,5 +85,7 @@ def test_another_format_and_a_damaged_document_are_refused() -> None:
         {"format": 2},
         {"format": 2, "rankings": [{"left_out": [3]}]},
     ):
-        with pytest.raises(StoreError, match=r"^the ranking kept with the study is damaged; run `transferscope rank` "):
-            from_document(damaged)
+        with pytest.raises(
+            StoreError, match=r"^the rankings of the study are damaged in the store; run `transferscope rank` "
+        ):
+            KEPT.from_document(damaged)

@@ -7,7 +7,7 @@ from analyses.rank.ranked import hindsight, ranking, score, study_ranking
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.rank import study_part
-from transferscope.analyses.rank.ranking import RANDOM, StudyRanking, to_document
+from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.words import LIMITS, hindsight_in_words, in_words
 from transferscope.analyses.study_page import build_report
 from transferscope.records import FinishedRuns
@@ -21,7 +21,7 @@ def kept(folder: Path, found: StudyRanking | None = None) -> Summary:
     with fabricate(folder / "s.sqlite", SMALL) as store:
         done = [one.cell.key for one in store.cells("usps") if one.state == "done" and one.cell.role == "method"]
         runs = FinishedRuns.of(done)
-        store.put_study_document("usps", "ranking", to_document(found or study_ranking(runs)))
+        store.put_study_document("usps", "ranking", KEPT.to_document(found or study_ranking(runs)))
         return summarise(store, "usps")
 
 
@@ -157,7 +157,7 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
     (section,) = part.sections
     assert part.sentence == "The ranking that was kept cannot be shown."
     assert texts(section, "warning") == [
-        "The ranking of the study is kept in format 99, and this version of transferscope reads formats 2 and 3; run "
+        "The rankings of the study are kept in format 99, and this version of transferscope reads formats 2 and 3; run "
         "`transferscope rank` again."
     ]
 
@@ -167,7 +167,7 @@ def test_the_page_escapes_names(tmp_path: Path) -> None:
     scores = score("logme", {hostile: 0.9, RANDOM: 0.1})
     named = replace(study_ranking(), rankings=(ranking(scores),), hindsight=None)
     with fabricate(tmp_path / "s.sqlite", SMALL) as store:
-        store.put_study_document("usps", "ranking", to_document(named))
+        store.put_study_document("usps", "ranking", KEPT.to_document(named))
         built = build_report(store, "usps", tmp_path / "report.html")
     page = built.html.read_text(encoding="utf-8")
     assert "<script>alert(1)" not in page

@@ -12,7 +12,7 @@ import pytest
 from analyses.small_study import classification
 from remembered import REMEMBERED
 from transferscope.analyses.rank import rank
-from transferscope.analyses.rank.ranking import RANDOM, StudyRanking, from_document
+from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.words import hindsight_in_words
 from transferscope.errors import DataError, MissingDataError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
@@ -100,7 +100,7 @@ def test_it_is_kept_until_it_is_ranked_again(store: Store, tmp_path: Path) -> No
         found = rank_again(store, scores=scores)
         document = store.study_document("small", "ranking")
         assert document is not None
-        assert repr(from_document(document)) == repr(found)
+        assert repr(KEPT.from_document(document)) == repr(found)
     done = [cell for cell in store.cells("small") if cell.cell.role == "method" and cell.state == "done"]
     assert found.runs.count == len(done)
 

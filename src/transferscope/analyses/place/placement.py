@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from transferscope.errors import StoreError
-from transferscope.estimate import Estimate, as_json, with_flat_estimates
+from transferscope.analyses.kept_document import KeptDocument
+from transferscope.estimate import Estimate, with_flat_estimates
 from transferscope.records import FinishedRuns
 
 DOCUMENT = "placements"
@@ -97,34 +97,14 @@ class Placements:
     runs: FinishedRuns
 
 
-_FORMAT = 4
-_ADAPTER = TypeAdapter(Placements)
+def _with_flat_quantities(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A document of format 3, which held sentences beside the facts."""
+    points = [{**point, **point["quantities"]} for point in document["points"]]
+    flat: Mapping[str, Any] = with_flat_estimates({**document, "points": points})
+    return flat
 
 
-def to_document(placements: Placements) -> dict[str, Any]:
-    """The placements as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
-    plain: dict[str, Any] = as_json({"format": _FORMAT, **_ADAPTER.dump_python(placements, mode="json")})
-    return plain
-
-
-def from_document(document: Mapping[str, Any]) -> Placements:
-    """The placements of a document, also of format 3, which held sentences beside the facts.
-
-    Raises:
-        StoreError: A version of transferscope that is too old or too new wrote it, or it is damaged.
-    """
-    found = document.get("format")
-    if found not in (3, _FORMAT):
-        raise StoreError(
-            f"the placements of the study are kept in format {found}, and this version of transferscope reads formats "
-            f"3 and {_FORMAT}; run `transferscope theory place` again"
-        )
-    try:
-        if found == 3:
-            points = [{**point, **point["quantities"]} for point in document["points"]]
-            document = with_flat_estimates({**document, "points": points})
-        return _ADAPTER.validate_python(document)
-    except (ValidationError, KeyError, TypeError) as error:
-        raise StoreError(
-            "the placements kept with the study are damaged; run `transferscope theory place` again"
-        ) from error
+KEPT = KeptDocument(
+    TypeAdapter(Placements), 4, "the placements of the study", "transferscope theory place", {3: _with_flat_quantities}
+)
+"""How placements are kept with a study."""

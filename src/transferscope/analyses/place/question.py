@@ -32,7 +32,7 @@ from transferscope.analyses.place.measured import (
     over_seeds,
     squared_errors,
 )
-from transferscope.analyses.place.placement import DOCUMENT, Placement, Placements, to_document
+from transferscope.analyses.place.placement import DOCUMENT, KEPT, Placement, Placements
 from transferscope.analyses.place.result import PlacementResult
 from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
@@ -135,7 +135,7 @@ def place(
         runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.cell.role == "method")
         placements = Placements(tuple(points), input_dimension, runs)
         kept = keep_for_report(
-            store, address, lambda: store.put_study_document(name, DOCUMENT, to_document(placements))
+            store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(placements))
         )
         return PlacementResult(placements, pairs, summarise(store, name), kept)
 

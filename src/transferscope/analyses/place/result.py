@@ -9,7 +9,7 @@ import pandas as pd
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.analyses.place.figures import draw_diagram, draw_placements
-from transferscope.analyses.place.placement import DOCUMENT, Placements, from_document
+from transferscope.analyses.place.placement import DOCUMENT, KEPT, Placements
 from transferscope.analyses.place.tables import placement_rows, placements_table
 from transferscope.analyses.place.words import (
     comparison_in_words,
@@ -85,7 +85,7 @@ def study_part(summary: Summary) -> Part | None:
         return None
     title, slug = "What the linear model says", "placements"
     try:
-        placements = from_document(document)
+        placements = KEPT.from_document(document)
     except StoreError as error:  # of another version of the package
         return unreadable_part("why", title, slug, "The placements that were kept", error)
     changed = change_in_words(summary.frames, placements.runs, since="it was placed", again="theory place")

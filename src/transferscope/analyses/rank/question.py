@@ -15,7 +15,7 @@ from transferscope.analyses.rank.candidates import (
     random_candidate,
 )
 from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, results_of
-from transferscope.analyses.rank.ranking import DOCUMENT, RANDOM, StudyRanking, to_document
+from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.result import RankingResult
 from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
 from transferscope.data.splits import few_shot
@@ -105,7 +105,9 @@ def rank(
     with open_existing(address) as store:
         name = one_study(store, address, study)
         found = _rank_study(store, name, scores=scores, against=against, device=device, on_progress=on_progress)
-        kept = keep_for_report(store, address, lambda: store.put_study_document(name, DOCUMENT, to_document(found)))
+        kept = keep_for_report(
+            store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(found))
+        )
     return RankingResult(found, name, kept)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from transferscope.errors import StoreError
-from transferscope.estimate import Estimate, as_json, with_flat_estimates
+from transferscope.analyses.kept_document import KeptDocument
+from transferscope.estimate import Estimate, with_flat_estimates
 from transferscope.records import FinishedRuns
 
 DOCUMENT = "ranking"
@@ -171,34 +171,6 @@ class StudyRanking:
     runs: FinishedRuns
 
 
-_FORMAT = 3
-_ADAPTER = TypeAdapter(StudyRanking)
-
-
-def to_document(ranking: StudyRanking) -> dict[str, Any]:
-    """The ranking as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
-    plain: dict[str, Any] = as_json({"format": _FORMAT, **_ADAPTER.dump_python(ranking, mode="json")})
-    return plain
-
-
-def from_document(document: Mapping[str, Any]) -> StudyRanking:
-    """The ranking of a document, also of format 2, which held sentences beside the facts.
-
-    Raises:
-        StoreError: A version of transferscope that is too old or too new wrote it, or it is damaged.
-    """
-    found = document.get("format")
-    if found not in (2, _FORMAT):
-        raise StoreError(
-            f"the ranking of the study is kept in format {found}, and this version of transferscope reads formats 2 "
-            f"and {_FORMAT}; run `transferscope rank` again"
-        )
-    try:
-        return _ADAPTER.validate_python(_migrated(document) if found == 2 else document)
-    except (ValidationError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError("the ranking kept with the study is damaged; run `transferscope rank` again") from error
-
-
 def _migrated(document: Mapping[str, Any]) -> dict[str, Any]:
     """A document of format 2, in which half a sentence said why a score was left out, as one of format 3."""
     begins: dict[str, Reason] = {
@@ -219,3 +191,7 @@ def _migrated(document: Mapping[str, Any]) -> dict[str, Any]:
     ]
     migrated: dict[str, Any] = with_flat_estimates({**document, "rankings": rankings})
     return migrated
+
+
+KEPT = KeptDocument(TypeAdapter(StudyRanking), 3, "the rankings of the study", "transferscope rank", {2: _migrated})
+"""How rankings are kept with a study."""

@@ -8,7 +8,7 @@ import pandas as pd
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.analyses.rank.figures import draw_ranking
-from transferscope.analyses.rank.ranking import DOCUMENT, StudyRanking, from_document
+from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, StudyRanking
 from transferscope.analyses.rank.tables import choice_rows, choices_table, ranking_rows, scores_table, transferred_rows
 from transferscope.analyses.rank.words import LIMITS, NOTHING_MEASURED, hindsight_in_words, in_words
 from transferscope.analyses.result import AnalysisResult
@@ -91,7 +91,7 @@ def study_part(summary: Summary) -> Part | None:
         return None
     title, slug = "What to transfer from", "ranking"
     try:
-        ranking = from_document(document)
+        ranking = KEPT.from_document(document)
     except StoreError as error:  # of another version of the package
         return unreadable_part("which", title, slug, "The ranking that was kept", error)
     changed = change_in_words(summary.frames, ranking.runs, since="its sources were ranked", again="rank")

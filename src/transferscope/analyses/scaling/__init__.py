@@ -15,7 +15,7 @@ from transferscope.analyses.scaling.measurements import (
 )
 from transferscope.analyses.scaling.question import Question
 from transferscope.analyses.scaling.result import ScalingResult
-from transferscope.analyses.scaling.study import DOCUMENT, study_errors, to_document
+from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
 from transferscope.study.places import keep_for_report, one_study, open_existing
 
 __all__ = ["Columns", "Question", "ScalingResult", "scaling"]
@@ -65,7 +65,7 @@ def _of_study(place: str, study: str | None, question: Question, by: tuple[str, 
         name = one_study(store, place, study)
         errors = study_errors(store, name, question, by)
         analysis = errors.analyse()
-        kept = keep_for_report(store, place, lambda: store.put_study_document(name, DOCUMENT, to_document(errors)))
+        kept = keep_for_report(store, place, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(errors)))
     return ScalingResult(analysis, name, kept)
 
 

@@ -1,14 +1,13 @@
 """Errors of a finished study, what was asked of them as the store keeps it, and its part of a study's page."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pandas as pd
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words
+from transferscope.analyses.kept_document import KeptDocument
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.figures import draw_curves
 from transferscope.analyses.scaling.measurements import Columns, curves
@@ -16,7 +15,6 @@ from transferscope.analyses.scaling.question import Question
 from transferscope.analyses.scaling.tables import curves_table, surface_table
 from transferscope.analyses.scaling.words import gain_in_words, headline, surface_in_words
 from transferscope.errors import DataError, StoreError, TransferscopeError
-from transferscope.estimate import as_json
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import Part, unreadable_part
@@ -24,8 +22,6 @@ from transferscope.store import Store
 
 DOCUMENT = "scaling"
 """Name of the JSON document that is kept with a study."""
-
-_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,8 @@ class StudyErrors:
         return analyse(curves(frame, columns), self.question)
 
 
-_ADAPTER = TypeAdapter(StudyErrors)
+KEPT = KeptDocument(TypeAdapter(StudyErrors), 1, "the errors that a scaling law was asked of", "transferscope scaling")
+"""How they are kept with a study."""
 
 
 def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...] = ()) -> StudyErrors:
@@ -89,31 +86,6 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
     return StudyErrors(question, by, tuple(rows), runs)
 
 
-def to_document(found: StudyErrors) -> dict[str, Any]:
-    """What was asked, and of which errors, as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
-    plain: dict[str, Any] = as_json({"format": _FORMAT, **_ADAPTER.dump_python(found, mode="json")})
-    return plain
-
-
-def from_document(document: Mapping[str, Any]) -> StudyErrors:
-    """What `to_document` wrote.
-
-    Raises:
-        StoreError: Another version of transferscope wrote it, or it is damaged.
-    """
-    if document.get("format") != _FORMAT:
-        raise StoreError(
-            f"the errors that a scaling law was asked of are kept in format {document.get('format')}, and this version "
-            f"of transferscope reads format {_FORMAT}; run `transferscope scaling` again"
-        )
-    try:
-        return _ADAPTER.validate_python({key: value for key, value in document.items() if key != "format"})
-    except (ValidationError, TypeError) as error:
-        raise StoreError(
-            "the errors that a scaling law was asked of are damaged in the store; run `transferscope scaling` again"
-        ) from error
-
-
 def study_part(summary: Summary) -> Part | None:
     """The part of a study's page, fitted again; None for a study that `transferscope scaling` was not asked about."""
     document = summary.frames.documents.get(DOCUMENT)
@@ -121,7 +93,7 @@ def study_part(summary: Summary) -> Part | None:
         return None
     title, slug = "How the error falls with pre-training", "scaling"
     try:
-        found = from_document(document)
+        found = KEPT.from_document(document)
         analysis = found.analyse()
     except TransferscopeError as error:  # of another version of the package, or damaged
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"

@@ -1,0 +1,117 @@
+"""A user's images with their labels in a table: a row for each image, with its file and its labels."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from transferscope.data.arrays import RawPart, check_labels, to_parts
+from transferscope.data.image_files import ImageForm, read_images
+from transferscope.data.image_folder import FolderParts, image_files_below
+from transferscope.data.splits import split_off_test
+from transferscope.data.tables import TableSettings, label_kind, read_labels, read_table, split_rows
+from transferscope.data.task import LabelledSet
+from transferscope.errors import DataError, unknown_name
+
+_FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
+_TEST_SHARE = 0.2
+_NAMED = 3
+
+
+def load_labelled_images(
+    folder: Path, table_path: Path, settings: TableSettings, *, file_column: str | None, form: ImageForm, seed: int
+) -> FolderParts:
+    """Read images that a csv file lists.
+
+    Args:
+        folder: The images, in it or below.
+        table_path: The csv file.
+        settings: Its label columns, and which rows are the test set.
+        file_column: The column with the path of each image within the folder; None for one that is called file,
+            filename, file_name, image or path.
+        form: How images come to one size.
+        seed: Seed of the split, where the settings say no other way.
+
+    Raises:
+        CorruptDataError: The table or an image cannot be read.
+        UnknownNameError: A named column does not exist.
+        DataError: A file is not there or listed twice, or the labels do not fit their kind.
+    """
+    table = read_table(table_path, "csv")
+    settings, kind = label_kind(table, settings, table_path)
+    files = _files(table, _file_column(table, file_column, table_path), folder, table_path)
+    if settings.split is not None:
+        parts = [rows.index.to_numpy() for rows in split_rows(table, settings.split, table_path)]
+    else:
+        found, names = read_labels(table, settings, kind, table_path)
+        places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of images
+        whole = to_parts(places, places, name=str(table_path), kind=kind, label_names=names).train
+        both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
+        parts = [part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test)]
+    order = np.concatenate(parts)
+    images = read_images([files[row] for row in order], folder, form)
+    n_train = int(np.searchsorted(images.kept, len(parts[0])))  # both parts are slices, so that nothing is copied
+    rows = order[images.kept]
+    if not 0 < n_train < len(rows):
+        raise DataError(f"{table_path} lists no {'test' if n_train else 'training'} image that can be decoded")
+    own, names = read_labels(table.iloc[rows[:n_train]], settings, kind, table_path)
+    others, _ = read_labels(table.iloc[rows[n_train:]], settings, kind, table_path, names=names)
+    if kind == "multi-label":
+        check_labels(own, names or (), str(table_path))
+    raw = [RawPart(np.zeros((len(labels), 1)), labels) for labels in (own, others)]
+    done = to_parts(raw[0], raw[1], name=str(table_path), kind=kind, label_names=names)
+    beside = len(image_files_below(folder)) - len(files)
+    said = f"{beside} images of the folder have no row in {table_path.name} and are left out" if beside > 0 else ""
+    return FolderParts(
+        _with(done.train, images.pixels[:n_train]),
+        _with(done.test, images.pixels[n_train:]),
+        chosen_size=images.chosen,
+        words="; ".join(filter(None, (images.words, images.skipped, said))),
+    )
+
+
+def _with(labelled: LabelledSet, pixels: np.ndarray) -> LabelledSet:
+    return replace(labelled, inputs=pixels)
+
+
+def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
+    names = [str(name) for name in table.columns]
+    if given is not None:
+        if given not in names:
+            raise unknown_name(f"column of {path.name}", given, names)
+        return given
+    found = [name for name in names if name.lower() in _FILE_COLUMNS]
+    if len(found) != 1:
+        raise DataError(
+            f"{path} has {len(found)} columns called {', '.join(_FILE_COLUMNS[:-1])} or {_FILE_COLUMNS[-1]} among "
+            f"{', '.join(names[:10])}; name the one with the files of the images with file=COLUMN"
+        )
+    return found[0]
+
+
+def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequence[Path]:
+    """The image of each row.
+
+    Raises:
+        DataError: One is not there, lies elsewhere, or is listed twice.
+    """
+    named = table[column]
+    if named.isna().any():
+        raise DataError(f"{path}: column {column!r} is empty in {named.isna().sum()} rows; expected a file in each")
+    names = [str(name).strip() for name in named]
+    files = [folder / name for name in names]
+    outside = [name for name in names if Path(name).is_absolute() or ".." in Path(name).parts]
+    if outside:
+        raise DataError(f"{path} lists {outside[0]!r}; expected paths within {folder}")
+    missing = [name for name, file in zip(names, files, strict=True) if not file.is_file()]
+    if missing:
+        raise DataError(
+            f"{len(missing)} of {len(names)} images that {path} lists are not in {folder}: "
+            f"{', '.join(missing[:_NAMED])}{', ...' if len(missing) > _NAMED else ''}; add them or remove their rows"
+        )
+    twice = named[named.duplicated()]
+    if len(twice):
+        raise DataError(f"{path} lists {twice.iloc[0]!r} twice; give each image one row (several labels in one)")
+    return files
