@@ -50,9 +50,9 @@ def check_data(name: str) -> None:
 
 
 def _is_repeatable(case: DataCase) -> None:
-    state = np.random.get_state()[1].tolist()  # type: ignore[union-attr,index]  # noqa: NPY002
+    state = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
     require(load(case.name).fingerprint == case.data.fingerprint, "it is loaded twice with other content")
-    after = np.random.get_state()[1].tolist()  # type: ignore[union-attr,index]  # noqa: NPY002
+    after = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
     require(state == after, "loading it changes NumPy's global random state; draw from the seed that is given")
 
 
