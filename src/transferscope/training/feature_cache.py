@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transferscope.data.places import cache_folder
+from transferscope.data.task import give_back
 from transferscope.files import written_whole
 from transferscope.models.texts import POOLING
 from transferscope.models.weights import digest_of
@@ -78,6 +79,7 @@ def _key(features: nn.Module, data: TensorSet) -> str:
     digest.update(f"{digest_of(state)} {features} {pooling} {arithmetic}".encode())
     for tensor in (data.inputs, data.shift, data.factor):
         digest.update(digest_of({"": tensor.cpu().contiguous()}).encode())
+    give_back(data.mapped)
     return digest.hexdigest()
 
 
