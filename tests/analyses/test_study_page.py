@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import itertools
 import re
 from dataclasses import replace
@@ -8,17 +10,18 @@ import pandas as pd
 import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
+from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.study_page import build_report
 from transferscope.errors import StoreError
+from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import QUESTIONS, ReportFiles
 
-FIGURES = ("labels", "label-plan", "differences", "seeds", "curves", "classes")
+FIGURES = ("overview", "labels", "label-plan", "differences", "seeds", "curves", "classes")
 _VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
 def test_the_page_is_light_and_stands_alone(report: ReportFiles, page: str) -> None:
     assert report.html.stat().st_size < 2_000_000
-    assert "<script" not in page
     loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', page)
     addresses = {one or other for one, other in loaded}
     files = {address for address in addresses if address.startswith("report.files/")}
@@ -40,7 +43,7 @@ def test_the_verdict_comes_first(report: ReportFiles, page: str) -> None:
 
 def test_four_questions_are_the_headings_and_each_begins_with_a_sentence(page: str) -> None:
     found = re.findall(r"<h2>(.*?)</h2>\n<p class=\"(\w+)\">", page)
-    assert found == [(title, "lead") for title in QUESTIONS.values()]
+    assert found == [(title, "lead") for title in ("In short", *QUESTIONS.values())]
     why = page[page.index('<section id="why">') :]
     assert '<p class="lead">Not answered yet.</p>' in why  # nothing was diagnosed
     assert "[diagnostics.weights]" in why
@@ -51,8 +54,46 @@ def test_headings_go_down_one_level_at_a_time_and_all_are_in_the_contents(page: 
     levels = [int(level) for level in re.findall(r"<h([1-6])", page)]
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    contents = re.findall(r'href="#([\w-]+)"', page[: page.index("</nav>")])
-    assert contents == re.findall(r'<section id="([\w-]+)"', page)
+    contents = re.findall(r'href="#([\w-]+)"', page[page.index("<nav") : page.index("</nav>")])
+    assert ["verdict", *contents] == re.findall(r'<section id="([\w-]+)"', page)
+
+
+def test_the_one_script_is_ours_and_the_policy_names_its_hash(page: str) -> None:
+    assert page.count("<script") == 1
+    script = page[page.index("<script>") + len("<script>") : page.index("</script>")]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page
+    assert 'http-equiv="refresh"' not in page
+
+
+def test_each_question_is_answered_in_a_sentence_beside_its_link(page: str) -> None:
+    contents = page[page.index("<nav") : page.index("</nav>")]
+    for slug, sentence in re.findall(r'<section id="([a-z-]+)">\n<h2>.*?</h2>\n<p class="lead">(.*?)</p>', page):
+        assert slug == "verdict" or re.search(rf'href="#{slug}">.*?</a><p>{re.escape(sentence)}</p>', contents)
+
+
+def test_arms_have_one_order_in_tables_and_figures(page: str, summary: Summary) -> None:
+    """The best over all numbers of labels first, by hand from the table of scores."""
+    scores = summary.table.pivot(index=["source", "method"], columns="n_target", values="mean")
+    by_hand = list((scores - scores.mean()).mean(axis=1).sort_values(ascending=False).index)
+    assert list(summary.arms) == by_hand
+    names = [summary.name_of(*arm) for arm in by_hand]
+    for size in summary.frames.sizes:
+        table = page[page.index(f"{size:,}\u00a0labels, best first") :]
+        rows = re.findall(r'<th scope="row" class="">(.*?)<small>', table[: table.index("</table>")])
+        assert rows == [tick_name(method) for source, method in by_hand if source]
+    overview = page[page.index('id="figure-overview"') :]
+    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", overview[: overview.index("</svg>")])
+    assert [name for name in drawn if name in names] == [name for name in names if name in drawn]
+    assert len([name for name in drawn if name in names]) > 4
+
+
+def test_marks_say_their_values_on_hover(page: str, summary: Summary) -> None:
+    best = next(c for c in summary.in_order if c.difference and c.n_target == summary.frames.sizes[0])
+    gain = summary.frames.metric.shown_difference(best.difference.mean) if best.difference else ""
+    overview = page[page.index('id="figure-overview"') :]
+    titles = re.findall(r"<title>(.*?)</title>", overview[: overview.index("</svg>")])
+    assert any(f"labels: {gain} (" in title for title in titles)
 
 
 def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, small: Fabrication) -> None:

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,9 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope.cli.report import report
 from transferscope.errors import StoreError, UnknownNameError
-from transferscope.store import Store
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
+from transferscope.store import Outcome, Store
 
 SMALL = Fabrication(gains={"fashion": {"joint": -0.10}}, sizes=(600,), n_seeds=2, n_test=100)
 
@@ -61,6 +64,33 @@ def test_a_missing_store_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no store at"):
         report(str(path))
     assert not path.exists()
+
+
+def test_a_watched_page_is_written_anew_until_the_study_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last run ends while the page is watched: before it the page reads itself again, after it no more."""
+    monkeypatch.chdir(tmp_path)
+    last = ("fashion", "joint", 600, 1)
+    with fabricate(tmp_path / "s.sqlite", replace(SMALL, not_done=frozenset({last}))) as store:
+        (key,) = [cell.cell.key for cell in store.cells("usps") if cell.state == "planned"]
+        outcome = Outcome((Record("accuracy", Estimate(0.75)),), Cost(seconds=1.0))
+    pages = []
+
+    def finish_the_last_run(seconds: float) -> None:
+        pages.append((seconds, (tmp_path / "usps.html").read_text(encoding="utf-8")))
+        with Store.open(tmp_path / "s.sqlite") as other:
+            other.finish(key, outcome)
+
+    monkeypatch.setattr("transferscope.cli.report.time.sleep", finish_the_last_run)
+    output = _run("s.sqlite", "--watch")
+    ((seconds, running),) = pages
+    assert f'<meta http-equiv="refresh" content="{seconds}">' in running
+    assert re.search(r"The study is not complete: 1 of \d cells is not done yet", running)
+    complete = (tmp_path / "usps.html").read_text(encoding="utf-8")
+    assert 'http-equiv="refresh"' not in complete
+    assert "not done yet" not in complete
+    assert "Report: usps.html" in output
 
 
 def _run(*arguments: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.estimate import as_json
-from transferscope.report.blocks import Block, Section, Table, Text
+from transferscope.report.blocks import Block, Points, Section, Table, Text
 from transferscope.report.page import ReportFiles, Verdict, render_blocks, write_page
 
 
@@ -48,7 +49,7 @@ class AnalysisResult(ABC):
         """The parts of the page below the verdict."""
 
     def report(self, path: str | Path) -> ReportFiles:
-        """Write one self-contained HTML page.
+        """Write one self-contained HTML page: the answer, the first figure and what to know next, then the sections.
 
         Args:
             path: The file; one that exists is replaced.
@@ -59,10 +60,14 @@ class AnalysisResult(ABC):
         Raises:
             StoreError: The file cannot be written.
         """
-        verdict = self.verdict
-        body = (Text(" ".join(verdict.sentences)),) if verdict.sentences else ()
-        in_short = Section("In short", "verdict", (Text(verdict.headline, "lead"), *body))
-        return write_page([in_short, *self.sections()], Path(path), kicker=self.kind, title=self.title, verdict=verdict)
+        verdict, sections = self.verdict, self.sections()
+        picture = next((figure for section in sections for figure in section.figures), None)
+        sections = [replace(one, blocks=tuple(b for b in one.blocks if b is not picture)) for one in sections]
+        answer: list[Block] = [Text(verdict.headline, "lead"), *([picture] if picture else [])]
+        answer += [Points(verdict.sentences)] if verdict.sentences else []
+        in_short = Section("In short", "verdict", tuple(answer))
+        kept = [section for section in sections if section.blocks or section.sections]
+        return write_page([in_short, *kept], Path(path), kicker=self.kind, title=self.title, verdict=verdict)
 
     def to_json(self) -> str:
         """The answer as a JSON object.

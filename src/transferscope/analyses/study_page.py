@@ -3,10 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-from transferscope.analyses.compare.page import study_parts
+from transferscope.analyses.compare.page import overview, study_parts
+from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.compare.summary import Summary, progress_of, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
+from transferscope.analyses.compare.words import completeness
+from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.page import decision_verdict, race_parts
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
@@ -16,7 +19,7 @@ from transferscope.analyses.rank.result import study_part as rank_part
 from transferscope.analyses.scaling.study import DOCUMENT as SCALING
 from transferscope.analyses.scaling.study import study_part as scaling_part
 from transferscope.report.blocks import Block, Section, Text
-from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
+from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, Verdict, write_page
 from transferscope.store import Store
 
 _UNANSWERED: dict[Question, str] = {
@@ -30,13 +33,14 @@ _UNANSWERED: dict[Question, str] = {
 """What to do for an answer, by question; how much is two questions, see `_sizes_to_try`."""
 
 
-def build_report(store: Store, study: str, out: Path) -> ReportFiles:
+def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | None = None) -> ReportFiles:
     """Write the report on a study, complete or not, with figures and tables in a folder beside the page.
 
     Args:
         store: Where the study is.
         study: Its name.
         out: The HTML file to write; one that exists is replaced.
+        refreshed_every: Seconds after which a browser reads the page again, while the study runs; None for never.
 
     Returns:
         The files written, and the verdict.
@@ -52,20 +56,23 @@ def build_report(store: Store, study: str, out: Path) -> ReportFiles:
         out,
         kicker="report",
         title=summary.frames.study.name,
-        verdict=summary.verdict if race is None else decision_verdict(race, settings_in_words(summary.frames)),
+        verdict=_verdict(summary, race),
         facts=summary.in_short,
         with_files=True,
+        refreshed_every=refreshed_every,
     )
 
 
 def study_sections(summary: Summary, race: Decision | None = None) -> list[Section]:
-    """The page of a study: the four questions, then the study itself.
+    """The page of a study: what to do in a sentence and a picture, the four questions, then the study itself.
 
     Args:
         summary: What was measured.
         race: Where the race of the study stands; None when it is none.
     """
-    compared = study_parts(summary) if race is None else race_parts(race, study_parts(summary))
+    data = data_of(summary.frames)
+    parts_of_all = study_parts(summary, data.get(""))
+    compared = parts_of_all if race is None else race_parts(race, parts_of_all)
     found = [
         *compared,
         plan_part(summary),
@@ -80,8 +87,25 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
         own = [part for part in parts if part.question == question]
         to_do = _sizes_to_try(summary) if question == "how much" else [] if own else [_UNANSWERED[question]]
         questions.append(_question(question, own, to_do))
-    about = tuple(section for section in (gaps_section(summary), origins_section(summary)) if section)
-    return [*questions, Section("The study", "study", (), sections=about)]
+    about = tuple(
+        section
+        for section in (gaps_section(summary), data_section(summary.frames, data), origins_section(summary))
+        if section
+    )
+    return [_answer(summary, race), *questions, Section("The study", "study", (), sections=about)]
+
+
+def _verdict(summary: Summary, race: Decision | None) -> Verdict:
+    return summary.verdict if race is None else decision_verdict(race, settings_in_words(summary.frames))
+
+
+def _answer(summary: Summary, race: Decision | None) -> Section:
+    """What to do, what is missing, and the one picture."""
+    missing = completeness(progress_of(summary.frames)) if race is None else ""
+    picture = overview(summary) if race is None else draw_race(race)
+    blocks: list[Block] = [Text(_verdict(summary, race).headline, "lead")]
+    blocks += [Text(missing, "warning")] if missing else []
+    return Section("In short", "verdict", (*blocks, *([picture] if picture else [])))
 
 
 def _question(question: Question, parts: list[Part], to_do: list[str]) -> Section:
@@ -92,7 +116,7 @@ def _question(question: Question, parts: list[Part], to_do: list[str]) -> Sectio
     """
     title, slug, notes = QUESTIONS[question], question.replace(" ", "-"), [Text(sentence) for sentence in to_do]
     if not parts:
-        return Section(title, slug, (Text("Not answered yet.", "lead"), *notes))
+        return Section(title, slug, (Text("Not answered yet.", "lead"), *notes), summary="Not answered yet.")
     sections: list[Section] = []
     lead: list[Block] = []
     for part in parts:
@@ -106,7 +130,7 @@ def _question(question: Question, parts: list[Part], to_do: list[str]) -> Sectio
             sections += [replace(head, blocks=tuple(others)), *rest]
         else:
             sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]
-    return Section(title, slug, (*lead, *notes), sections=tuple(sections))
+    return Section(title, slug, (*lead, *notes), sections=tuple(sections), summary=parts[0].sentence)
 
 
 def _sizes_to_try(summary: Summary) -> list[str]:

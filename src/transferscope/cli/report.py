@@ -1,5 +1,6 @@
 """`transferscope report`: from a study to a page."""
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,7 +9,11 @@ import typer
 from transferscope.errors import StoreError, unknown_name
 
 if TYPE_CHECKING:
+    from transferscope.report.page import ReportFiles
     from transferscope.store import Store
+
+WATCH_SECONDS = 5
+"""Seconds between two looks at the store of a study that runs, and between two readings of its page by a browser."""
 
 
 def report(
@@ -17,6 +22,9 @@ def report(
     ],
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     out: Annotated[Path | None, typer.Option(help="The HTML file to write; NAME.html if not given.")] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Write it anew while the study runs, until it is complete or Ctrl-C.")
+    ] = False,
 ) -> None:
     """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
     from transferscope.analyses.study_page import build_report
@@ -26,9 +34,38 @@ def report(
     url, name = _located(study_or_store, study)
     with Store.open(url, create=False) as store:
         chosen = _chosen(store, name)
-        written = build_report(store, chosen, out or Path(f"{file_name(chosen)}.html"))
+        page = out or Path(f"{file_name(chosen)}.html")
+        written = _watched(store, chosen, page) if watch else build_report(store, chosen, page)
     typer.echo(written.verdict)
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
+
+
+def _watched(store: "Store", study: str, out: Path) -> "ReportFiles":
+    """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
+    from transferscope.analyses.decide.result import decision
+    from transferscope.analyses.study_page import build_report
+
+    seen: object = None
+    try:
+        while True:
+            counts = store.counts(study)
+            if not counts.planned and not counts.running:
+                race = decision(store, study)  # a race plans its next runs as it goes
+                if race is None or race.settled or race.budget_spent:
+                    break
+            now = (counts.done, counts.failed, sorted(store.study_documents(study)))
+            if now != seen:
+                seen = now
+                said = f"{counts.done} of {counts.total} cells done"
+                try:
+                    build_report(store, study, out, refreshed_every=WATCH_SECONDS)
+                    typer.echo(f"{said}: wrote {out}", err=True)
+                except StoreError as error:  # nothing to show yet, or the file cannot be written
+                    typer.echo(f"{said}: no page yet, because {error}", err=True)
+            time.sleep(WATCH_SECONDS)
+    except KeyboardInterrupt:
+        typer.echo("stopped watching", err=True)
+    return build_report(store, study, out)
 
 
 def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:

@@ -200,6 +200,20 @@ def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int3
     return _tokens(_read_file(path, settings), settings, tokenizer, path)[0]
 
 
+def first_texts(path: Path, settings: TextSettings, n: int) -> list[tuple[str, str]]:
+    """Label and text of the first rows of a file, as a reader sees them; raises as `load_texts`.
+
+    Args:
+        path: As for `load_texts`.
+        settings: Which columns are what; with a label.
+        n: How many rows.
+    """
+    rows = _read_file(path, settings).head(n)
+    named = [name for name in (settings.text, settings.pair) if name is not None]
+    texts = rows[named].astype(str).agg(" | ".join, axis=1)
+    return list(zip(rows[settings.label].astype(str), texts, strict=True)) if settings.label else []
+
+
 def open_tokenizer(name: str) -> Tokenizer:
     """The tokenizer of a model of transformers.
 

@@ -1,5 +1,6 @@
 """What a section of the report is made of. Text stays text here: escaping is the template's business."""
 
+import base64
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -35,11 +36,13 @@ class Cell:
         text: Plain text.
         detail: A second, quieter line; may be empty.
         tone: Emphasis: "" for none, "positive", "negative", "undecided", "best" or "baseline".
+        value: The number to sort by, where the text does not begin with it in one unit; NaN sorts last.
     """
 
     text: str
     detail: str = ""
     tone: Tone = ""
+    value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,11 @@ class Table:
     caption: str = ""
     kind: Literal["table"] = "table"
 
+    @property
+    def sortable(self) -> bool:
+        """Whether rows may change places: there are three or more, and none belongs to the one above it."""
+        return len(self.rows) > 2 and all(row[0].text for row in self.rows)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -82,18 +90,64 @@ class Figure:
         canvas: The drawing.
         data: The numbers it shows.
         caption: What it shows and what its marks mean.
+        narrow: The same drawing for a screen as wide as a telephone, with fewer panels side by side; None where the
+            drawing is narrow enough.
     """
 
     name: str
     canvas: Canvas
     data: pd.DataFrame
     caption: str
+    narrow: Canvas | None = None
     kind: Literal["figure"] = "figure"
 
     @cached_property
     def svg(self) -> str:
         """The drawing as an SVG document, made once."""
         return to_svg(self.canvas)
+
+    @cached_property
+    def narrow_svg(self) -> str:
+        """The narrow drawing as an SVG document, made once; "" where there is none."""
+        return "" if self.narrow is None else to_svg(self.narrow)
+
+
+@dataclass(frozen=True)
+class Points:
+    """A list of sentences, each on its own."""
+
+    sentences: tuple[str, ...]
+    kind: Literal["points"] = "points"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A small image that is part of the page.
+
+    Attributes:
+        png: The image as a PNG file.
+        alternative: What it shows, for those who cannot see it.
+        width: How wide it is shown, in pixels of the page.
+    """
+
+    png: bytes
+    alternative: str
+    width: int
+    kind: Literal["picture"] = "picture"
+
+    @property
+    def address(self) -> str:
+        """The image as an address that holds it."""
+        return f"data:image/png;base64,{base64.b64encode(self.png).decode('ascii')}"
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Small images side by side, each with a line below it."""
+
+    pictures: tuple[Picture, ...]
+    captions: tuple[str, ...]
+    kind: Literal["gallery"] = "gallery"
 
 
 @dataclass(frozen=True)
@@ -109,11 +163,32 @@ class Folded:
     """Blocks behind a heading that opens on a click."""
 
     title: str
-    blocks: "tuple[Text | Table | Listing, ...]"
+    blocks: "tuple[Text | Table | Listing | Points | Figure, ...]"
     kind: Literal["folded"] = "folded"
 
 
-Block = Text | Table | Figure | Listing | Folded
+@dataclass(frozen=True)
+class Card:
+    """One of several things that stand side by side.
+
+    Attributes:
+        title: What it is.
+        blocks: What is said of it.
+    """
+
+    title: str
+    blocks: "tuple[Text | Table | Listing | Points | Picture, ...]"
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Things of one kind side by side, below each other where there is no room."""
+
+    cards: tuple[Card, ...]
+    kind: Literal["cards"] = "cards"
+
+
+Block = Text | Table | Figure | Listing | Folded | Points | Picture | Gallery | Cards
 
 
 @dataclass(frozen=True)
@@ -126,6 +201,7 @@ class Section:
         blocks: What it holds, in the order of reading.
         files: Tables to keep beside the page, by name.
         sections: What stands below it, each with its own heading.
+        summary: It in one sentence, beside its title in the contents; may be empty.
     """
 
     title: str
@@ -133,8 +209,10 @@ class Section:
     blocks: tuple[Block, ...]
     files: dict[str, pd.DataFrame] = field(default_factory=dict)
     sections: "tuple[Section, ...]" = ()
+    summary: str = ""
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """Its own figures."""
-        return tuple(block for block in self.blocks if isinstance(block, Figure))
+        """Its own figures, those that are folded away among them."""
+        inner = (block.blocks if isinstance(block, Folded) else (block,) for block in self.blocks)
+        return tuple(block for blocks in inner for block in blocks if isinstance(block, Figure))

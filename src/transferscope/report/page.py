@@ -3,10 +3,13 @@
 A page about a study has four questions as its headings; each analysis fills its place under one of them with a `Part`.
 """
 
+import base64
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Literal
 
@@ -102,17 +105,22 @@ def write_page(
     verdict: Verdict,
     facts: str = "",
     with_files: bool = False,
+    refreshed_every: int | None = None,
 ) -> ReportFiles:
     """Write sections as one self-contained HTML page.
 
+    Its only script sorts and filters tables and opens what is folded for print; the page allows this script alone, by
+    its checksum, and holds everything without it.
+
     Args:
-        sections: The page in the order of reading; those within a section get smaller headings.
+        sections: The page in the order of reading, the answer first; those within a section get smaller headings.
         out: The file; one that exists is replaced.
         kicker: What kind of page it is, in a word or two above the title.
         title: What it is about.
         verdict: The answer; its headline goes into the title of the window.
         facts: What was studied, in one line below the title; may be empty.
         with_files: Whether figures and tables are written as SVG, PDF and CSV too, into `NAME.files` beside the page.
+        refreshed_every: Seconds after which a browser reads the page again; None for a page that stays as it is.
 
     Returns:
         What was written; every text on the page is escaped.
@@ -124,6 +132,7 @@ def write_page(
         raise StoreError(f"{str(out)!r} is a folder and no file to write the report to; give one, as in report.html")
     folder = out.with_suffix(".files")
     settings = {"files_folder": folder.name} if with_files else {}
+    script = (package_files("transferscope.report") / "templates" / "report.js").read_text(encoding="utf-8")
     page = (
         _environment()
         .get_template("page.html.j2")
@@ -134,6 +143,9 @@ def write_page(
             headline=verdict.headline,
             facts=facts,
             version=version("transferscope"),
+            script=Markup(script),
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+            refreshed_every=refreshed_every,
             **settings,
         )
     )
@@ -174,5 +186,8 @@ def _environment() -> Environment:
     return made
 
 
-def _svg(figure: Figure) -> Markup:
+def _svg(figure: Figure, *, narrow: bool = False) -> Markup:
+    if narrow:
+        assert figure.narrow is not None
+        return Markup(inline_svg(figure.narrow_svg, f"{figure.name}-narrow", width=figure.narrow.get_figwidth()))
     return Markup(inline_svg(figure.svg, figure.name, width=figure.canvas.get_figwidth()))

@@ -68,7 +68,9 @@ class Page:
         self.section: Section = section
         self.diagnoses: dict[str, Diagnosis] = {d.headline: d for d in diagnoses_of(summary, 40)}
         assert len(self.diagnoses) == len(DIAGNOSTICS)
-        (self.table,) = (block for block in section.blocks if isinstance(block, Table))
+        tables = [block for block in section.blocks if isinstance(block, Table)]
+        (self.table,) = (table for table in tables if table.caption.startswith("Mean over seeds"))
+        self.answers = [table for table in tables if table is not self.table]
 
     @property
     def texts(self) -> list[str]:
@@ -142,6 +144,22 @@ def test_the_correlation_in_words_has_the_sign_of_the_table(pages: dict[tuple[bo
     page = pages[True, None]
     assert all(d.correlation is not None and d.correlation.value == pytest.approx(1) for d in page.diagnoses.values())
     assert sum("rank correlation 1.00 with the target risk" in text for text in page.texts) == len(DIAGNOSTICS)
+
+
+def test_each_diagnostic_has_a_line_with_what_was_expected_and_what_follows(
+    pages: dict[tuple[bool, float | None], Page],
+) -> None:
+    """In the made-up study every headline rises with the risk, so that those expected to fall are against it."""
+    page = pages[True, None]
+    (answers,) = page.answers
+    follows = {row[0].text.lower(): row[3].text.split(":")[0].split(";")[0] for row in answers.rows}
+    against = {"hessian_flat_share", "ntk_label_alignment"}
+    neutral = {"effective_rank", "cka", "negative_entropy"}
+    for headline, known in IMPLICATIONS.items():
+        expected = "Against what was expected" if headline in against else "As expected"
+        expected = "It goes with the transfer" if headline in neutral else expected
+        assert follows[known.title.lower()] == expected
+    assert page.sentence.startswith(f"With 40 labels {len(IMPLICATIONS)} of {len(IMPLICATIONS)} diagnostics go with")
 
 
 @pytest.mark.parametrize("headline", sorted(IMPLICATIONS))

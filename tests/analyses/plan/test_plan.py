@@ -210,7 +210,7 @@ def test_the_command_prints_and_writes(table: pd.DataFrame, tmp_path: Path) -> N
     assert result.exit_code == 0
     assert "A score of 90.0 % takes " in result.output
     page = out.read_text()
-    assert page.count("<svg") == 1
+    assert page.count("<figure id=") == 1
     assert "Curves are weighted draws over six laws" in page
 
 

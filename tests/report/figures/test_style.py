@@ -1,10 +1,11 @@
 import re
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
 
-from transferscope.report.figures.style import INK, PAPER, direct_labels, drawing, inline_svg, new_figure, to_svg
+from transferscope.report.figures.style import INK, PAPER, direct_labels, drawing, inline_svg, new_figure, tip, to_svg
 
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:
@@ -71,3 +72,18 @@ def _svg(title: str) -> str:
         axes.plot([0, 1], [0, 1], "o-")
         axes.set_title(title)
     return to_svg(figure)
+
+
+def test_tips_become_titles_of_marks_whatever_they_say() -> None:
+    with drawing():
+        figure = new_figure(2, 2)
+        axes = figure.subplots()
+        (line,) = axes.plot([0, 1], [0, 1])
+        (points,) = axes.plot([0, 1, 2], [0, 1, 2], "o")
+        tip(line, "a line <b> \"quoted\" & 'so'")
+        tip(points, "first", "second − 1 %", "third")
+    svg = to_svg(figure)
+    assert "<title>a line &lt;b&gt; &quot;quoted&quot; &amp; &#x27;so&#x27;</title>" in svg
+    assert re.findall(r"<use [^>]*><title>(.*?)</title></use>", svg) == ["first", "second − 1 %", "third"]
+    assert "tip:" not in svg
+    ElementTree.fromstring(svg)

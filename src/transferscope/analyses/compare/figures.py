@@ -1,9 +1,13 @@
 """The figures of a comparison: scores, differences to training from scratch, every run, curves, errors by class."""
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
 
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.frames import StudyFrames
@@ -13,25 +17,154 @@ from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import (
     MOST_CLASSES,
     MOST_SIZES,
-    MOST_SOURCES,
     evenly_chosen,
     short,
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.palette import MarkStyle, mark_styles
-from transferscope.report.figures.panels import Panel, add_legend, new_grid
-from transferscope.report.figures.style import INK, PAPER, QUIET, direct_labels, drawing, new_figure
+from transferscope.report.figures.palette import BASELINE_COLOUR, MarkStyle, mark_styles
+from transferscope.report.figures.panels import Panel, multiples, new_grid
+from transferscope.report.figures.style import INK, PAPER, QUIET, drawing, new_figure, tip
+from transferscope.wording import duration, listed
 
-_PANELS_IN_A_ROW = 2
+MOST_CONFUSED = 20
+"""Classes in a picture of the best way."""
+
+MOST_NARROW = 12
+"""Classes that have room beside each other on a telephone."""
+
 _RAISED = 0.24  # of the seeds above the bar, in rows
-_COLOURS = "YlOrBr"
+_HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
+_MOST_ARMS = 12
+_NAME_WIDTH = 24
+_NARROW = 3.6  # inches of a drawing for a telephone
+_CLIMB = 0.1  # of the training steps, in which all curves climb
+
+
+def draw_overview(summary: Summary) -> Figure | None:
+    """What every way of transfer gains over training from scratch, and what a run takes; best on top.
+
+    Returns:
+        The figure; None when nothing can be compared with training from scratch.
+    """
+    compared = [c for c in summary.in_order if c.difference]
+    if not compared:
+        return None
+    all_sizes = sorted({c.n_target for c in compared})
+    sizes = evenly_chosen(all_sizes, MOST_SIZES)
+    names = list(dict.fromkeys(_name(c, summary) for c in compared))
+    left_out = f" Shown are the best {_MOST_ARMS} of {len(names)} ways." if len(names) > _MOST_ARMS else ""
+    names = names[:_MOST_ARMS]
+    shown = [c for c in compared if _name(c, summary) in names]
+
+    def drawn(n_columns: int, width: float) -> Canvas:
+        n_rows = -(-len(sizes) // n_columns)
+        canvas = new_figure(width, n_rows * (0.75 + 0.3 * max(len(names), 2)))
+        axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
+        for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
+            _gains_panel(panel, [c for c in shown if c.n_target == size], names, summary, named=i % n_columns == 0)
+            panel.set_title(f"{size:,} labels")
+        axes.flat[0].set_xlim(*_reach(shown, summary.frames.metric))
+        for spare in axes.flat[len(sizes) :]:
+            spare.set_visible(False)
+        canvas.supxlabel(_axis_title(summary.frames.metric), fontsize="medium", color=INK)
+        return canvas
+
+    with drawing():
+        n_columns = len(sizes) if len(sizes) < 4 else 2
+        wide = drawn(n_columns, min(9.2, 3.0 + 2.6 * n_columns))
+        narrow = drawn(1, _NARROW) if n_columns > 1 else None
+    return Figure(
+        name="overview",
+        canvas=wide,
+        narrow=narrow,
+        data=_gains(compared),
+        caption=(
+            "Gain over training from scratch on the same seeds and labels, with its 95 % interval (one that ends at "
+            "the edge goes on); filled marks are called better or worse, hollow ones are not. On the right the time of "
+            "a run with the pre-training it starts from."
+            f"{left_out}{shown_of('number of labels', sizes, all_sizes)}"
+        ),
+    )
+
+
+def _gains_panel(
+    axes: Axes, compared: Sequence[Comparison], names: Sequence[str], summary: Summary, *, named: bool
+) -> None:
+    """Ways of transfer at one number of labels, a row each."""
+    metric, styles = summary.frames.metric, mark_styles(summary.frames.methods, summary.frames.baseline)
+    for c in compared:
+        assert c.difference is not None
+        row, style = names.index(_name(c, summary)), styles[c.method]
+        if c.difference.interval:
+            ends = [c.difference.interval.low * metric.scale, c.difference.interval.high * metric.scale]
+            axes.plot(ends, [row, row], color=style.colour, linewidth=2, solid_capstyle="round")
+        fill = style.colour if c.call in ("positive", "negative") else PAPER
+        value = c.difference.mean * metric.scale
+        (mark,) = axes.plot(value, row, style.mark, color=style.colour, markerfacecolor=fill, markersize=7)
+        tip(mark, _gain_tip(c, metric))
+        seconds = c.cost.seconds + (0.0 if math.isnan(c.cost.pretraining_seconds) else c.cost.pretraining_seconds)
+        right = axes.get_yaxis_transform()
+        words = "< 1 s" if seconds < 1 else duration(seconds)
+        axes.text(1.03, row, words, transform=right, va="center", fontsize="small", color=INK)
+    axes.text(1.03, -0.75, "a run", transform=axes.get_yaxis_transform(), va="center", fontsize="small", color=INK)
+    axes.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
+    axes.set_yticks(range(len(names)), [short(name, width=_NAME_WIDTH) if named else "" for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(labelbottom=True)
+
+
+def _reach(compared: Sequence[Comparison], metric: Metric) -> tuple[float, float]:
+    """An axis for all gains, that the widest of intervals do not stretch."""
+    gains = [metric.scale * c.difference.mean for c in compared if c.difference]
+    ends = [
+        metric.scale * e
+        for c in compared
+        if (d := c.difference) and d.interval
+        for e in (d.interval.low, d.interval.high)
+    ]
+    span = max(max(gains), 0.0) - min(min(gains), 0.0) or 1.0
+    low = max(min([0.0, *gains, *ends]), min(0.0, *gains) - 0.7 * span)
+    high = min(max([0.0, *gains, *ends]), max(0.0, *gains) + 0.7 * span)
+    return low - 0.05 * span, high + 0.05 * span
+
+
+def _gain_tip(c: Comparison, metric: Metric) -> str:
+    """One comparison, for those who hover over its mark."""
+    assert c.difference is not None
+    interval = c.difference.interval
+    ends = f" ({metric.shown_difference_interval(interval)})" if interval else ""
+    return (
+        f"{candidate_tick(c)}, {c.n_target:,} labels: {metric.shown_difference(c.difference.mean)}{ends}, {c.call}; "
+        f"reaches {metric.shown(c.score.value)}"
+    )
+
+
+def _gains(compared: Sequence[Comparison]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "source": c.source or "",
+                "method": c.method,
+                "n_target": c.n_target,
+                "gain": c.difference.mean,
+                "low": c.difference.interval.low if c.difference.interval else np.nan,
+                "high": c.difference.interval.high if c.difference.interval else np.nan,
+                "call": c.call,
+                "seconds": c.cost.seconds,
+                "pretraining_seconds": c.cost.pretraining_seconds,
+            }
+            for c in compared
+            if c.difference
+        ]
+    )
 
 
 def draw_dots(summary: Summary) -> Figure:
     """The figure; for a study with one number of labels."""
     frames, metric = summary.frames, summary.frames.metric
-    ordered = sorted(summary.comparisons, key=lambda c: c.score.value, reverse=not metric.higher_is_better)
+    ordered = list(reversed(summary.in_order))
     styles = mark_styles(frames.methods, frames.baseline)
     with drawing():
         canvas = new_figure(7.4, 0.9 + 0.36 * len(ordered))
@@ -39,7 +172,7 @@ def draw_dots(summary: Summary) -> Figure:
         for row, comparison in enumerate(ordered):
             _dots_row(axes, row, comparison, summary.runs, styles[comparison.method], metric)
         _baseline(axes, ordered, metric)
-        axes.set_yticks(range(len(ordered)), [candidate_tick(c) for c in ordered])
+        axes.set_yticks(range(len(ordered)), [_name(c, summary) for c in ordered])
         axes.set_ylim(-0.6, len(ordered) - 0.4)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(metric.title)
@@ -60,14 +193,21 @@ def candidate_tick(comparison: Comparison) -> str:
     return f"{name} from {comparison.source}" if comparison.source else name
 
 
+def _name(c: Comparison, summary: Summary) -> str:
+    return summary.name_of(c.source or "", c.method)
+
+
 def _dots_row(axes: Axes, row: int, c: Comparison, runs: pd.DataFrame, style: MarkStyle, metric: Metric) -> None:
     own = runs[(runs["method"] == c.method) & (runs["source"] == (c.source or ""))]
     seeds = own["value"] * metric.scale
-    axes.plot(seeds, [row + 0.24] * len(own), "o", color=style.colour, markersize=3, alpha=0.55)
+    (points,) = axes.plot(seeds, [row + 0.24] * len(own), "o", color=style.colour, markersize=3, alpha=0.55)
+    tip(points, *(f"seed {seed}: {metric.shown(value)}" for seed, value in zip(own["seed"], own["value"], strict=True)))
     if c.interval:
         ends = [c.interval.low * metric.scale, c.interval.high * metric.scale]
         axes.plot(ends, [row, row], color=style.colour, linewidth=2, solid_capstyle="round")
-    axes.plot(c.score.value * metric.scale, row, style.mark, color=style.colour, markersize=7)
+    (mark,) = axes.plot(c.score.value * metric.scale, row, style.mark, color=style.colour, markersize=7)
+    ends_shown = f" ({metric.shown_interval(c.interval)})" if c.interval else ""
+    tip(mark, f"{candidate_tick(c)}: {metric.shown(c.score.value)}{ends_shown}")
 
 
 def _baseline(axes: Axes, comparisons: list[Comparison], metric: Metric) -> None:
@@ -85,49 +225,73 @@ def draw_labels(summary: Summary) -> Figure:
     table = summary.table.assign(
         **{name: summary.table[name] * metric.scale for name in ("mean", "low", "high")}  # to the unit of the axis
     )
-    sources = evenly_chosen(frames.sources, MOST_SOURCES) or [""]
-    n_columns = min(len(sources), _PANELS_IN_A_ROW)
-    n_rows = -(-len(sources) // n_columns)
+    arms = [arm for arm in summary.arms if arm[1] != frames.baseline] or list(summary.arms)
+    shown, sizes = arms[:_MOST_ARMS], np.unique(table["n_target"])
     styles = mark_styles(frames.methods, frames.baseline)
+    scratch = table[table["method"] == frames.baseline]
+
+    def drawn(n_columns: int, width: float) -> Canvas:
+        canvas, panels = multiples(len(shown), n_columns, width=width, height=1.75)
+        for axes, (source, method) in zip(panels, shown, strict=True):
+            _thin_lines(axes, [_of_arm(table, other) for other in shown], "n_target", 1.0)
+            _labels_line(axes, scratch, styles[frames.baseline] if frames.baseline else None, "From scratch", metric)
+            name = summary.name_of(source, method)
+            _labels_line(axes, _of_arm(table, (source, method)), styles[method], name, metric)
+            axes.set_title(short(name, width=26), fontsize=8.5)
+            if sizes[-1] >= 5 * sizes[0] > 0:
+                axes.set_xscale("log")
+            axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+            axes.minorticks_off()
+        low, high = table["mean"].min(), table["mean"].max()
+        room = 0.35 * (high - low) or 1.0
+        panels[0].set_ylim(
+            max(low - room, min(table["low"].min(), low)), min(high + room, max(table["high"].max(), high))
+        )
+        canvas.supxlabel("Labelled target examples", fontsize="medium", color=INK)
+        canvas.supylabel(metric.title, fontsize="medium", color=INK)
+        return canvas
+
     with drawing():
-        canvas = new_figure(4.6 * n_columns if n_columns > 1 else 6.4, 3.5 * n_rows)
-        axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for panel, source in zip(axes.flat, sources, strict=False):
-            _labels_panel(panel, table[table["source"].isin(["", source])], styles, frames.baseline)
-            panel.set_title(f"from {source}" if source else "")
-        for panel in axes.flat[len(sources) :]:
-            panel.set_visible(False)
-        for panel in axes[:, 0]:
-            panel.set_ylabel(metric.title)
-        for panel in axes.flat[max(0, len(sources) - n_columns) : len(sources)]:
-            panel.set_xlabel("Labelled target examples")
+        wide, narrow = drawn(4, 9.2), drawn(2, _NARROW)
+    left_out = f" Shown are the best {_MOST_ARMS} of {len(arms)} ways." if len(arms) > len(shown) else ""
     return Figure(
         name="labels",
-        canvas=canvas,
+        canvas=wide,
+        narrow=narrow,
         data=summary.table[["source", "method", "n_target", "n_seeds", "mean", "low", "high", "interval_over"]],
         caption=(
-            f"{metric.title} against the number of target labels: mean over seeds, with 95 % intervals as bands. "
-            "The dashed grey line is training from scratch."
-            f"{shown_of('source', sources, frames.sources or [''])}"
+            f"{metric.title} against the number of target labels, a panel for each way, best first: mean over seeds, "
+            "with the 95 % interval as a band (one that ends at the edge goes on). The dashed line is training from "
+            f"scratch, thin lines are the other ways.{left_out}"
         ),
     )
 
 
-def _labels_panel(axes: Axes, table: pd.DataFrame, styles: dict[str, MarkStyle], baseline: str | None) -> None:
-    ends, colours = {}, {}
-    for method, rows in table.groupby("method", sort=False):
-        name, style = tick_name(str(method)), styles[str(method)]
-        x = rows["n_target"].to_numpy()
-        dashes = "--" if method == baseline else "-"
-        axes.plot(x, rows["mean"], dashes, color=style.colour, marker=style.mark, markersize=4, linewidth=1.6)
-        axes.fill_between(x, rows["low"], rows["high"], color=style.colour, alpha=0.15, linewidth=0)
-        ends[name], colours[name] = float(rows["mean"].iloc[-1]), style.colour
-    sizes = np.unique(table["n_target"])
-    if sizes[-1] >= 5 * sizes[0] > 0:
-        axes.set_xscale("log")
-    axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
-    axes.minorticks_off()
-    direct_labels(axes, float(sizes[-1]), ends, colours, gap=0.065 * float(np.ptp(axes.get_ylim())))
+def _of_arm(table: pd.DataFrame, arm: tuple[str, str]) -> pd.DataFrame:
+    return table[(table["source"] == arm[0]) & (table["method"] == arm[1])]
+
+
+def _thin_lines(axes: Axes, arms: Sequence[pd.DataFrame], x: str, scale: float) -> None:
+    """The means of all ways in grey, as one broken line."""
+    broken = [pd.concat([arm[[x, "mean"]], pd.DataFrame({x: [np.nan], "mean": [np.nan]})]) for arm in arms]
+    lines = pd.concat(broken)
+    axes.plot(lines[x], lines["mean"] * scale, color=QUIET, linewidth=0.7, alpha=0.5, zorder=1)
+
+
+def _labels_line(axes: Axes, rows: pd.DataFrame, style: MarkStyle | None, name: str, metric: Metric) -> None:
+    """One learning curve with its band; training from scratch is dashed."""
+    if style is None or rows.empty:
+        return
+    x, dashed = rows["n_target"].to_numpy(), style.colour == BASELINE_COLOUR
+    mark = "" if dashed else style.mark
+    dashes = "--" if dashed else "-"
+    (line,) = axes.plot(x, rows["mean"], dashes, color=style.colour, linewidth=1.6, marker=mark, markersize=4)
+    axes.fill_between(x, rows["low"], rows["high"], color=style.colour, alpha=0.1 if dashed else 0.22, linewidth=0)
+    values = [
+        f"{name}, {n:,} labels: {metric.shown(mean / metric.scale)}"
+        for n, mean in zip(rows["n_target"], rows["mean"], strict=True)
+    ]
+    tip(line, *(values if not dashed else [name]))
 
 
 def draw_differences(summary: Summary) -> Figure | None:
@@ -137,26 +301,31 @@ def draw_differences(summary: Summary) -> Figure | None:
         return None
     frames, metric = summary.frames, summary.frames.metric
     sizes = evenly_chosen(sorted({c.n_target for c in compared}), MOST_SIZES)
-    names = _worst_to_best(compared, sizes[-1])
+    names = list(dict.fromkeys(_name(c, summary) for c in reversed(summary.in_order) if c.difference))
     styles, pairs = mark_styles(frames.methods, frames.baseline), paired_runs(summary)
-    with drawing():
-        canvas = new_figure(5.2 if len(sizes) == 1 else min(9.2, 2.2 + 2.4 * len(sizes)), 0.95 + 0.33 * len(names))
-        axes = canvas.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-        for panel, size in zip(axes, sizes, strict=True):
+
+    def drawn(n_columns: int, width: float) -> Canvas:
+        n_rows = -(-len(sizes) // n_columns)
+        canvas = new_figure(width, n_rows * (0.95 + 0.33 * len(names)))
+        axes = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False)
+        for panel, size in zip(axes.flat, sizes, strict=False):
             for c in (c for c in compared if c.n_target == size):
-                _difference_row(panel, names.index(candidate_tick(c)), c, pairs, styles[c.method], metric)
+                _difference_row(panel, names.index(_name(c, summary)), c, pairs, styles[c.method], metric)
             panel.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
             panel.grid(axis="y", visible=False)
             panel.set_title(f"{size:,} labels")
-        axes[0].set_yticks(range(len(names)), names)
-        axes[0].set_ylim(-0.6, len(names) - 0.4)
-        if len(sizes) == 1:
-            axes[0].set_xlabel(_axis_title(metric))
-        else:
-            canvas.supxlabel(_axis_title(metric), fontsize="medium", color=INK)
+        axes[0, 0].set_yticks(range(len(names)), [short(name, width=_NAME_WIDTH) for name in names])
+        axes[0, 0].set_ylim(-0.6, len(names) - 0.4)
+        canvas.supxlabel(_axis_title(metric), fontsize="medium", color=INK)
+        return canvas
+
+    with drawing():
+        wide = drawn(len(sizes), 5.2 if len(sizes) == 1 else min(9.2, 2.2 + 2.4 * len(sizes)))
+        narrow = drawn(1, _NARROW)
     return Figure(
         name="differences",
-        canvas=canvas,
+        canvas=wide,
+        narrow=narrow,
         data=pairs,
         caption=(
             "Difference to training from scratch on the same seed and the same labels; right of the line is better. "
@@ -181,25 +350,27 @@ def paired_runs(summary: Summary) -> pd.DataFrame:
     return pairs.assign(transferability=gain if metric.higher_is_better else -gain)
 
 
-def _worst_to_best(compared: list[Comparison], size: int) -> list[str]:
-    """Names from worst to best at one size; those without a result there first."""
-    best = {candidate_tick(c): float("-inf") for c in compared}
-    best |= {candidate_tick(c): c.difference.mean for c in compared if c.n_target == size and c.difference}
-    return sorted(best, key=lambda name: best[name])
-
-
 def _difference_row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, style: MarkStyle, metric: Metric) -> None:
     assert c.difference is not None
     chosen = (pairs["method"] == c.method) & (pairs["source"] == (c.source or "")) & (pairs["n_target"] == c.n_target)
-    own = pairs.loc[chosen, "transferability"] * metric.scale
-    axes.plot(own, [row + _RAISED] * len(own), "o", color=style.colour, markersize=2.5, alpha=0.55)
+    own = pairs.loc[chosen, ["seed", "transferability"]]
+    places = own["transferability"] * metric.scale
+    (points,) = axes.plot(places, [row + _RAISED] * len(own), "o", color=style.colour, markersize=2.5, alpha=0.55)
+    tip(
+        points,
+        *(
+            f"seed {seed}: {metric.shown_difference(gained)}"
+            for seed, gained in zip(own["seed"], own["transferability"], strict=True)
+        ),
+    )
     if c.difference.interval:
         ends = [c.difference.interval.low * metric.scale, c.difference.interval.high * metric.scale]
         axes.plot(ends, [row, row], color=style.colour, linewidth=1.6, solid_capstyle="round")
     fill = style.colour if c.call in ("positive", "negative") else PAPER
-    axes.plot(
+    (mark,) = axes.plot(
         c.difference.mean * metric.scale, row, style.mark, color=style.colour, markerfacecolor=fill, markersize=6.5
     )
+    tip(mark, _gain_tip(c, metric))
 
 
 def _axis_title(metric: Metric) -> str:
@@ -211,31 +382,41 @@ def draw_seeds(summary: Summary) -> Figure:
     frames = summary.frames
     styles = mark_styles(frames.methods, frames.baseline)
     with drawing():
-        grid = new_grid(frames.sizes, frames.sources, height=2.5, x_title="", y_title=frames.metric.title)
-        for panel in grid.panels:
-            _draw_runs(panel, summary, styles)
+        grids = [
+            new_grid(frames.sizes, frames.sources, height=2.5, x_title="", y_title=frames.metric.title, narrow=narrow)
+            for narrow in (False, True)
+        ]
+        for grid in grids:
+            for panel in grid.panels:
+                _draw_runs(panel, summary, styles)
     return Figure(
         name="seeds",
-        canvas=grid.canvas,
+        canvas=grids[0].canvas,
+        narrow=grids[1].canvas,
         data=summary.runs,
         caption=(
             "Every run. A line joins the runs of one seed, which share the target labels: parallel lines mean that the "
-            f"seed matters more than chance, and that pairing pays.{grid.left_out}"
+            f"seed matters more than chance, and that pairing pays.{grids[0].left_out}"
         ),
     )
 
 
 def _draw_runs(panel: Panel, summary: Summary, styles: dict[str, MarkStyle]) -> None:
-    rows, scale = panel.rows(summary.runs), summary.frames.metric.scale
-    methods = [method for method in summary.frames.methods if (rows["method"] == method).any()]
+    rows, metric = panel.rows(summary.runs), summary.frames.metric
+    found = set(zip(rows["source"], rows["method"], strict=True))
+    methods = [method for source, method in summary.arms if (source, method) in found]
     places = {method: i for i, method in enumerate(methods)}
     for _, runs in rows.groupby("seed"):
-        joined = sorted(zip(runs["method"].map(places), runs["value"] * scale, strict=True))
+        joined = sorted(zip(runs["method"].map(places), runs["value"] * metric.scale, strict=True))
         panel.axes.plot(*zip(*joined, strict=True), color=QUIET, linewidth=0.7, alpha=0.8, zorder=1)
     for method, runs in rows.groupby("method"):
         style = styles[str(method)]
         x = [places[str(method)]] * len(runs)
-        panel.axes.plot(x, runs["value"] * scale, style.mark, color=style.colour, markersize=4.5, alpha=0.85)
+        (marks,) = panel.axes.plot(
+            x, runs["value"] * metric.scale, style.mark, color=style.colour, markersize=4.5, alpha=0.85
+        )
+        values = zip(runs["seed"], runs["value"], strict=True)
+        tip(marks, *(f"{tick_name(str(method))}, seed {seed}: {metric.shown(value)}" for seed, value in values))
     names = [tick_name(method) for method in methods]
     panel.axes.set_xticks(range(len(methods)), names, rotation=30, ha="right", rotation_mode="anchor")
     panel.axes.set_xlim(-0.4, len(methods) - 0.6)
@@ -244,41 +425,78 @@ def _draw_runs(panel: Panel, summary: Summary, styles: dict[str, MarkStyle]) -> 
 
 def draw_curves(summary: Summary) -> Figure | None:
     """The figure; None when the study keeps no curves."""
-    frames = summary.frames
-    curves = _over_seeds(frames.curves(frames.metric.record))
+    frames, metric = summary.frames, summary.frames.metric
+    curves = _over_seeds(frames.curves(metric.record))
     if curves.empty:
         return None
+    sizes = evenly_chosen(sorted(curves["n_target"].unique().tolist()), 2)
+    known = set(zip(curves["source"], curves["method"], strict=True))
+    arms = [arm for arm in summary.arms if arm in known and arm[1] != frames.baseline]
+    arms = arms or [arm for arm in summary.arms if arm in known]
+    shown = arms[: _MOST_ARMS if len(sizes) == 1 else 8]
     styles = mark_styles(frames.methods, frames.baseline)
-    drawn = [method for method in frames.methods if (curves["method"] == method).any()]
+    climb = _CLIMB * float(curves["step"].max())
+
+    def drawn(n_columns: int, width: float) -> Canvas:
+        n_columns = -(-len(shown) // -(-len(shown) // n_columns))  # rows of equal length, as far as they can be
+        spare: list[tuple[str, str] | None] = [None] * (-len(shown) % n_columns)  # every number of labels begins a row
+        places = [(size, arm) for size in sizes for arm in [*shown, *spare]]
+        canvas, panels = multiples(len(places), n_columns, width=width, height=1.6, share_height=False)
+        for axes, (size, arm) in zip(panels, places, strict=True):
+            if arm is None:
+                axes.set_visible(False)
+                continue
+            source, method = arm
+            own = curves[
+                (curves["n_target"] == size) & curves["method"].isin([m for _, m in shown] + [frames.baseline])
+            ]
+            _thin_lines(axes, [_of_arm(own, other) for other in shown], "step", metric.scale)
+            if frames.baseline is not None:
+                _curve(axes, _of_arm(own, ("", frames.baseline)), styles[frames.baseline], "--", metric)
+            _curve(axes, _of_arm(own, arm), styles[method], "-", metric)
+            after = own[own["step"] >= climb] if (own["step"] >= climb).any() else own
+            low, high = metric.scale * after["mean"].min(), metric.scale * after["mean"].max()
+            room = 0.08 * (high - low) or 1.0
+            axes.set_ylim(low - room, high + room)
+            inside = own[(own["mean"] * metric.scale).between(low - room, high + room)]
+            axes.set_xlim(left=float(inside["step"].min()))
+            labels = f", {size:,}" if len(sizes) > 1 else ""
+            axes.set_title(f"{short(summary.name_of(source, method), width=22)}{labels}", fontsize=8)
+        canvas.supxlabel("Training step", fontsize="medium", color=INK)
+        canvas.supylabel(metric.title, fontsize="medium", color=INK)
+        return canvas
+
     with drawing():
-        grid = new_grid(frames.sizes, frames.sources, height=2.1, x_title="Training step", y_title=frames.metric.title)
-        for panel in grid.panels:
-            _draw_curves(panel, curves, styles, summary)
-        add_legend(grid.canvas, styles, drawn, baseline=frames.baseline)
+        wide, narrow = drawn(4, 9.2), drawn(2, _NARROW)
+    left_out = f" Shown are the best {len(shown)} of {len(arms)} ways." if len(arms) > len(shown) else ""
+    with_labels = f" with {listed([f'{size:,}' for size in sizes])} labels" if len(sizes) > 1 else ""
     return Figure(
         name="curves",
-        canvas=grid.canvas,
+        canvas=wide,
+        narrow=narrow,
         data=curves,
         caption=(
-            "Training curves: mean over seeds, with the range from the lowest to the highest seed as a band. "
-            f"The test set is only watched here; nothing was chosen by it.{grid.left_out}"
+            f"Training curves{with_labels}, a panel for each way, best first: mean over seeds, with the range from the "
+            "lowest to the highest seed as a band. The dashed line is training from scratch, thin lines are the other "
+            "ways. The axes leave out the first climb. The test set is only watched here; "
+            f"nothing was chosen by it.{left_out}"
         ),
     )
+
+
+def _curve(axes: Axes, rows: pd.DataFrame, style: MarkStyle, dashes: str, metric: Metric) -> None:
+    if rows.empty:
+        return
+    (line,) = axes.plot(rows["step"], rows["mean"] * metric.scale, dashes, color=style.colour, linewidth=1.4)
+    low, high = rows["min"] * metric.scale, rows["max"] * metric.scale
+    axes.fill_between(rows["step"], low, high, color=style.colour, alpha=0.08 if dashes == "--" else 0.2, linewidth=0)
+    last = rows.iloc[-1]
+    tip(line, f"{tick_name(str(last['method']))}: {metric.shown(last['mean'])} after {last['step']:,.0f} steps")
 
 
 def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:
     grouped = curves.groupby(["source", "method", "n_target", "step"], sort=False)["value"]
     return grouped.agg(["mean", "min", "max", "count"]).reset_index()
-
-
-def _draw_curves(panel: Panel, curves: pd.DataFrame, styles: dict[str, MarkStyle], summary: Summary) -> None:
-    scale = summary.frames.metric.scale
-    for method, rows in panel.rows(curves).groupby("method", sort=False):
-        style = styles[str(method)]
-        dashes = "--" if method == summary.frames.baseline else "-"
-        panel.axes.plot(rows["step"], rows["mean"] * scale, dashes, color=style.colour, linewidth=1.4)
-        low, high = rows["min"] * scale, rows["max"] * scale
-        panel.axes.fill_between(rows["step"], low, high, color=style.colour, alpha=0.12, linewidth=0)
 
 
 def draw_classes(summary: Summary) -> Figure | None:
@@ -287,19 +505,27 @@ def draw_classes(summary: Summary) -> Figure | None:
     if errors.empty:
         return None
     n_target = int(errors["n_target"].max())
-    wide = _wide(errors[errors["n_target"] == n_target])
+    own = errors[errors["n_target"] == n_target]
+    arms = [summary.name_of(*arm) for arm in summary.arms]
+    rows = [summary.name_of(source, method) for source, method in zip(own["source"], own["method"], strict=True)]
+    wide = 100 * own.assign(row=rows).pivot(index="row", columns="class", values="error")[own["class"].unique()]
+    wide = wide.loc[[arm for arm in arms if arm in wide.index]]
     n_classes = wide.shape[1]
-    worst = wide.mean().sort_values(ascending=False).index[:MOST_CLASSES]
-    wide = wide.loc[:, [name for name in wide.columns if name in set(worst)]]
+    worst = set(wide.mean().sort_values(ascending=False).index[:MOST_CLASSES])
+    wide = wide.loc[:, [name for name in wide.columns if name in worst]]
     with drawing():
         canvas = new_figure(min(9.2, 2.6 + 0.52 * wide.shape[1]), 1.3 + 0.3 * len(wide))
-        _heat_map(canvas.subplots(), wide)
+        heat_map(canvas.subplots(), wide, "{row}, {column}: {value:.1f} % wrong")
+        narrow = new_figure(_NARROW, 1.3 + 0.3 * len(wide)) if wide.shape[1] <= MOST_NARROW else None
+        if narrow is not None:
+            heat_map(narrow.subplots(), wide, "{row}, {column}: {value:.1f} % wrong")
     left_out = (
         f" Shown are the {MOST_CLASSES} classes with most errors of {n_classes}." if n_classes > MOST_CLASSES else ""
     )
     return Figure(
         name="classes",
         canvas=canvas,
+        narrow=narrow,
         data=errors,
         caption=f"Errors by class with {n_target:,} labels, in percent of the test examples of the class.{left_out}",
     )
@@ -330,28 +556,29 @@ def class_errors(frames: StudyFrames) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _wide(errors: pd.DataFrame) -> pd.DataFrame:
-    """A row for each method, best first; a column for each class. Values in percent."""
-    names = [
-        f"{tick_name(method)} from {source}" if source else tick_name(method)
-        for method, source in zip(errors["method"], errors["source"], strict=True)
-    ]
-    wide = errors.assign(row=names).pivot(index="row", columns="class", values="error")[errors["class"].unique()]
-    return 100 * wide.loc[wide.mean(axis=1).sort_values().index]
+def heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
+    """A table as coloured cells with their numbers; the colour is see-through, so that it suits light and dark paper.
 
-
-def _heat_map(axes: Axes, wide: pd.DataFrame) -> None:
-    values = wide.to_numpy(dtype=np.float64)
-    top = max(float(values.max()), 1.0)
-    edges = [np.arange(n + 1) - 0.5 for n in (values.shape[1], values.shape[0])]
-    axes.pcolormesh(*edges, values, cmap=colormaps[_COLOURS], vmin=0, vmax=top)
-    axes.invert_yaxis()
+    Args:
+        axes: Where to draw.
+        table: Numbers of at least 0, NaN for an empty cell; row and column names go to the axes.
+        words: What hovering over a cell says, with {row}, {column} and {value}.
+    """
+    values = table.to_numpy(dtype=np.float64)
+    top = max(float(np.nanmax(values, initial=0.0)), 1.0)
     for i, j in np.ndindex(*values.shape):
-        colour = "white" if values[i, j] > 0.6 * top else "black"
-        axes.text(j, i, f"{values[i, j]:.0f}", ha="center", va="center", color=colour, fontsize="small")
-    names = [short(str(name)) for name in wide.columns]
+        if np.isnan(values[i, j]):
+            continue
+        alpha = _MOST_HEAT * values[i, j] / top
+        cell = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_HEAT, alpha=alpha, linewidth=0)
+        axes.add_patch(cell)
+        tip(cell, words.format(row=table.index[i], column=table.columns[j], value=values[i, j]))
+        axes.text(j, i, f"{values[i, j]:.0f}", ha="center", va="center", color=INK, fontsize="small")
+    axes.set_xlim(-0.5, values.shape[1] - 0.5)
+    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+    names = [short(str(name)) for name in table.columns]
     axes.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(wide)), [str(name) for name in wide.index])
+    axes.set_yticks(range(len(table)), [short(str(name), width=30) for name in table.index])
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)

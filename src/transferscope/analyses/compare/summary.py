@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from transferscope.analyses.compare.verdict import reach_verdict
 from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval
+from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import Verdict
 from transferscope.store import Store
 from transferscope.wording import counted, listed
@@ -46,6 +48,30 @@ class Summary:
         sizes = f"{listed([f'{size:,}' for size in frames.sizes])} labels"
         effort = f"{counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}"
         return f"Transfer {sources}to {name} with {sizes}: {effort}."
+
+    @cached_property
+    def arms(self) -> tuple[tuple[str, str], ...]:
+        """Source ("" for none) and method of every way to learn, best first: the one order of tables and figures.
+
+        Ways are ordered by how far their mean score is above that of all ways with as many labels, on average over the
+        numbers of labels.
+        """
+        scores = self.table.assign(score=self.table["mean"] * (1.0 if self.frames.metric.higher_is_better else -1.0))
+        ahead = scores["score"] - scores.groupby("n_target")["score"].transform("mean")
+        means = ahead.groupby([scores["source"], scores["method"]], sort=False).mean()
+        ordered = means.sort_values(ascending=False, kind="stable").index
+        return tuple((str(source), str(method)) for source, method in ordered)
+
+    def name_of(self, source: str, method: str) -> str:
+        """A way to learn in tables and figures: its method, and the source where the method has several."""
+        several = sum(other == method for _, other in self.arms) > 1
+        return f"{tick_name(method)} from {source}" if source and several else tick_name(method)
+
+    @cached_property
+    def in_order(self) -> tuple[Comparison, ...]:
+        """The comparisons in the order of `arms`, those of fewer labels first."""
+        places = {arm: place for place, arm in enumerate(self.arms)}
+        return tuple(sorted(self.comparisons, key=lambda c: (places[c.source or "", c.method], c.n_target)))
 
     @property
     def runs(self) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import covered_in_words
 from transferscope.estimate import Estimate
-from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text
+from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
 from transferscope.report.figures.choice import tick_name
 from transferscope.wording import (
     candidate_words,
@@ -30,32 +30,65 @@ from transferscope.wording import (
 )
 
 _MOST_ROWS = 100
+_CALLS: dict[str, tuple[str, Tone]] = {
+    "positive": ("Settled: better", "positive"),
+    "negative": ("Settled: worse", "negative"),
+    "equivalent": ("Settled: equivalent", "undecided"),
+    "leans positive": ("Leans to better", ""),
+    "leans negative": ("Leans to worse", ""),
+    "undecided": ("Open", ""),
+}
 _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
 def methods_section(summary: Summary) -> Section:
     """One table for each number of labels, the smallest first, as in the verdict."""
     by_size: dict[int, list[Comparison]] = {}
-    for comparison in summary.comparisons:
+    for comparison in summary.in_order:
         by_size.setdefault(comparison.n_target, []).append(comparison)
     blocks: list[Block] = []
     for size in sorted(by_size):
         blocks.append(_methods_table(summary, size, by_size[size]))
         blocks.extend(_seed_notes(summary, by_size[size]))
-    blocks.append(Text(_how_to_read(summary), "note"))
+    blocks.append(Folded("How to read the table: what the intervals and p-values say", (Text(_how_to_read(summary)),)))
     return Section("Methods", "methods", tuple(blocks), {"methods-table": summary.table})
+
+
+def calls_table(summary: Summary) -> Table | None:
+    """What is settled, what leans and what is open at each number of labels; None where nothing was tested."""
+    tested = [c for c in summary.in_order if c.difference and c.difference.tested and not c.is_control]
+    if not tested:
+        return None
+    sizes = sorted({c.n_target for c in tested})
+    metric = summary.frames.metric
+    rows = []
+    for call, (title, tone) in _CALLS.items():
+        if any(c.call == call for c in tested):
+            by_size = [[c for c in tested if c.call == call and c.n_target == size] for size in sizes]
+            cells = [
+                "; ".join(
+                    f"{summary.name_of(c.source or '', c.method)} {metric.shown_difference(c.difference.mean)}"
+                    for c in own
+                    if c.difference
+                )
+                for own in by_size
+            ]
+            rows.append((Cell(title, tone=tone), *(Cell(text or "–") for text in cells)))
+    unit = "points over training from scratch" if metric.higher_is_better else "squared error saved against scratch"
+    columns = (Column("Call", numeric=False), *(Column(counted(size, "label"), numeric=False) for size in sizes))
+    return Table(columns, tuple(rows), f"Calls, with the gain in {unit}")
 
 
 def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
     metric = summary.frames.metric
     sure = [c for c in group if not math.isnan(c.p_best)]
     top = max(sure, key=lambda c: c.p_best) if sure else None
-    ordered = sorted(group, key=lambda c: c.score.value, reverse=metric.higher_is_better)
     optional = _Optional(
         r2=any(c.r2 for c in group), labels=any(c.micro_f1 for c in group), source=any(c.source_kept for c in group)
     )
-    rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in ordered)
-    return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, best mean first")
+    rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in group)
+    order = "best first" if len(summary.frames.sizes) == 1 else "best first over all numbers of labels"
+    return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, {order}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +129,11 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         ),
         Column("P(best)", "Estimated probability of the best mean, no surer than p allows"),
         *(kept if optional.source else ()),
-        Column("Time", "Mean wall-clock time of a run with the pre-training it starts from, which other runs share"),
+        Column(
+            "Time",
+            "Mean wall-clock time of a run with its search for settings, and with the pre-training it starts from, "
+            "which other runs share",
+        ),
         Column("Memory", "Mean of the largest memory of a run"),
         Column("Trained", "Parameters that the optimiser could change; training examples seen, with repetition"),
     )
@@ -109,13 +146,17 @@ def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: b
         *((Cell(f"{c.r2.value:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
         *((_percent(c.micro_f1), _percent(c.exact_match)) if optional.labels else ()),
         _difference(c, metric),
-        Cell(p_words(c.difference.p if c.difference else math.nan)),
+        Cell(p_words(c.difference.p if c.difference else math.nan), value=c.difference.p if c.difference else math.nan),
         _call(c),
-        Cell(probability_words(c.p_best), tone="best" if is_top else ""),
+        Cell(probability_words(c.p_best), tone="best" if is_top else "", value=c.p_best),
         *((_kept(c, metric),) if optional.source else ()),
         _time(c),
-        Cell(memory(c.cost.peak_memory)),
-        Cell(f"{large_count(c.cost.trained_parameters)} parameters", f"{large_count(c.cost.examples_seen)} examples"),
+        Cell(memory(c.cost.peak_memory), value=c.cost.peak_memory),
+        Cell(
+            f"{large_count(c.cost.trained_parameters)} parameters",
+            f"{large_count(c.cost.examples_seen)} examples",
+            value=c.cost.trained_parameters,
+        ),
     )
 
 
@@ -153,8 +194,8 @@ def _time(c: Comparison) -> Cell:
     """Time with the pre-training, of which there may be none, or one that nobody measured."""
     own, before = c.cost.seconds, c.cost.pretraining_seconds
     if math.isnan(before):
-        return Cell(duration(own), "pre-training unknown")
-    return Cell(duration(own + before), f"pre-training {duration(before)}" if before else "")
+        return Cell(duration(own), "pre-training unknown", value=own)
+    return Cell(duration(own + before), f"pre-training {duration(before)}" if before else "", value=own + before)
 
 
 def _kept(c: Comparison, metric: Metric) -> Cell:

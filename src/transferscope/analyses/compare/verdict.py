@@ -63,7 +63,7 @@ def reach_verdict(comparisons: Sequence[Comparison], metric: Metric, progress: P
     headline = f"{capitalised('; '.join(_clauses(by_size, outcomes, metric)))}."
     said_already = len(by_size) == 1 and set(outcomes.values()) <= _NOTHING_TESTED.keys()
     body = [_paragraph(by_size[size], outcomes[size], metric, with_reach=not said_already) for size in by_size]
-    sentences = (*body, _scope(comparisons), *_next_steps(comparisons, outcomes), completeness(progress))
+    sentences = (*body, scope_in_words(comparisons), *_next_steps(comparisons, outcomes), completeness(progress))
     return Verdict(outcomes, headline, tuple(sentence for sentence in sentences if sentence))
 
 
@@ -108,7 +108,7 @@ def _sizes(sizes: Sequence[int]) -> str:
     return f"{listed([f'{size:,}' for size in sizes])} {'label' if list(sizes) == [1] else 'labels'}"
 
 
-def _scope(comparisons: Sequence[Comparison]) -> str:
+def scope_in_words(comparisons: Sequence[Comparison]) -> str:
     """What the calls speak of, and how sure they are; empty where nothing was tested."""
     tested = [c for c in comparisons if c.difference and c.difference.tested]
     if not tested:

@@ -41,6 +41,19 @@ _OF_SOURCE: dict[Outcome, str] = {
     "undecided": "undecided",
 }
 
+_OUTCOMES: dict[str, str] = {
+    "helps": "transfer helps",
+    "hurts": "every way of transfer is worse than training from scratch",
+    "does not help": "no way of transfer is better than training from scratch",
+    "seems to help": "it is undecided whether transfer helps, leaning towards help,",
+    "seems to hurt": "it is undecided whether transfer helps, leaning towards harm,",
+    "undecided": "it is undecided whether transfer helps",
+    "one seed": "one seed cannot tell whether transfer helps",
+    "no baseline": "nothing was trained from scratch, so that transfer has nothing to be compared with,",
+    "nothing to compare": "no method of transfer has a result yet",
+    "unfinished baseline": "training from scratch was cut off, so that nothing can be said",
+}
+
 WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
@@ -230,6 +243,19 @@ def covered_in_words(comparisons: Sequence[Comparison]) -> str:
     if "seeds and test examples" in covers:
         return "other seeds, and of other test examples where predictions were kept"
     return "other seeds on this test set; what other test examples would show is not known"
+
+
+def outcomes_in_words(outcomes: Mapping[int, str]) -> str:
+    """What transfer does, by number of labels: "Transfer helps with 50 labels; undecided with 200."; "" for none.
+
+    Args:
+        outcomes: By number of labels, ascending: an `Outcome`, or "unfinished baseline".
+    """
+    shared: dict[str, list[int]] = {}
+    for size, outcome in outcomes.items():
+        shared.setdefault(_OUTCOMES[outcome], []).append(size)
+    said = [f"{words} with {listed([f'{n:,}' for n in sizes])} labels" for words, sizes in shared.items()]
+    return f"{capitalised('; '.join(said))}." if said else ""
 
 
 def best_mean(group: Sequence[Comparison], metric: Metric) -> str:

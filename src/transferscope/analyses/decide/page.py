@@ -6,7 +6,7 @@ from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
 from transferscope.analyses.decide.tables import arms_table
 from transferscope.analyses.decide.words import LIMITS, headline, sentences, which_words
-from transferscope.report.blocks import Section, Text
+from transferscope.report.blocks import Points, Section, Text
 from transferscope.report.page import Part, Verdict
 
 
@@ -20,7 +20,7 @@ def race_section(decision: Decision) -> Section:
     return Section("The race", "race", (draw_race(decision), arms_table(decision), Text(LIMITS, "note")))
 
 
-_EVIDENCE = ("settings", "seeds", "curves", "classes")
+_EVIDENCE = ("settings", "seeds", "curves", "classes", "best")
 """Sections of a comparison that a race keeps; calls of the comparison take the same number of seeds for granted."""
 
 
@@ -34,9 +34,8 @@ def race_parts(decision: Decision, comparison: Sequence[Part]) -> list[Part]:
     kept = {
         part.question: tuple(section for section in part.sections if section.slug in _EVIDENCE) for part in comparison
     }
-    section = race_section(decision)
-    said = Text(" ".join(sentences(decision)))
-    race = Section(section.title, section.slug, (said, *section.blocks))
+    said = Points(sentences(decision))
+    race = Section("The race", "race", (said, arms_table(decision), Text(LIMITS, "note")))  # its picture is on top
     whether = Part("whether", headline(decision), (race, *kept.get("whether", ())))
     evidence = kept.get("which", ())
     return [whether, Part("which", which_words(decision), evidence)] if evidence else [whether]

@@ -5,17 +5,17 @@ from typing import Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from transferscope.analyses.compare.figures import candidate_tick
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
 from transferscope.report.figures.palette import MarkStyle, mark_styles
 from transferscope.report.figures.panels import add_legend
-from transferscope.report.figures.style import drawing, new_figure
-from transferscope.wording import capitalised
+from transferscope.report.figures.style import drawing, new_figure, tip
+from transferscope.wording import candidate_words, capitalised, number_words
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
 _COLUMNS = 3
@@ -25,14 +25,14 @@ _TITLE_WIDTH = 34  # characters of a title over a panel
 def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) -> Figure:
     """Every diagnostic in a panel, every method from every source in a row: seeds, mean and interval."""
     frames = summary.frames
-    order = [c for c in summary.comparisons if c.n_target == n_target]
-    order = sorted(order, key=lambda c: c.score.value, reverse=not frames.metric.higher_is_better)
+    order = [c for c in reversed(summary.in_order) if c.n_target == n_target]
     places = {(c.source or "", c.method): row for row, c in enumerate(order)}
     styles = mark_styles(frames.methods, frames.baseline)
-    n_rows = -(-len(found) // _COLUMNS)
-    with drawing():
-        canvas = new_figure(9.2, n_rows * (0.9 + 0.2 * len(order)))
-        axes = canvas.subplots(n_rows, min(_COLUMNS, len(found)), sharey=True, squeeze=False)
+
+    def drawn(n_columns: int, width: float) -> Canvas:
+        n_rows = -(-len(found) // n_columns)
+        canvas = new_figure(width, n_rows * (0.9 + 0.2 * len(order)))
+        axes = canvas.subplots(n_rows, min(n_columns, len(found)), sharey=True, squeeze=False)
         for panel, diagnosis in zip(axes.flat, found, strict=False):
             _draw(panel, diagnosis, places, styles)
             panel.set_title(_two_lines(capitalised(diagnosis.title)), fontsize=8)
@@ -40,13 +40,20 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
             spare.set_visible(False)
         axes[0, 0].set_ylim(-0.6, len(order) - 0.4)
         for line in axes:
-            line[0].set_yticks(range(len(order)), [candidate_tick(c) for c in order], fontsize=8)
+            line[0].set_yticks(
+                range(len(order)), [summary.name_of(c.source or "", c.method) for c in order], fontsize=8
+            )
+        return canvas
+
+    with drawing():
+        wide, narrow = drawn(_COLUMNS, 9.2), drawn(1, 3.6)
     return Figure(
         name="diagnostics",
-        canvas=canvas,
+        canvas=wide,
+        narrow=narrow,
         data=_numbers(found),
         caption=(
-            f"What differs between the networks ({n_target:,} labels), the best target score on top. Small dots are "
+            f"What differs between the networks ({n_target:,} labels), the best way on top. Small dots are "
             "seeds, large marks their mean with a 95 % interval."
         ),
     )
@@ -94,13 +101,15 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
     for reading in diagnosis.readings:
         c, style = reading.comparison, styles[reading.comparison.method]
         row = places[c.source or "", c.method]
-        panel.plot(
+        (points,) = panel.plot(
             reading.by_seed, [row + 0.26] * len(reading.by_seed), "o", color=style.colour, markersize=2.2, alpha=0.55
         )
+        tip(points, *(f"seed {seed}: {number_words(value)}" for seed, value in reading.by_seed.items()))
         interval = reading.over_seeds.interval
         if interval is not None:
             panel.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.6)
-        panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
+        (mark,) = panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
+        tip(mark, f"{capitalised(candidate_words(c.method, c.source))}: {number_words(reading.over_seeds.value)}")
     seen = pd.concat([reading.by_seed for reading in diagnosis.readings])
     if _scale(panel, "x", seen):
         panel.set_xlim(0.8 * seen.min(), 1.25 * seen.max())  # an interval may reach below zero

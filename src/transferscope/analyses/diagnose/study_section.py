@@ -22,16 +22,85 @@ def study_part(summary: Summary) -> Part | None:
     if not found:
         return None
     along = draw_along_training(summary, found, n_target)
+    sure = [diagnosis for diagnosis in found if _is_sure(diagnosis.correlation)]
+    open_ = [diagnosis for diagnosis in found if diagnosis not in sure]
     blocks: list[Block] = [
-        *(Text(_in_words(diagnosis)) for diagnosis in found),
+        *([_answers(sure)] if sure else []),
+        *([Folded(f"Nothing follows from {counted(len(open_), 'diagnostic')}", (_answers(open_),))] if open_ else []),
         Text(_how_to_read(found), "note"),
         draw_diagnoses(summary, found, n_target),
-        _table(found),
+        _table(summary, found),
         *([along] if along else []),
         *(_meaning(diagnosis) for diagnosis in found),
     ]
-    sentence = f"What the trained networks look like, with {counted(n_target, 'label')}: what goes with good transfer."
-    return Part("why", sentence, (Section("Diagnostics of the trained networks", "diagnostics", tuple(blocks)),))
+    section = Section("Diagnostics of the trained networks", "diagnostics", tuple(blocks))
+    return Part("why", _in_a_sentence(found, sure, n_target), (section,))
+
+
+def _is_sure(correlation: Estimate | None) -> bool:
+    """Whether a diagnostic goes with the risk on the target: its rank correlation is known to be on one side of 0."""
+    if correlation is None or correlation.value == 0:
+        return False
+    if correlation.sd == 0:
+        return correlation.n > 2
+    return correlation.interval is not None and correlation.interval.excludes(0.0)
+
+
+def _in_a_sentence(found: Sequence[Diagnosis], sure: Sequence[Diagnosis], n_target: int) -> str:
+    labels, n = f"With {counted(n_target, 'label')}", counted(len(found), "diagnostic")
+    if sure:
+        names = listed([diagnosis.title for diagnosis in sure[:4]])
+        more = f" and {len(sure) - 4} more" if len(sure) > 4 else ""
+        return f"{labels} {len(sure)} of {n} {'goes' if len(sure) == 1 else 'go'} with the transfer: {names}{more}."
+    if len(found) == 1:
+        return f"{labels} the one diagnostic does not surely go with the transfer, so that it does not say why."
+    return f"{labels} none of {n} goes surely with the transfer, so they do not say why."
+
+
+_EXPECTED: dict[str, tuple[int, str]] = {
+    "weight_deviation": (1, "lower: the weights stay near a good start"),
+    "hessian_eigenvalue/1": (1, "lower: the loss is flatter"),
+    "hessian_trace": (1, "lower: the loss is flatter"),
+    "hessian_flat_share": (-1, "higher: more directions are flat"),
+    "landscape_rise": (1, "lower: the loss is flatter around"),
+    "loss_barrier": (1, "lower: training stays in the basin of a good start"),
+    "loss_variation_gradient_step": (1, "lower: the loss is smoother along training"),
+    "gradient_ratio_spread": (1, "lower: layers learn at one pace"),
+    "variance_ratio": (1, "lower: classes lie apart"),
+    "feature_label_alignment": (1, "lower: labels are easy to read off the features"),
+    "unexplained_share": (1, "lower: the features hold what the target needs"),
+    "kernel_task_distance": (1, "lower: the tasks are near"),
+    "ntk_label_alignment": (-1, "higher: these labels are learnt faster"),
+}
+"""The side on which good transfer is expected, as the sign of the rank correlation with the risk, and why."""
+
+
+def _answers(found: Sequence[Diagnosis]) -> Table:
+    """What was expected of good transfer, what was seen, and what follows, in a row for each diagnostic."""
+    columns = tuple(
+        Column(title, numeric=False) for title in ("Diagnostic", "Expected of good transfer", "Seen", "What follows")
+    )
+    rows = tuple(
+        (
+            Cell(capitalised(diagnosis.title)),
+            Cell(capitalised(_EXPECTED.get(diagnosis.headline, (0, "neither side"))[1])),
+            Cell(capitalised(_goes_with_risk(diagnosis.correlation) or "Too few networks for a correlation")),
+            Cell(_follows(diagnosis)),
+        )
+        for diagnosis in found
+    )
+    return Table(columns, rows, "What the diagnostics say of the transfer")
+
+
+def _follows(diagnosis: Diagnosis) -> str:
+    if not _is_sure(diagnosis.correlation) or diagnosis.correlation is None:
+        return "Nothing"
+    side = _EXPECTED.get(diagnosis.headline, (0, ""))[0]
+    if side == 0:
+        return "It goes with the transfer; no side was expected, so that it explains nothing by itself"
+    if side * diagnosis.correlation.value > 0:
+        return "As expected: it may be a reason, and is no proof of one"
+    return "Against what was expected: it is not why transfer is good here"
 
 
 def _how_to_read(found: Sequence[Diagnosis]) -> str:
@@ -111,16 +180,17 @@ def _range(diagnosis: Diagnosis) -> str:
     return f"from {named[0]} to {named[1]}"
 
 
-def _table(found: Sequence[Diagnosis]) -> Table:
+def _table(summary: Summary, found: Sequence[Diagnosis]) -> Table:
     """A row for each method and source, a column for each diagnostic."""
     columns = (Column("Method", numeric=False), *(Column(capitalised(d.title), d.known.limits) for d in found))
     readings = {(r.comparison.method, r.comparison.source): r.comparison for d in found for r in d.readings}
     rows = tuple(
         (
             Cell(tick_name(method), f"from {source}" if source else "", "baseline" if c.call == "baseline" else ""),
-            *(_cell(d, method, source) for d in found),
+            *(_cell(d, method, source or None) for d in found),
         )
-        for (method, source), c in readings.items()
+        for source, method in summary.arms
+        if (c := readings.get((method, source or None))) is not None
     )
     return Table(columns, rows, "Mean over seeds of each diagnostic's headline, with its 95 % interval")
 
@@ -141,7 +211,8 @@ def _meaning(diagnosis: Diagnosis) -> Folded:
     title = f"{capitalised(diagnosis.title)}: what it means"
     sentences = (*meaning_of(diagnosis), diagnosis.note or left_out_words(diagnosis.left_out))
     limits = [Text(f"What it cannot tell: {diagnosis.known.limits}", "note")] if diagnosis.known.limits else []
-    return Folded(title, (*(Text(sentence) for sentence in sentences if sentence), *limits))
+    said = (_in_words(diagnosis), *sentences)
+    return Folded(title, (*(Text(sentence) for sentence in said if sentence), *limits))
 
 
 def meaning_of(diagnosis: Diagnosis) -> list[str]:

@@ -1,29 +1,38 @@
 """The picture of a plan: learning curves with their bands, and the gain of transfer over the number of labels."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.plan.facts import ArmPlan, LabelPlan
 from transferscope.analyses.plan.words import heading
 from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import short
-from transferscope.report.figures.palette import mark_styles
-from transferscope.report.figures.style import QUIET, drawing, new_figure
+from transferscope.report.figures.palette import MarkStyle, mark_styles
+from transferscope.report.figures.style import QUIET, drawing, new_figure, tip
 
 _MOST_DRAWN = 5
 _BAND = (0.05, 0.5, 0.95)
 
 
-def draw_plan(plan: LabelPlan) -> Figure:
-    """Scores of training from scratch and of ways of transfer with their curves, and the gain of the leading way."""
+def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> Figure:
+    """Scores of training from scratch and of ways of transfer with their curves, and the gain of the leading way.
+
+    Args:
+        plan: All numbers.
+        known: How arms are drawn elsewhere on the page, by name; None for a page of its own.
+    """
     shown = plan.arms[:_MOST_DRAWN]
-    styles = mark_styles([arm.name for arm in shown], plan.scratch.name)
+    styles = {**mark_styles([arm.name for arm in shown], plan.scratch.name), **(known or {})}
     rows = []
-    with drawing():
-        canvas = new_figure(9.2, 3.7)
-        left, right = canvas.subplots(1, 2)
+
+    def drawn(n_rows: int, n_columns: int, width: float) -> Canvas:
+        canvas = new_figure(width, 3.7 * n_rows)
+        left, right = canvas.subplots(n_rows, n_columns)
         for arm in shown:
             colour, mark = styles[arm.name].colour, styles[arm.name].mark
             x = arm.curve.sizes
@@ -37,7 +46,8 @@ def draw_plan(plan: LabelPlan) -> Figure:
             left.plot(x, median, color=colour, linewidth=1.5, label=name)
             if arm in (plan.scratch, plan.lead):
                 left.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
-            left.plot(data.sizes[:, 0], measured, mark, color=colour, markersize=4.5)
+            (marks,) = left.plot(data.sizes[:, 0], measured, mark, color=colour, markersize=4.5)
+            tip(marks, *(f"{name}, {n:,.0f} labels: {v:.3g}" for n, v in zip(data.sizes[:, 0], measured, strict=True)))
             rows.append(
                 pd.DataFrame({"arm": arm.name, "labels": x, "low": np.minimum(low, high), "median": median})
                 .assign(high=np.maximum(low, high), measured=np.nan)
@@ -57,15 +67,22 @@ def draw_plan(plan: LabelPlan) -> Figure:
             largest = max(arm.curve.largest for arm in (plan.scratch, plan.lead))
             axes.set_xticks(_ticks(plan.scratch.curve.sizes))
             mark_extrapolated(axes, largest, float(plan.scratch.curve.sizes[-1]))
+        return canvas
+
+    with drawing():
+        wide = drawn(1, 2, 9.2)
+        points_drawn = list(rows)
+        narrow = drawn(2, 1, 3.6)
     hidden = len(plan.arms) - len(shown)
     left_out = f" {hidden} further ways of transfer are in the table only." if hidden else ""
     return Figure(
         name="label-plan",
-        canvas=canvas,
-        data=pd.concat(rows, ignore_index=True),
+        canvas=wide,
+        narrow=narrow,
+        data=pd.concat(points_drawn, ignore_index=True),
         caption=(
-            "Left: measured scores (means over seeds) with the median and 90 % band of the curves that they allow"
-            f"{'; dotted: the wanted score' if plan.target_error is not None else ''}. Right: how far "
+            "First: measured scores (means over seeds) with the median and 90 % band of the curves that they allow"
+            f"{'; dotted: the wanted score' if plan.target_error is not None else ''}. Second: how far "
             f"{plan.lead.name} is ahead of training from scratch, with the measured differences; the bar at the "
             f"bottom is the 90 % interval of where it is caught up with. Shaded: beyond what was measured.{left_out}"
         ),

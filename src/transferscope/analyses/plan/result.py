@@ -1,5 +1,6 @@
 """The answer on labels: its verdict, tables, figures, and its place on the page of a study."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,8 +13,10 @@ from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.analyses.plan.words import LIMITS, headline, notes, sentences
 from transferscope.analyses.result import AnalysisResult
 from transferscope.errors import DataError, SettingsError
-from transferscope.report.blocks import Block, Section, Table, Text
+from transferscope.report.blocks import Block, Points, Section, Table, Text
+from transferscope.report.figures.palette import MarkStyle, mark_styles
 from transferscope.report.page import Part, Verdict
+from transferscope.wording import candidate_words
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,15 @@ def study_part(summary: Summary) -> Part | None:
         plan = plan_of_study(summary.frames, PlanQuestion())
     except (DataError, SettingsError):
         return None
-    said = Text(" ".join(sentences(plan)))
-    return Part("how much", headline(plan), (Section("A plan of labels", "plan", (said, *_evidence(plan))),))
+    styles = mark_styles(summary.frames.methods, summary.frames.baseline)
+    known = {candidate_words(c.method, c.source): styles[c.method] for c in summary.comparisons}
+    said = Points(sentences(plan))
+    return Part("how much", headline(plan), (Section("A plan of labels", "plan", (said, *_evidence(plan, known))),))
 
 
-def _evidence(plan: LabelPlan) -> tuple[Block, ...]:
+def _evidence(plan: LabelPlan, styles: Mapping[str, MarkStyle] | None = None) -> tuple[Block, ...]:
     return (
-        draw_plan(plan),
+        draw_plan(plan, styles),
         arms_table(plan),
         *(Text(note, "note") for note in notes(plan)),
         Text(LIMITS, "note"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,6 +20,7 @@ from transferscope.report.figures.palette import MarkStyle
 from transferscope.report.figures.style import new_figure
 
 _MOST_IN_A_ROW = 3
+_NARROW = 3.6  # inches
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,37 @@ class Grid:
     left_out: str
 
 
+def multiples(
+    n: int, n_columns: int, *, width: float, height: float, share_height: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """Small panels of one kind, row by row, all on the same axes; call it within `drawing`.
+
+    Args:
+        n: How many.
+        n_columns: In a row, at most.
+        width: Of the figure, in inches.
+        height: Of one panel, in inches.
+        share_height: Whether all have one vertical axis.
+    """
+    n_columns = min(n, n_columns)
+    n_rows = -(-n // n_columns)
+    canvas = new_figure(width, 0.5 + height * n_rows)
+    axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey=share_height, squeeze=False)
+    for spare in axes.flat[n:]:
+        spare.set_visible(False)
+    for lowest in axes.flat[max(0, n - n_columns) : n]:
+        lowest.tick_params(labelbottom=True)
+    return canvas, list(axes.flat[:n])
+
+
 def new_grid(
-    all_sizes: Sequence[int], all_sources: Sequence[str], *, height: float, x_title: str, y_title: str
+    all_sizes: Sequence[int],
+    all_sources: Sequence[str],
+    *,
+    height: float,
+    x_title: str,
+    y_title: str,
+    narrow: bool = False,
 ) -> Grid:
     """An empty grid with titles; call it within `drawing`.
 
@@ -66,13 +97,18 @@ def new_grid(
         height: Of one panel, in inches.
         x_title: Title of the horizontal axes; may be empty.
         y_title: Title of the vertical axes.
+        narrow: Whether panels stand below each other, for a screen as wide as a telephone.
     """
     sizes, sources = evenly_chosen(all_sizes, MOST_SIZES), evenly_chosen(all_sources, MOST_SOURCES) or [""]
     places = [(source, size) for source in sources for size in sizes]
     n_columns = len(sizes) if len(sizes) > 1 else min(len(sources), _MOST_IN_A_ROW)
+    shared: bool | Literal["col"] = "col" if len(sizes) > 1 else True
+    width = 6.4 if n_columns == 1 else min(9.2, 1.0 + 2.7 * n_columns)
+    if narrow:
+        n_columns, width, shared = 1, _NARROW, len(sizes) == 1
     n_rows = -(-len(places) // n_columns)
-    canvas = new_figure(6.4 if n_columns == 1 else min(9.2, 1.0 + 2.7 * n_columns), 0.7 + height * n_rows)
-    axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey="col" if len(sizes) > 1 else True, squeeze=False)
+    canvas = new_figure(width, 0.7 + height * n_rows)
+    axes = canvas.subplots(n_rows, n_columns, sharex=not narrow, sharey=shared, squeeze=False)
     panels = [Panel(drawn, *place) for drawn, place in zip(axes.flat, places, strict=False)]
     for panel in panels:
         origin = f"from {panel.source}, " if panel.source else ""

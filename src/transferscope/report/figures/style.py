@@ -1,11 +1,15 @@
 """The style of figures, and how they become SVG and PDF. No pyplot: nothing global changes."""
 
+import html
 import io
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import quote, unquote
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,6 +20,7 @@ PAPER = "#ffffff"
 """Colour inside hollow marks; on the page it follows the reader's setting, so that they stay hollow in the dark."""
 
 _PIXELS_PER_INCH = 107
+_TIP = "tip:"
 
 QUIET = "#8a9099"
 """Colour of grid lines and of what stands back."""
@@ -86,6 +91,16 @@ def direct_labels(axes: Axes, x: float, ends: dict[str, float], colours: dict[st
         )
 
 
+def tip(artist: Artist, *texts: str) -> None:
+    """What a reader sees who hovers over a mark: one text for all of it, or one for each of its points in order.
+
+    Args:
+        artist: A line, its marks or a patch.
+        texts: Plain text.
+    """
+    artist.set_gid(_TIP + quote(json.dumps(texts)))
+
+
 def to_svg(figure: Figure) -> str:
     """The figure as an SVG document; it is laid out once, and stays so from then on."""
     buffer = io.StringIO()
@@ -95,7 +110,26 @@ def to_svg(figure: Figure) -> str:
             layout.execute(figure)
             figure.set_layout_engine(None)
         figure.savefig(buffer, format="svg", metadata={"Date": None}, transparent=True)
-    return buffer.getvalue()
+    return _with_tips(buffer.getvalue())
+
+
+def _with_tips(svg: str) -> str:
+    """The texts of `tip` as titles of their elements."""
+    first, *marked = re.split(rf'<g id="{_TIP}([^"]*)">', svg)
+    parts = [first]
+    for held, rest in zip(marked[::2], marked[1::2], strict=True):
+        texts = [f"<title>{html.escape(text)}</title>" for text in json.loads(unquote(held))]
+        own, boundary, after = rest.partition('<g id="')
+        points, parts_of_own = re.findall(r"<use [^>]*/>", own), [""]
+        if len(texts) == 1:
+            own = texts[0] + own
+        elif len(texts) == len(points):
+            for point, title in zip(points, texts, strict=True):
+                between, _, own = own.partition(point)
+                parts_of_own += [between, f"{point[:-2]}>{title}</use>"]
+            own = "".join([*parts_of_own, own])
+        parts += ["<g>", own, boundary, after]
+    return "".join(parts)
 
 
 def inline_svg(svg: str, prefix: str, *, width: float) -> str:
@@ -111,7 +145,10 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
         colours.
     """
     svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)  # nothing refers to groups
+    svg = re.sub(r' (?:d|x|y)="[^"]*"', lambda places: re.sub(r"(\.\d\d)\d+", r"\1", places[0]), svg)
+    svg = re.sub(r"\s*\n\s*", "\n", svg)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
     opening, rest = svg.split(">", maxsplit=1)
     opening = re.sub(r' (?:width|height)="[^"]*"', "", opening)
