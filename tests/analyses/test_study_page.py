@@ -16,7 +16,17 @@ from transferscope.errors import StoreError
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import QUESTIONS, ReportFiles
 
-FIGURES = ("overview", "labels", "label-plan", "differences", "seeds", "curves", "classes")
+FIGURES = (
+    "overview",
+    "labels",
+    "label-plan",
+    "differences",
+    "seeds",
+    "curves",
+    "classes",
+    "class-changes",
+    "confusion",
+)
 _VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
