@@ -16,6 +16,7 @@ SUITE = (
     "landscape",
     "ntk",
     "scores",
+    "features",
 )
 
 

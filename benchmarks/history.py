@@ -2,6 +2,10 @@
 
     python benchmarks/history.py language FOLDER
     python benchmarks/history.py sensing torchgeo_bench.csv
+    python benchmarks/history.py coverage
+
+coverage: whether the 90 % band of what a proposal expects holds the truth, on simulated tasks of 30 arms, drawn from
+two directions and a rest, whose level and scale differ; 1,000 tasks (100 for the Gaussian process).
 
 language: test losses of 30 models fine-tuned on up to 1,638,400 examples of three tasks, seen up to 1 / ratio of the
 largest size. Relative accuracy is (worst - chosen) / (worst - best) in the loss at the largest size, and the
@@ -31,10 +35,36 @@ UNTRAINED = ("imagestats", "rcf")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["language", "sensing"])
-    parser.add_argument("place", type=Path)
+    parser.add_argument("part", choices=["language", "sensing", "coverage"])
+    parser.add_argument("place", type=Path, nargs="?")
     asked = parser.parse_args()
-    (language if asked.part == "language" else sensing)(asked.place)
+    if asked.part == "coverage":
+        coverage()
+    elif asked.place is None:
+        parser.error(f"{asked.part} needs the place of its tables")
+    else:
+        (language if asked.part == "language" else sensing)(asked.place)
+
+
+def coverage() -> None:
+    for rule, n_draws in (("combined", 1000), ("low-rank", 1000), ("gaussian-process", 100)):
+        for n_tasks in (4, 8, 20):
+            for n_tried in (2, 5, 10):
+                rng = np.random.default_rng([n_tasks, n_tried])
+                inside, n = 0, 0
+                for _ in range(n_draws):
+                    basis = rng.standard_normal((30, 2))
+                    rest = 0.5 * rng.standard_normal((n_tasks + 1, 30))
+                    draw = rng.standard_normal((n_tasks + 1, 2)) @ basis.T + rng.standard_normal(30) + rest
+                    draw = rng.normal(70, 10, size=(n_tasks + 1, 1)) + rng.uniform(2, 8, size=(n_tasks + 1, 1)) * draw
+                    tried = rng.permutation(30)[:n_tried]
+                    found = predict(draw[:-1], {int(arm): float(draw[-1, arm]) for arm in tried}, rule)  # type: ignore[arg-type]
+                    left = np.setdiff1d(np.arange(30), tried)
+                    inside += int((np.abs(draw[-1, left] - found.mean[left]) <= 1.645 * found.sd[left]).sum())
+                    n += len(left)
+                print(
+                    f"{rule}, {n_tasks} tasks known, {n_tried} tried: {inside / n:.3f} of {n_draws} tasks", flush=True
+                )
 
 
 def language(folder: Path) -> None:

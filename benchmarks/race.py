@@ -163,15 +163,52 @@ def measure(noise: str, kind: str, arms: int, n_races: int, rule: RaceRule, seed
     return row
 
 
+def coverage(noise: str, kind: str, arms: int, n_races: int, rule: RaceRule, seed: int) -> dict[str, float]:
+    """How often the intervals of gains over the baseline hold the true gain: at the end of a race, and at every look.
+
+    Returns:
+        Shares over all arms of all races (at the end), and over races with any interval that was ever wrong (any).
+    """
+    rng = np.random.default_rng([seed, arms, sorted(NOISES).index(noise), EFFECTS.index(kind), 2])
+    inside, ever = [], []
+    for _ in range(n_races):
+        effects = effects_of(kind, rng, arms)
+        full = effects[:, None] + NOISES[noise](rng, arms)
+        if noise.startswith("discrete"):
+            full = np.round((70 + full) * 3.59) / 3.59
+        costs, scores, wrong = rng.uniform(1, 3, size=arms), np.full(full.shape, np.nan), np.zeros(arms, dtype=bool)
+        while True:
+            now = standing(scores, rule)
+            width = now.baseline.half_width(rule.risk)
+            known = np.isfinite(width[1:])
+            out = np.abs(now.baseline.mean[1:] - effects[1:])[known] > width[1:][known]
+            wrong[1:][known] |= out
+            runs = [] if now.settles("which") else next_runs(scores, rule, costs=costs)
+            if not runs:
+                break
+            for run in runs:
+                scores[run] = full[run]
+        inside.append(1 - out.mean())
+        ever.append(wrong[1:].mean())
+    return {"at the end": float(np.mean(inside)), "ever wrong": float(np.mean(ever))}
+
+
 def main() -> int:
     """Run all settings and print one row for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--races", type=int, default=100)
     parser.add_argument("--arms", type=int, nargs="*", default=[5, 16, 40])
+    parser.add_argument("--coverage", action="store_true", help="Coverage of the intervals of gains instead.")
     parser.add_argument("--controls", type=int, default=0, help="How many of the arms are controls.")
     parser.add_argument("--seed", type=int, default=20261122)
     parser.add_argument("--csv", type=Path)
     wanted = parser.parse_args()
+    if wanted.coverage:
+        for arms in wanted.arms:
+            for noise in NOISES:
+                found = coverage(noise, "spread", arms + 1, wanted.races, RaceRule(), wanted.seed)
+                print(arms, noise, " ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)
+        return 0
     rows = []
     for arms in wanted.arms:
         for kind in WITH_CONTROLS if wanted.controls else EFFECTS:

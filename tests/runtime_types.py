@@ -5,7 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from beartype import BeartypeConf, beartype
-from beartype.roar import BeartypeDecorHintPep585DeprecationWarning, BeartypeDecorHintPep673Exception
+from beartype.roar import (
+    BeartypeDecorHintNonpepException,
+    BeartypeDecorHintPep585DeprecationWarning,
+    BeartypeDecorHintPep673Exception,
+)
 
 _checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
@@ -13,11 +17,12 @@ _checked = beartype(conf=BeartypeConf(is_pep484_tower=True))
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with its types checked.
 
-    Beartype cannot check `Self` in a method, which then stays as it is, and warns of the typing of SQLAlchemy's rows.
+    Beartype cannot check `Self` in a method or pydantic's `TypeAdapter[T]`; the function then stays as it is. It warns
+    of the typing of SQLAlchemy's rows.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BeartypeDecorHintPep585DeprecationWarning)
         try:
             return _checked(function)
-        except BeartypeDecorHintPep673Exception:
+        except (BeartypeDecorHintPep673Exception, BeartypeDecorHintNonpepException):
             return function

@@ -23,12 +23,17 @@ from transferscope.errors import CorruptDataError, DataError, MissingDataError, 
 from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
 from transferscope.models.hubs.huggingface import HuggingFace
-from transferscope.models.hubs.save_pretrained import FILES, SavedModel, open_saved, save_pretrained
+from transferscope.models.hubs.save_pretrained import FILES, Problem, SavedModel, open_saved, save_pretrained
 from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.training import PixelScale, outputs_of, to_tensors
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
 _NOTE = "transferscope.card"
+_PROBLEMS: dict[Kind, Problem] = {
+    "classification": "single_label_classification",
+    "regression": "regression",
+    "multi-label": "multi_label_classification",
+}
 _FORMAT, _TRANSFORMERS = 1, 2
 
 
@@ -242,6 +247,7 @@ def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> M
         input_shape=model.card.inputs.input_shape,
         n_outputs=model.card.n_outputs,
         classes=model.card.classes,
+        problem=_PROBLEMS[model.card.kind],
         notes=lambda saved: {**model.scale.as_notes, **card_notes(as_saved(saved))},
     )
     return as_saved(saved)

@@ -1,7 +1,6 @@
 """What every method promises, whatever it does inside."""
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -42,27 +41,15 @@ def test_every_method_has_a_case() -> None:
     assert missing_cases() == set()
 
 
+@pytest.mark.long
 @every_method
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_it_learns_what_is_easy_to_learn(case: str, precision: Literal["float32", "bfloat16"]) -> None:
+def test_it_learns_what_is_easy_to_learn_in_16_bits_too(case: str) -> None:
     task = classification_task(n_target=30)
-    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, precision=precision, eval_every=100))
+    options = replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, precision="bfloat16", eval_every=100))
     fitted = fit(case, task, options)
     assert fitted.status != "non_finite"
     accuracy = float(np.mean(fitted.predict(task.target.test) == task.target.test.labels))
     assert accuracy > 0.8  # chance is 1/3
-
-
-@every_method
-def test_regression(case: str) -> None:
-    if case in CLASSIFICATION_ONLY:
-        pytest.skip("classification only")
-    task = regression_task(n_target=40)
-    fitted = fit(case, task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05, eval_every=100)))
-    predicted, truth = fitted.predict(task.target.test), task.target.test.labels
-    r2 = 1 - np.square(predicted - truth).sum() / np.square(truth - truth.mean(axis=0)).sum()
-    assert predicted.shape == truth.shape
-    assert r2 > 0.3
 
 
 @every_method

@@ -76,7 +76,10 @@ def test_a_name_is_no_path(name: str, expected: str) -> None:
     assert Path(expected).name == expected
 
 
-@pytest.mark.parametrize("name", ["../../x", "/tmp/transferscope-x", "..", "a/b"])
+@pytest.mark.parametrize(
+    "name",
+    ["../../x", *(pytest.param(name, marks=pytest.mark.long) for name in ("/tmp/transferscope-x", "..", "a/b"))],
+)
 def test_a_study_of_any_name_is_reported_on_in_the_current_folder(
     name: str, tmp_path: Path, small: Fabrication, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_a_curve_of_any_law_is_predicted_by_the_average(name: str) -> None:
     assert averaged.quantile(drawn, 0.02) <= truth <= averaged.quantile(drawn, 0.98)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "least"), [("shifted-power", 0.8), ("broken-power", 0.75)])
 def test_size_needed_is_covered_where_the_power_law_is_wrong(name: str, least: float) -> None:
     """Under the power law with a floor alone about half of these were."""

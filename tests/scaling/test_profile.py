@@ -65,6 +65,7 @@ def test_a_profile_set_contains_its_estimate_or_says_that_it_was_not_found(
             assert not profile.closed or profile.high > profile.low
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_the_sets_of_a_surface_end_where_an_independent_search_says(seed: int) -> None:
     """Sizes like those of language models, where A and alpha lie on a long ridge."""

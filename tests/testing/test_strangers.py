@@ -22,7 +22,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_the_template_of_a_method() -> None:
-    check_method(METHODS[f"{EXAMPLES}/method.py:BatchSpectralShrinkage"](lr_scale=1.0))
+    kind: Any = METHODS[f"{EXAMPLES}/method.py:BatchSpectralShrinkage"]
+    check_method(kind(lr_scale=1.0))
 
 
 def test_the_template_of_a_network() -> None:
@@ -112,7 +113,9 @@ def test_a_score_and_a_diagnostic_that_break_promises_are_told_which() -> None:
     with pytest.raises(AssertionError, match="signal beats noise: it rates noise at"):
         check_score(Backwards())
 
-    class Training(DIAGNOSTICS["weights"]):  # type: ignore[misc]
+    kind: Any = DIAGNOSTICS["weights"]
+
+    class Training(kind):  # type: ignore[misc]
         def measure(self, subject: Any) -> Any:
             subject.network.train(not subject.network.training)
             return super().measure(subject)
@@ -143,8 +146,8 @@ def test_runs_that_fail_are_loud_in_python(tmp_path: Path) -> None:
     parts = [LabelledSet(rng.normal(size=(20, 2)).astype(np.float32), np.arange(20) % 2, ("a", "b")) for _ in range(4)]
     with pytest.warns(UserWarning, match=r"1 of the 3 runs of .* failed; the first, .*broken.*the moon is full"):
         compare(
-            Dataset("source", *parts[:2], {}),
-            Dataset("target", *parts[2:], {}),
+            Dataset("source", parts[0], parts[1], {}),
+            Dataset("target", parts[2], parts[3], {}),
             methods=[f"{tmp_path}/broken.py:Broken"],
             seeds=1,
             tuning=False,

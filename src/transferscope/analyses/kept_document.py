@@ -50,7 +50,7 @@ class KeptDocument(Generic[T]):
                 f"format{'s' if len(formats) > 1 else ''} {listed([str(one) for one in formats])}; {again}"
             )
         try:
-            migrated = self.earlier[found](document) if found in self.earlier else document
+            migrated = self.earlier[int(str(found))](document) if found in self.earlier else document
             return self.adapter.validate_python({key: value for key, value in migrated.items() if key != "format"})
         except (ValidationError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"{self.what} are damaged in the store; {again}") from error

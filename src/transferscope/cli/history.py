@@ -117,6 +117,8 @@ def propose(
     probes = {}
     for one in tried or []:
         arm, _, score = one.rpartition("=")
+        if arm in probes:
+            raise SettingsError(f"--tried gives {arm} twice; give one score for each arm, the mean of several runs")
         try:
             probes[arm] = float(score)
         except ValueError:

@@ -13,7 +13,7 @@ from transferscope.methods.method import ADDED_LATER, FitOptions
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import FineTuning
 from transferscope.models.network import Network
-from transferscope.training import ParameterGroup, outputs_of
+from transferscope.training import ParameterGroup, frozen_features
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FineTune(FineTuning):
         """As `head` says."""
         if self.head == "random":
             return super().first_head(own, target, options)
-        return ridge_probe(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs).head
+        return ridge_probe(frozen_features(own, target.train), target.train.labels, target.train.n_outputs).head
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
         """The first blocks; all, where their rate is 0."""

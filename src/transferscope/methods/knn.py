@@ -14,7 +14,7 @@ from transferscope.methods.common import domain, working_copy
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
 from transferscope.records import Cost
-from transferscope.training import encode, outputs_of
+from transferscope.training import encode, frozen_features
 from transferscope.training.loop import memory_in_use
 
 NEIGHBOURS = (1, 3, 5, 10, 20)
@@ -50,7 +50,7 @@ class Knn(Control):
         started = time.perf_counter()
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        features, labels = outputs_of(own.features, target.train), target.train.labels
+        features, labels = frozen_features(own, target.train), target.train.labels
         votes = labels.dtype == torch.int64
         values = F.one_hot(labels, target.train.n_outputs) if votes else encode(labels, target.train.n_outputs)
         values = values.to(features.dtype)
@@ -63,7 +63,9 @@ class Knn(Control):
             examples_seen=len(target.train),
         )
         notes = {"neighbours": float(head.k)}
-        return Fitted(own.with_head(head), target.scale, None, (), cost, "converged", notes)
+        fitted = own.with_head(head)
+        fitted.is_frozen = True
+        return Fitted(fitted, target.scale, None, (), cost, "converged", notes)
 
 
 class NeighbourHead(nn.Module):

@@ -14,7 +14,7 @@ from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.methods.probe_head import ProbeFit, logistic_probe, ridge_probe
 from transferscope.models.network import Network
 from transferscope.records import Cost
-from transferscope.training import outputs_of
+from transferscope.training import frozen_features
 from transferscope.training.loop import memory_in_use
 
 
@@ -73,13 +73,14 @@ class LinearProbe:
             examples_seen=len(target.train),
         )
         fitted = own.with_head(probe.head)
+        fitted.is_frozen = True
         _keep(options.snapshots, own, fitted)
         return Fitted(fitted, target.scale, own.head, (), cost, "converged" if probe.converged else "max_steps")
 
     @torch.no_grad()
     def _probe(self, own: Network, target: Domain) -> ProbeFit:
         features, labels, n_outputs = (
-            outputs_of(own.features, target.train),
+            frozen_features(own, target.train),
             target.train.labels,
             target.train.n_outputs,
         )

@@ -24,6 +24,8 @@ class Network(nn.Module):
             examples of their data.
         block_names: Names of the backbone's blocks within `features`, from the input up; empty for the parts of an
             `nn.Sequential`.
+        is_frozen: Whether the backbone is as a pretrained network has it, so that its features may be kept and shared;
+            set by methods that do not train it.
         is_random: Whether the weights are those of an initialisation, so that a method that starts from scratch takes
             them as they are; it initialises others again (see `models.reinitialise`).
     """
@@ -45,6 +47,7 @@ class Network(nn.Module):
         self.input = input
         self.block_names = block_names
         self.is_random = is_random
+        self.is_frozen = False
 
     def forward(self, inputs: Num[Tensor, "N ..."]) -> Float[Tensor, "N K"]:
         """Outputs of the head on the features of `inputs`."""

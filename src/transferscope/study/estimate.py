@@ -117,8 +117,9 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
                     paces[kind] = _measured(of_kind[0], engine)
     free = shutil.disk_usage(_existing(store.files)).free
     kept = keys_to_keep(cells, engine.keep)
-    sizes = [float(file.stat().st_size) for file in store.files.glob("*.safetensors")]
-    sizes = sizes or [pace.network for pace in paces.values()]
+    sizes = [pace.network for pace in paces.values()]
+    if not sizes:
+        sizes = [float(file.stat().st_size) for file in store.files.glob("*.safetensors")]
     size = float(np.mean(sizes)) if sizes else 0.0  # of a network that was not measured
     disk = sum(
         _disk(of_kind, paces[kind].network if kind in paces else size, kept) for kind, of_kind in by_kind.items()

@@ -50,9 +50,9 @@ def check_data(name: str) -> None:
 
 
 def _is_repeatable(case: DataCase) -> None:
-    state = np.random.get_state()[1].tolist()  # type: ignore[union-attr,index]  # noqa: NPY002
+    state = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
     require(load(case.name).fingerprint == case.data.fingerprint, "it is loaded twice with other content")
-    after = np.random.get_state()[1].tolist()  # type: ignore[union-attr,index]  # noqa: NPY002
+    after = np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
     require(state == after, "loading it changes NumPy's global random state; draw from the seed that is given")
 
 
@@ -71,6 +71,10 @@ def _has_labels(case: DataCase) -> None:
         return
     require(len(classes) > 1, f"it has the one class {classes}")
     require(len(set(classes)) == len(classes), "two classes have one name")
+    if case.data.train.kind == "multi-label":
+        for name, n in zip(classes, case.data.train.class_counts(), strict=True):
+            require(0 < n < len(case.data.train), f"all or no training examples have the label {name!r}")
+        return
     present = np.unique(case.data.train.labels)
     require(len(present) > 1, f"all training examples are of class {classes[int(present[0])]!r}")
 

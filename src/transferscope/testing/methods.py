@@ -93,7 +93,7 @@ def _shares_nothing(case: MethodCase) -> None:
 
 def _learns_classes(case: MethodCase) -> None:
     task = classification_task(n_target=30)
-    fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1)))
+    fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, eval_every=100)))
     require(fitted.status != "non_finite", "its training diverges on an easy problem")
     accuracy = float(np.mean(fitted.predict(task.target.test) == task.target.test.labels))
     require(accuracy > 0.8, f"it reaches an accuracy of {accuracy:.2f} on an easy problem of three classes")
@@ -103,7 +103,7 @@ def _learns_numbers(case: MethodCase) -> None:
     if not case.regression:
         return
     task = regression_task(n_target=40)
-    fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05)))
+    fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05, eval_every=100)))
     predicted, truth = fitted.predict(task.target.test), task.target.test.labels
     require(predicted.shape == truth.shape, f"it predicts shape {predicted.shape} for labels of shape {truth.shape}")
     r2 = 1 - np.square(predicted - truth).sum() / np.square(truth - truth.mean(axis=0)).sum()
@@ -141,14 +141,14 @@ def _resumes(case: MethodCase) -> None:
         return
     task = classification_task()
     with TemporaryDirectory() as folder:
-        longer = replace(OPTIONS, training=replace(BUDGET, steps=120))
+        longer = replace(OPTIONS, training=replace(BUDGET, steps=60))
         kept = replace(longer, checkpoint=Path(folder) / "state", checkpoint_seconds=0.0)
 
         class CutOffError(Exception):
             pass
 
         def cut(done: int, total: int) -> None:
-            if done >= 100:
+            if done >= 50:
                 raise CutOffError
 
         with suppress(CutOffError):

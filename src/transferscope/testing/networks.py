@@ -92,7 +92,7 @@ def _learns_everywhere(case: NetworkCase) -> None:
     network = case.build().train()
     inputs = case.inputs()
     loss = network(inputs).square().sum()
-    loss.backward()  # type: ignore[no-untyped-call]
+    torch.autograd.backward(loss)
     without = [name for name, p in network.named_parameters() if p.requires_grad and p.grad is None]
     require(not without, f"no gradient reaches {', '.join(without[:3])}; leave out what is not used")
 

@@ -1,6 +1,6 @@
 """One loop, used by pre-training and by every method: settings, batches, losses, checkpoints, measures."""
 
-from transferscope.training.evaluate import Measures, measure, outputs_of
+from transferscope.training.evaluate import Measures, frozen_features, measure, outputs_of
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
 from transferscope.training.loop import Curve, RunOptions, TrainingRun, Watch, train
 from transferscope.training.losses import check_targets, encode, task_loss
@@ -35,6 +35,7 @@ __all__ = [
     "check_targets",
     "choose_device",
     "encode",
+    "frozen_features",
     "measure",
     "outputs_of",
     "pixel_scale",

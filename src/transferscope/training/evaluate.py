@@ -1,15 +1,19 @@
 """Predictions and measures of a trained network."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.estimate import Estimate
+from transferscope.models.network import Network
 from transferscope.numerics.average_precision import example_contributions
 from transferscope.records import Record
+from transferscope.training.feature_cache import is_kept, kept_features
 from transferscope.training.losses import check_targets
 from transferscope.training.tensors import TensorSet
 
@@ -22,18 +26,56 @@ def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
     Texts are read by length, a few at a time, so that none is padded much. The network's mode is what it was when this
-    returns.
+    returns. The features of a `Network` whose backbone is frozen are kept on the disk, see `feature_cache`.
     """
+    with _evaluated(network):
+        if isinstance(network, Network) and network.is_frozen and is_kept(network.features):
+            ordered, size, order = _in_order(data)
+            features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
+            # a copy of each part, as the backbone would have given it: arithmetic may depend on where numbers lie
+            parts = (features[start : start + size] for start in range(0, len(features), size))
+            outputs = torch.cat([network.head(part.clone()) for part in parts])
+            return _put_back(outputs, order)
+        return _computed(network, data)
+
+
+@torch.no_grad()
+def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
+    """Features of a backbone that is not trained, in evaluation mode, for all examples in order.
+
+    The same numbers as `outputs_of(network.features, data)`, from the disk where they were computed before.
+    """
+    with _evaluated(network.features):
+        if not is_kept(network.features):
+            return _computed(network.features, data)
+        ordered, size, order = _in_order(data)
+        features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
+        return _put_back(features, order)
+
+
+def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
+    ordered, size, order = _in_order(data)
+    return _put_back(torch.cat([network(batch.inputs) for batch in ordered.chunks(size)]), order)
+
+
+def _in_order(data: TensorSet) -> tuple[TensorSet, int, Int[Tensor, " N"] | None]:
+    """Examples in the order in which they are read, how many at once, and where each was; None for as they were."""
+    if data.inputs.dtype != torch.int32:
+        return data, max(16, min(CHUNK, CHUNK * 64**2 // data.inputs[0].numel())), None
+    order = (data.inputs >= 0).any(dim=1).sum(dim=1).argsort(stable=True)
+    return replace(data, inputs=data.inputs[order], labels=data.labels[order]), TEXTS, order
+
+
+def _put_back(outputs: Tensor, order: Tensor | None) -> Tensor:
+    return outputs if order is None else torch.empty_like(outputs).index_copy_(0, order, outputs)
+
+
+@contextmanager
+def _evaluated(network: nn.Module) -> Iterator[None]:
     was_training = network.training
     network.eval()
     try:
-        if data.inputs.dtype != torch.int32:
-            size = max(16, min(CHUNK, CHUNK * 64**2 // data.inputs[0].numel()))
-            return torch.cat([network(batch.inputs) for batch in data.chunks(size)])
-        order = (data.inputs >= 0).any(dim=1).sum(dim=1).argsort(stable=True)
-        by_length = replace(data, inputs=data.inputs[order], labels=data.labels[order])
-        outputs = torch.cat([network(batch.inputs) for batch in by_length.chunks(TEXTS)])
-        return torch.empty_like(outputs).index_copy_(0, order, outputs)
+        yield
     finally:
         network.train(was_training)
 

@@ -201,6 +201,11 @@ def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None
     assert {one.arm for one in result.open[:5]} <= {f"arm{a}" for a in range(8, 16)}
 
 
+def test_an_arm_that_was_tried_twice_is_refused(history: History) -> None:
+    told = CliRunner().invoke(app, ["history", "propose", "new", "--tried", "a=0.5", "--tried", "a=0.6"])
+    assert "--tried gives a twice" in str(told.exception)
+
+
 def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -> None:
     path = table(tmp_path / "scores.csv", two_kinds(3, 4))
     origins = sorted(set(shipped_rows()["origin"]))
@@ -208,6 +213,9 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
     for ask in (
         lambda: propose("new", shipped=False),
         lambda: propose("new", origin="recorded race"),
+        lambda: propose(" "),
+        lambda: propose("new", labels=-3),
+        lambda: propose("new", probes={"arm0": float("nan")}),
         lambda: add_to_history(path, task_column="tasks"),
         lambda: add_to_history(path),
         lambda: add_to_history(path, task="a", task_column="task"),
@@ -223,6 +231,9 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         "the history knows 0 other task(s) with two or more arms, and a proposal takes 2; keep more with "
         "`transferscope history add STUDY|TABLE`",
         f"unknown origin 'recorded race': did you mean 'recorded races'? known are {', '.join(origins)}",
+        "the new task has no name; give the name of a data set, or any other",
+        "labels = -3 is out of range; expected a number of labels above 0",
+        "arm0 was tried with the score nan; expected a finite number",
         "unknown column 'tasks': did you mean 'task'? known are accuracy, arm, task",
         "several rows hold the arm arm0 on scores and no column says which run they are; name it with --seed-column, "
         "or the column of tasks with --task-column",

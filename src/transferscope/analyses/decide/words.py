@@ -8,9 +8,9 @@ from transferscope.wording import candidate_words, capitalised, counted, duratio
 
 LIMITS = (
     "A race reads its results after every run. In simulated races with a risk of 5 % and no effect, under ten kinds "
-    "of noise, it called a way of transfer better than training from scratch by mistake in 2 % on average, and in 8 % "
-    "where the noise of the ways differs ninefold. Intervals hold at every stage of the race. Where a call is marked "
-    "as on this test set, other test examples could turn it around."
+    "of noise, it called a way of transfer better than training from scratch by mistake in 1 % on average, and in 5 % "
+    "of races on the recorded noise of 24 small studies. Intervals hold at every stage of the race. Where a call is "
+    "marked as on this test set, other test examples could turn it around."
 )
 
 
@@ -123,7 +123,7 @@ def _control(decision: Decision) -> str:
             f"not than {name} by more than {_margin(decision)}: {gain_words(beside)} beside it."
         )
     if decision.whether == "no" and control.gain.value > 0:
-        return ""
+        return f"The best way of transfer, {arm_words(transfer)}, gives {gain_words(beside)} beside it."
     return f"Beside the best control, {name}, {arm_words(transfer)} gives {gain_words(beside)}."
 
 

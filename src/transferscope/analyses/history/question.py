@@ -103,8 +103,10 @@ def favourites(
     score = rows["score"].where(rows["better"] == "higher", -rows["score"])
     together = [rows["task"], rows["labels"].fillna(-1)]
     share = (score.groupby(together).rank() - 1) / (score.groupby(together).transform("size") - 1)
-    of_arm: dict[str, float] = share.groupby(rows["arm"]).mean().to_dict()
-    of_method: dict[str, float] = share.groupby(rows["method"]).mean().to_dict()
+    of_arm, of_method = (
+        {str(name): float(mean) for name, mean in share.groupby(rows[column]).mean().items()}
+        for column in ("arm", "method")
+    )
     rated = {
         (method, source): of_arm.get(candidate_words(method, source), of_method.get(method_words(method), math.nan))
         for method, source in arms
@@ -138,12 +140,20 @@ def propose(
         All arms with what is expected of them.
 
     Raises:
+        SettingsError: The task has no name, or a score or number of labels is none.
         UnknownNameError: There is no such rule or origin, or a probe is an arm that no other task knows.
         DataError: Fewer than two other tasks with the same measure know two arms or more, or nothing was tried and
             nothing says which of several groups of tasks without an arm in common counts.
     """
     if rule not in RULES:
         raise unknown_name("rule", rule, RULES)
+    if not task.strip():
+        raise SettingsError("the new task has no name; give the name of a data set, or any other")
+    if labels is not None and not (math.isfinite(labels) and labels > 0):
+        raise SettingsError(f"labels = {labels} is out of range; expected a number of labels above 0")
+    for arm, score in (probes or {}).items():
+        if not math.isfinite(score):
+            raise SettingsError(f"{arm} was tried with the score {score}; expected a finite number")
     if isinstance(history, pd.DataFrame):
         frame = history
     else:

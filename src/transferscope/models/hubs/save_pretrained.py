@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -20,6 +20,8 @@ from transferscope.models.network import Network, seeded
 from transferscope.models.texts import sample_tokens
 
 WEIGHTS, HEAD = "model.safetensors", "head.safetensors"
+
+Problem = Literal["regression", "single_label_classification", "multi_label_classification"]
 
 _BESIDE = (
     "tokenizer*.json",
@@ -64,6 +66,7 @@ def save_pretrained(
     input_shape: tuple[int, ...],
     n_outputs: int,
     classes: Sequence[str] | None,
+    problem: Problem,
     notes: Callable[[SavedModel], Mapping[str, str]],
 ) -> SavedModel:
     """Write a network of transformers to a folder, with the tokenizer or image processor that belongs to it.
@@ -78,7 +81,8 @@ def save_pretrained(
         folder: A folder that exists.
         input_shape: Shape of one input, as the network reads it.
         n_outputs: Number of classes or of numbers that it predicts.
-        classes: Names of the classes; None for numbers.
+        classes: Names of the classes or labels; None for numbers.
+        problem: What its outputs are, in the words of transformers.
         notes: From what was written to the metadata for the file of weights.
 
     Raises:
@@ -88,7 +92,7 @@ def save_pretrained(
         raise NetworkError(f"hf:{named.name} was changed, so that transformers has no model for it")
     saved = None
     for kind, prefix in _kinds(named):
-        model, head = _filled(named, kind, prefix, network, n_outputs, classes)
+        model, head = _filled(named, kind, prefix, network, n_outputs, classes, problem)
         if model is not None and _computes_the_same(model, head, network, input_shape):
             saved = SavedModel(kind.__name__, head)
             break
@@ -153,13 +157,19 @@ def _kinds(named: HuggingFace) -> Iterator[tuple[Any, str]]:
 
 
 def _filled(
-    named: HuggingFace, kind: Any, prefix: str, network: Network, n_outputs: int, classes: Sequence[str] | None
+    named: HuggingFace,
+    kind: Any,
+    prefix: str,
+    network: Network,
+    n_outputs: int,
+    classes: Sequence[str] | None,
+    problem: Problem,
 ) -> tuple[Any, str]:
     """A model of a class with the network's weights, and the name of its head; None where they do not fit."""
     config = copy.deepcopy(named.configuration)
     labels = [f"output_{i}" for i in range(n_outputs)] if classes is None else list(classes)
     config.id2label, config.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}
-    config.problem_type = "regression" if classes is None else "single_label_classification"
+    config.problem_type = problem
     with seeded(0), named.said("written"):
         model = kind(config)
     features = network.features

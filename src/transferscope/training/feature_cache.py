@@ -1,0 +1,111 @@
+"""Features of frozen backbones, kept on the disk: computed once for a network and data, whichever run asks.
+
+Linear probes and nearest neighbours of one pretrained network read the same examples again in every run: the test set
+in all of them, a few-shot subset for every method of its seed. What is kept is found by the content of the weights and
+of the examples. A few examples are computed anew every time: where their features are not those of the file, bit for
+bit, as after a change of code or of a library, all are computed again.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from transferscope.data.places import cache_folder
+from transferscope.data.task import give_back
+from transferscope.files import written_whole
+from transferscope.models.texts import POOLING
+from transferscope.models.weights import digest_of
+from transferscope.training.tensors import TensorSet
+
+LEAST_PARAMETERS = 1_000_000
+"""Backbones with fewer compute their features sooner than a file is read."""
+
+MOST_BYTES = 4 * 2**30
+"""Of all that is kept; what was not used for longest goes first. TRANSFERSCOPE_FEATURES sets another number, 0 for
+none; the folder `features` of the cache may be deleted at any time."""
+
+_LOOKED_AT = 16
+_CHECKSUM = "transferscope.blake2b"
+
+
+def is_kept(features: nn.Module) -> bool:
+    """Whether the features of a frozen backbone are worth keeping, and may be."""
+    return _room() > 0 and sum(parameter.numel() for parameter in features.parameters()) >= LEAST_PARAMETERS
+
+
+def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor]) -> Float[Tensor, "N m"]:
+    """The features of all examples, from the disk where they are there, in the order of the batches.
+
+    Args:
+        features: A backbone in evaluation mode.
+        data: The examples.
+        batches: Their inputs, in the batches in which they are read.
+
+    Returns:
+        Features on the device of the data, the same numbers as without the file.
+    """
+    file = cache_folder() / "features" / f"{_key(features, data)}.safetensors"
+    first = next(batches)
+    few = features(first[:_LOOKED_AT].clone()).cpu()
+    found = _read(file)
+    if found is not None and len(found["features"]) == len(data) and torch.equal(found["few"], few):
+        with suppress(OSError):
+            os.utime(file)
+        return found["features"].to(data.device)
+    whole = torch.cat([features(first), *(features(inputs) for inputs in batches)])
+    with suppress(OSError):  # a full disk, or a folder that cannot be written, takes the time alone
+        file.parent.mkdir(parents=True, exist_ok=True)
+        tensors = {"features": whole.cpu().contiguous(), "few": few.contiguous()}
+        with written_whole(file) as unfinished:
+            save_file(tensors, unfinished, metadata={_CHECKSUM: digest_of(tensors)})
+        _make_room(file.parent)
+    return whole
+
+
+def _key(features: nn.Module, data: TensorSet) -> str:
+    """Digest of weights, structure and examples, and of what the last digits depend on."""
+    digest = hashlib.blake2b(digest_size=16)
+    state = {name: tensor.detach().cpu().contiguous() for name, tensor in features.state_dict().items()}
+    pooling = [getattr(module, POOLING, None) for module in features.modules()]
+    arithmetic = (torch.__version__, torch.get_num_threads(), data.device.type)
+    digest.update(f"{digest_of(state)} {features} {pooling} {arithmetic}".encode())
+    for tensor in (data.inputs, data.shift, data.factor):
+        digest.update(digest_of({"": tensor.cpu().contiguous()}).encode())
+    give_back(data.mapped)
+    return digest.hexdigest()
+
+
+def _read(file: Path) -> dict[str, Tensor] | None:
+    """What a file holds; None where there is none, or a damaged one."""
+    try:
+        with safe_open(file, framework="pt") as stored:
+            found = {name: stored.get_tensor(name) for name in ("features", "few")}
+            whole = (stored.metadata() or {}).get(_CHECKSUM) == digest_of(found)
+    except (SafetensorError, OSError, ValueError, RuntimeError):
+        return None
+    return found if whole else None
+
+
+def _make_room(folder: Path) -> None:
+    """Delete what was not used for longest, until the rest fits."""
+    with suppress(OSError):
+        sizes = sorted((file.stat().st_mtime, file.stat().st_size, file) for file in folder.glob("*.safetensors"))
+        total = sum(size for _, size, _ in sizes)
+        for _, size, file in sizes:
+            if total <= _room():
+                break
+            file.unlink(missing_ok=True)
+            total -= size
+
+
+def _room() -> int:
+    given = os.environ.get("TRANSFERSCOPE_FEATURES", "")
+    return int(given) if given.isdecimal() else MOST_BYTES

@@ -1,0 +1,137 @@
+"""Features of frozen backbones on the disk: the same numbers, computed once, and never those of something else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.methods import FineTune, FitOptions, Fitted, Knn, LinearProbe, Method
+from transferscope.models import Network
+from transferscope.training import TensorSet, TrainingSettings, feature_cache, frozen_features, outputs_of, to_tensors
+from transferscope.training.tensors import pixel_scale
+
+
+class Counted(nn.Module):
+    """A backbone that counts the examples that it reads."""
+
+    def __init__(self, power: int = 1) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 5)
+        self.seen = 0
+        self.power = power
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.seen += len(inputs)
+        return torch.tanh(self.layer(inputs)) ** self.power
+
+
+@pytest.fixture(autouse=True)
+def every_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feature_cache, "LEAST_PARAMETERS", 1)
+
+
+def network(power: int = 1) -> Network:
+    torch.manual_seed(0)
+    return Network(Counted(power), nn.Linear(5, 3), 5)
+
+
+def data(n: int, seed: int = 0) -> LabelledSet:
+    inputs = np.random.default_rng(seed).normal(size=(n, 6)).astype(np.float32)
+    return LabelledSet(inputs, np.arange(n) % 3, ("a", "b", "c"))
+
+
+def tensors(n: int = 1300, seed: int = 0) -> TensorSet:
+    return to_tensors(data(n, seed), pixel_scale(data(n, seed)))
+
+
+def files(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "cache/features").glob("*"))
+
+
+def test_features_are_computed_once_and_are_the_same_numbers(tmp_path: Path) -> None:
+    own, examples = network(), tensors()
+    plain = outputs_of(own.features, examples)
+    counted = own.features
+    assert isinstance(counted, Counted)
+    seen = []
+    for _ in range(3):
+        before = counted.seen
+        assert torch.equal(frozen_features(own, examples), plain)
+        seen.append(counted.seen - before)
+    assert seen == [1300 + 16, 16, 16]  # a few are looked at every time
+    assert len(files(tmp_path)) == 1
+    frozen_features(own, tensors(seed=1))
+    with torch.no_grad():
+        counted.layer.bias.add_(1)
+    assert not torch.equal(frozen_features(own, examples), plain)
+    assert len(files(tmp_path)) == 3
+
+
+def test_a_change_of_code_and_a_damaged_file_are_seen(tmp_path: Path) -> None:
+    examples = tensors()
+    frozen_features(network(), examples)
+    other = network(power=2)  # the same weights and the same structure, as it is printed
+    assert torch.equal(frozen_features(other, examples), outputs_of(other.features, examples))
+    (file,) = files(tmp_path)
+    file.write_bytes(file.read_bytes()[:-100] + bytes(100))
+    assert torch.equal(frozen_features(other, examples), outputs_of(other.features, examples))
+    file.write_bytes(b"nothing")
+    assert torch.equal(frozen_features(other, examples), outputs_of(other.features, examples))
+
+
+@pytest.mark.parametrize("method", [LinearProbe(), LinearProbe(solver="logistic"), Knn(), FineTune(head="probe")])
+def test_methods_give_the_same_networks_and_outputs_with_it_and_without(
+    method: Method, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    task = TransferTask(Dataset("target", data(40), data(1100, 1)))
+    options = FitOptions(TrainingSettings(steps=3, batch_size=8), device="cpu")
+
+    def outputs() -> tuple[Fitted, Tensor]:
+        fitted = method.fit(task, network(), options)
+        return fitted, fitted.outputs(task.target.test)
+
+    monkeypatch.setenv("TRANSFERSCOPE_FEATURES", "0")
+    plain, expected = outputs()
+    assert not files(tmp_path)
+    monkeypatch.delenv("TRANSFERSCOPE_FEATURES")
+    for _ in range(2):
+        fitted, found = outputs()
+        assert torch.equal(found, expected)
+        one, other = plain.network.state_dict(), fitted.network.state_dict()
+        assert all(torch.equal(one[name], other[name]) for name in one)
+    assert len(files(tmp_path)) == (1 if isinstance(method, FineTune) else 2)
+
+
+def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = network()
+    monkeypatch.setenv("TRANSFERSCOPE_FEATURES", str(3 * (1316 * 5 * 4 + 500)))
+    for seed in range(5):
+        frozen_features(own, tensors(seed=seed))
+    assert len(files(tmp_path)) == 3
+    counted = own.features
+    assert isinstance(counted, Counted)
+    before = counted.seen
+    frozen_features(own, tensors(seed=4))  # the last one is among them
+    assert counted.seen - before == 16
+
+
+def test_texts_are_put_back_in_their_order() -> None:
+    class Lengths(nn.Module):
+        def forward(self, tokens: Tensor) -> Tensor:
+            return (tokens[:, 0] >= 0).sum(dim=1, keepdim=True).float()
+
+    lengths = torch.tensor([3, 1, 4, 1, 5, 2] * 20)
+    ids = torch.where(torch.arange(6) < lengths[:, None], 7, -1)
+    inputs = torch.stack([ids, torch.zeros_like(ids)], dim=1).to(torch.int32)
+    inputs[:, 1][inputs[:, 0] < 0] = -1
+    examples = replace(tensors(120), inputs=inputs)
+    own = Network(nn.Sequential(Lengths(), nn.Linear(1, 1)), nn.Linear(1, 3), 1)
+    own.is_frozen = True
+    plain = Network(own.features, own.head, 1)
+    for _ in range(2):
+        assert torch.equal(frozen_features(own, examples), outputs_of(own.features, examples))
+        assert torch.equal(outputs_of(own, examples), outputs_of(plain, examples))
