@@ -36,7 +36,7 @@ MOST_NARROW = 12
 _RAISED = 0.24  # of the seeds above the bar, in rows
 _HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ARMS = 12
-_NAME_WIDTH = 24
+_NAME_WIDTH = 26
 _NARROW = 3.6  # inches of a drawing for a telephone
 _CLIMB = 0.1  # of the training steps, in which all curves climb
 
@@ -73,7 +73,7 @@ def draw_overview(summary: Summary) -> Figure | None:
     with drawing():
         n_columns = len(sizes) if len(sizes) < 4 else 2
         wide = drawn(n_columns, min(9.2, 3.0 + 2.6 * n_columns))
-        narrow = drawn(1, _NARROW) if n_columns > 1 else None
+        narrow = drawn(1, _NARROW)
     return Figure(
         name="overview",
         canvas=wide,
@@ -166,19 +166,25 @@ def draw_dots(summary: Summary) -> Figure:
     frames, metric = summary.frames, summary.frames.metric
     ordered = list(reversed(summary.in_order))
     styles = mark_styles(frames.methods, frames.baseline)
-    with drawing():
-        canvas = new_figure(7.4, 0.9 + 0.36 * len(ordered))
+
+    def drawn(width: float) -> Canvas:
+        canvas = new_figure(width, 0.9 + 0.36 * len(ordered))
         axes = canvas.subplots()
         for row, comparison in enumerate(ordered):
             _dots_row(axes, row, comparison, summary.runs, styles[comparison.method], metric)
         _baseline(axes, ordered, metric)
-        axes.set_yticks(range(len(ordered)), [_name(c, summary) for c in ordered])
+        axes.set_yticks(range(len(ordered)), [short(_name(c, summary), width=_NAME_WIDTH) for c in ordered])
         axes.set_ylim(-0.6, len(ordered) - 0.4)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(metric.title)
+        return canvas
+
+    with drawing():
+        wide, narrow = drawn(7.4), drawn(_NARROW)
     return Figure(
         name="methods",
-        canvas=canvas,
+        canvas=wide,
+        narrow=narrow,
         data=summary.runs,
         caption=(
             f"{metric.title} with {ordered[0].n_target:,} labels. Small dots are seeds, large marks their mean with a "
