@@ -65,8 +65,8 @@ def test_what_the_labels_were_taken_for_is_said_before_anything_runs(
     Path("digits.toml").write_text(STUDY.replace('"digits"\nsizes', '"csv:own.csv?label=y"\nsizes'))
     assert call("run", "digits.toml", "--workers", "0") == 0
     assert capsys.readouterr().err.splitlines()[0] == (
-        f"target: csv:{Path('own.csv').absolute()}?label=y: classification, 3 classes: x, y, z; 1 of 2 features never "
-        "change"
+        f"target: csv:{Path('own.csv').absolute()}?label=y: classification, 3 classes: x, y, z; 1 feature from 1 "
+        "column of numbers; left out: b (always 1)"
     )
 
 

@@ -86,7 +86,7 @@ BAD: list[tuple[str, type[Exception], str]] = [
         "mnst",
         UnknownNameError,
         "unknown data set 'mnst': did you mean 'mnist'? known are cifar10, csv, digits, fashion-mnist, folder, "
-        "glyphs, half-images, mnist, npz, parquet, svhn, table, text, usps",
+        "glyphs, half-images, hf-dataset, mnist, npz, parquet, svhn, table, text, usps",
     ),
     ("own.npz", UnknownNameError, "'own.npz' looks like a file; write 'npz:own.npz'"),
     ("digits?x=1", SettingsError, "'digits?x=1' has the option 'x'; digits takes no options"),

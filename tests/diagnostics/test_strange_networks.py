@@ -193,7 +193,7 @@ def test_training_and_its_measures_refuse_targets_of_another_shape(shape: tuple[
         lambda: encode(targets, 1),
     ]
     for refused in refusals[: 3 if shape != (1, 1) else 2]:
-        with pytest.raises(DataError, match="regression targets have shape"):
+        with pytest.raises(DataError, match="targets have shape"):
             refused()
 
 

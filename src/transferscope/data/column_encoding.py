@@ -122,16 +122,14 @@ class TableEncoding:
     def words(self) -> str:
         """What was done to all, in a sentence."""
         kinds = [one.kind for one in self.columns]
-        names = {"number": "number", "truth": "truth value", "date": "date"}
-        counts = [counted(kinds.count(kind), word) for kind, word in names.items() if kind in kinds]
-        if "category" in kinds:
-            counts.append(counted(kinds.count("category"), "category", "categories"))
+        names = {"number": "numbers", "truth": "truth values", "date": "dates", "category": "categories"}
+        counts = [f"{counted(kinds.count(k), 'column')} of {word}" for k, word in names.items() if k in kinds]
         gaps = sum(one.has_gaps for one in self.columns)
         left = [f"{one.name} ({one.why})" for one in self.columns if one.kind == "left out"]
         seen = [f"{one.name}: {one.why}" for one in self.columns if one.kind != "left out" and one.why]
         shown = ", ".join(left[:5]) + (f" and {len(left) - 5} others" if len(left) > 5 else "")
         return (
-            f"{counted(len(self.features), 'feature')} of {', '.join(counts)}"
+            f"{counted(len(self.features), 'feature')} from {', '.join(counts)}"
             f"{f' ({gaps} with gaps)' if gaps else ''}{f'; left out: {shown}' if left else ''}"
             f"{f'; {chr(59).join(seen[:3])}' if seen else ''}"
         )

@@ -9,9 +9,9 @@ from transferscope.report.blocks import Table, Text
 def test_one_table_for_each_size_with_the_best_first(summary: Summary) -> None:
     tables = [block for block in methods_section(summary).blocks if isinstance(block, Table)]
     assert [table.caption for table in tables] == [
-        "50 labels, best mean first",
-        "200 labels, best mean first",
-        "600 labels, best mean first",
+        "50 labels, best first over all numbers of labels",
+        "200 labels, best first over all numbers of labels",
+        "600 labels, best first over all numbers of labels",
     ]
     first = tables[0].rows[0]
     assert (first[0].text, first[0].detail) == ("MeRLin", "from mnist")

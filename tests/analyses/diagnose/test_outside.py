@@ -49,8 +49,8 @@ def test_a_study_measures_it_and_its_page_says_it_in_its_words(tmp_path: Path) -
         run_study(parse_spec(study), store)
         part = study_part(summarise(store, "small"))
     assert part is not None
-    (fold,) = [block for block in part.sections[0].blocks if isinstance(block, Folded)]
-    assert fold.title == "Stable rank of the weights: what it means"
+    folds = {block.title: block for block in part.sections[0].blocks if isinstance(block, Folded)}
+    fold = folds["Stable rank of the weights: what it means"]
     words = [block.text for block in fold.blocks if isinstance(block, Text)]
     assert words[-1] == "What it cannot tell: It sees each layer alone, and not what the layers compute together."
     assert DIAGNOSTICS[OUTSIDE].name == "stable-rank"
