@@ -306,7 +306,7 @@ def _as_numbers(column: pd.Series, path: Path) -> Float64[np.ndarray, " N"]:
     numbers = column if plain else pd.to_numeric(_without_blanks(column), errors="coerce")
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     given = _without_blanks(column).notna().to_numpy()
-    wrong = np.flatnonzero((np.isnan(values) & given) | np.isinf(values))
+    wrong = np.flatnonzero((np.isnan(values) & given) | np.isinf(values)).tolist()
     if len(wrong):
         raise DataError(
             f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}; "
@@ -327,7 +327,7 @@ def _as_days(column: pd.Series, order: DayOrder | None, path: Path) -> Float64[n
     else:
         found = given
     found = pd.to_datetime(found, utc=True, errors="coerce")
-    wrong = np.flatnonzero((found.isna() & given.notna()).to_numpy())
+    wrong = np.flatnonzero((found.isna() & given.notna()).to_numpy()).tolist()
     if len(wrong):
         raise DataError(
             f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}, "

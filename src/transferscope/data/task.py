@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Num, Shaped
 
 from transferscope.data.places import cache_folder
 from transferscope.errors import DataError
@@ -40,7 +40,7 @@ class LabelledSet:
     """
 
     inputs: Num[np.ndarray, "N ..."]
-    labels: Num[np.ndarray, "N ..."]
+    labels: Shaped[np.ndarray, "N ..."]
     classes: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Float, Shaped
 
 from transferscope.estimate import Interval
 from transferscope.numerics.average_precision import example_contributions
@@ -42,7 +42,7 @@ class Metric:
         return interval.clipped(0.0, 1.0 if self.higher_is_better else math.inf)
 
     def example_scores(
-        self, predictions: Num[np.ndarray, "N ..."], labels: Num[np.ndarray, "N ..."]
+        self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
     ) -> Float[np.ndarray, " N"]:
         """Score of each test example, more is better; their mean is the measure.
 

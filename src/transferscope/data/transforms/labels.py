@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float, Num
+from jaxtyping import Float, Shaped
 
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms.images import Images, check_images
@@ -102,7 +102,7 @@ def redness(images: Images) -> Float[np.ndarray, " N"]:
 _MEASURES = {"brightness": brightness, "colour": redness}
 
 
-def _labelled(data: LabelledSet, labels: Num[np.ndarray, " N"], classes: tuple[str, ...]) -> LabelledSet:
+def _labelled(data: LabelledSet, labels: Shaped[np.ndarray, " N"], classes: tuple[str, ...]) -> LabelledSet:
     return replace(data, labels=labels.astype(np.int64), classes=classes)
 
 
