@@ -16,17 +16,25 @@ demo: $(READY)  ## rendered glyphs -> real handwritten digits, every method, 3 s
 	$(BIN)/transferscope demo --out demo-out
 
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
-# The check of every shape and type at run time doubles the time of a test, so it is left to `test-long`, and there to
-# the tests of parts: what whole analyses and commands call is checked by the tests of its own folder.
+# The check of every shape and type at run time doubles the time of a test: `make test SHAPES=checked` makes it in the
+# tests of parts, as CI does; what whole analyses and commands call is checked by the tests of its own folder.
+SHAPES ?= unchecked
 UNCHECKED := TRANSFERSCOPE_UNCHECKED=1
 WHOLE := tests/analyses tests/cli tests/docs tests/e2e tests/fuzz tests/golden tests/papers
+QUICK := -m "not slow and not long"
+LONG := -m "long and not slow"
 
-test: $(READY)  ## what takes no seconds of its own: about four minutes on two cores
-	$(UNCHECKED) $(PYTEST) -m "not slow and not long"
+test: $(READY)  ## what takes no seconds of its own
+ifeq ($(SHAPES),checked)
+	$(PYTEST) $(QUICK) $(addprefix --ignore=,$(WHOLE))
+	$(UNCHECKED) $(PYTEST) $(QUICK) $(WHOLE)
+else
+	$(UNCHECKED) $(PYTEST) $(QUICK)
+endif
 
-test-long: $(READY)  ## what `test` leaves out, and the tests of parts with every shape and type checked
-	$(PYTEST) -m "not slow" $(addprefix --ignore=,$(WHOLE))
-	$(UNCHECKED) $(PYTEST) -m "long and not slow" $(WHOLE)
+test-long: $(READY)  ## what `test` leaves out, that of parts with every shape and type checked
+	$(PYTEST) $(LONG) $(addprefix --ignore=,$(WHOLE))
+	$(UNCHECKED) $(PYTEST) $(LONG) $(WHOLE)
 
 test-all: $(READY)  ## the minutes-long tests too
 	$(PYTEST)
