@@ -1,8 +1,8 @@
 """Shapes and types are checked at run time, in tests only.
 
 TRANSFERSCOPE_UNCHECKED=1 leaves that out, which halves the time: `make test` does, `make test SHAPES=checked` checks
-the tests of parts. The package is imported by the tests that need it, not here, so that a process that only hands out tests starts
-at once.
+the tests of parts. The package is imported by the tests that need it, not here, so that a process that only hands out
+tests starts at once.
 """
 
 import os
