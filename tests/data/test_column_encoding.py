@@ -151,3 +151,15 @@ def test_a_number_in_training_must_be_one_in_other_rows() -> None:
     encoding = fit_encoding(rows(x=[1.5, 2.5, 3.0]), FILE)
     with pytest.raises(DataError, match="column 'x' holds 'many' in row 2; expected a finite number or nothing"):
         encoding.apply(rows(x=["1", "many"]), FILE)
+
+
+def test_what_rows_have_that_no_training_row_had_is_said() -> None:
+    train = rows(area=np.arange(20.0), colour=["red", "blue"] * 10, rooms=[1.0, np.nan] * 10)
+    encoding = fit_encoding(train, FILE)
+    assert encoding.remarks(train) == ()
+    new = rows(area=[np.nan, 1.0], colour=["green", None], rooms=[np.nan, 2.0])
+    assert encoding.remarks(new) == (
+        "column 'colour': 1 row with a value that no training row has, for which there is no feature",
+        "column 'area': 1 gap, where no training row has one; the median of these stands there",
+        "column 'colour': 1 gap, where no training row has one; no feature says so",
+    )

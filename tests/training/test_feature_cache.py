@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.errors import SettingsError
 from transferscope.methods import FineTune, FitOptions, Fitted, Knn, LinearProbe, Method
 from transferscope.models import Network
 from transferscope.training import TensorSet, TrainingSettings, feature_cache, frozen_features, outputs_of, to_tensors
@@ -135,3 +136,10 @@ def test_texts_are_put_back_in_their_order() -> None:
     for _ in range(2):
         assert torch.equal(frozen_features(own, examples), outputs_of(own.features, examples))
         assert torch.equal(outputs_of(own, examples), outputs_of(plain, examples))
+
+
+@pytest.mark.parametrize("given", ["4GB", "-1", ""])
+def test_a_limit_that_is_no_number_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSFERSCOPE_FEATURES", given)
+    with pytest.raises(SettingsError, match=r"^TRANSFERSCOPE_FEATURES is '.*'; expected a number of bytes"):
+        frozen_features(network(), tensors())

@@ -83,6 +83,8 @@ def predict(
 
     model = load_model(folder)
     found = read_unlabelled(data, model.card.inputs)
+    for remark in found.remarks:
+        typer.echo(f"note: {remark}", err=True)
     outputs = model.outputs_of_read(found.inputs)
     table: dict[str, object] = {"input": found.names}
     if model.card.classes is None:

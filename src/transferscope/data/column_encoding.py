@@ -156,6 +156,19 @@ class TableEncoding:
                 found[one.name] = int((~text.isin(one.values) & text.notna()).sum())
         return {name: n for name, n in found.items() if n}
 
+    def remarks(self, table: pd.DataFrame) -> tuple[str, ...]:
+        """What rows have that no training row had, in a sentence for each column."""
+        said = [
+            f"column {name!r}: {counted(n, 'row')} with a value that no training row has, for which there is no feature"
+            for name, n in self.unseen(table).items()
+        ]
+        for one in self.columns:
+            n_gaps = int(_without_blanks(table[one.name]).isna().sum()) if one.kind != "left out" else 0
+            if n_gaps and not one.has_gaps:
+                filled = "no feature says so" if one.kind == "category" else "the median of these stands there"
+                said.append(f"column {one.name!r}: {counted(n_gaps, 'gap')}, where no training row has one; {filled}")
+        return tuple(said)
+
 
 def fit_encoding(
     train: pd.DataFrame, path: Path, *, categories: Set[str] = frozenset(), order: DayOrder | None = None

@@ -202,8 +202,8 @@ def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float]
 
 def read_features(
     path: Path, columns: Sequence[str], encoding: TableEncoding | None, *, form: Format
-) -> Num[np.ndarray, "N ..."]:
-    """Features of a table without labels.
+) -> tuple[Num[np.ndarray, "N ..."], tuple[str, ...]]:
+    """Features of a table without labels, and what its rows have that no training row had, in sentences.
 
     Args:
         path: The file.
@@ -223,8 +223,9 @@ def read_features(
     table = read_table(path, form)
     for column in needed:
         _require_column(table, column, path)
-    found = encoding.apply(table, path) if encoding is not None else _features(table[list(columns)], path)
-    return to_inputs(found, name=str(path))
+    if encoding is None:
+        return to_inputs(_features(table[list(columns)], path), name=str(path)), ()
+    return to_inputs(encoding.apply(table, path), name=str(path)), encoding.remarks(table)
 
 
 def _named(labels: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:

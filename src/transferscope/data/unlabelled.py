@@ -53,10 +53,12 @@ class Unlabelled:
     Attributes:
         inputs: Shape (N, *input_shape), as in a `LabelledSet`.
         names: A name for each: the path of an image within its folder, or the number of a row, from 0.
+        remarks: What rows of a table have that no training row had, in sentences.
     """
 
     inputs: Num[np.ndarray, "N ..."]
     names: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
@@ -78,6 +80,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
     alone = ":" not in spec and Path(spec).is_dir()  # here also a folder that is called as a data set is
     parsed = parse_name(f"folder:{spec}" if alone else spec)
     names: Sequence[str] | None = None
+    remarks: tuple[str, ...] = ()
     if parsed.kind == "folder":
         parsed.allow(("resize", "size", "broken"))
         asked, own = image_form(parsed), parse_name(form.data)
@@ -96,12 +99,12 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         from transferscope.data.tables import read_features  # here, because pandas takes a while to import
 
         parsed.allow(())
-        raw = read_features(find_path(parsed.path), form.columns, form.encoding, form=table_form(parsed))
+        raw, remarks = read_features(find_path(parsed.path), form.columns, form.encoding, form=table_form(parsed))
     elif parsed.kind == "text":
         raw = _texts(parsed, form)
     else:
         raw = load(spec).test.inputs
-    return Unlabelled(as_in_study(raw, form, name=spec), tuple(names or map(str, range(len(raw)))))
+    return Unlabelled(as_in_study(raw, form, name=spec), tuple(names or map(str, range(len(raw)))), remarks)
 
 
 def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:

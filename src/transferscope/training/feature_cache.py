@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from transferscope.data.places import cache_folder
 from transferscope.data.task import give_back
+from transferscope.errors import SettingsError
 from transferscope.files import written_whole
 from transferscope.models.texts import POOLING
 from transferscope.models.weights import digest_of
@@ -37,7 +38,11 @@ _CHECKSUM = "transferscope.blake2b"
 
 
 def is_kept(features: nn.Module) -> bool:
-    """Whether the features of a frozen backbone are worth keeping, and may be."""
+    """Whether the features of a frozen backbone are worth keeping, and may be.
+
+    Raises:
+        SettingsError: TRANSFERSCOPE_FEATURES is no number of bytes.
+    """
     return _room() > 0 and sum(parameter.numel() for parameter in features.parameters()) >= LEAST_PARAMETERS
 
 
@@ -107,5 +112,9 @@ def _make_room(folder: Path) -> None:
 
 
 def _room() -> int:
-    given = os.environ.get("TRANSFERSCOPE_FEATURES", "")
-    return int(given) if given.isdecimal() else MOST_BYTES
+    given = os.environ.get("TRANSFERSCOPE_FEATURES", str(MOST_BYTES))
+    if not given.isdecimal():
+        raise SettingsError(
+            f"TRANSFERSCOPE_FEATURES is {given!r}; expected a number of bytes, as in 4000000000, or 0 to keep none"
+        )
+    return int(given)
