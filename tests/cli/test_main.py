@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from transferscope.cli import main
 from transferscope.errors import DataError
 
+RELEASED = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
 SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "pydantic", "matplotlib"}
 
 
@@ -171,13 +173,13 @@ def test_ctrl_c_while_it_starts_shows_no_traceback(module: str) -> None:
 
 def test_the_package_is_a_command() -> None:
     ended = subprocess.run([sys.executable, "-m", "transferscope", "--version"], capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == (0, "transferscope 0.1.0\n")
+    assert (ended.returncode, ended.stdout) == (0, f"transferscope {RELEASED}\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--version"], 0, "transferscope 0.1.0"),
+        (["--version"], 0, f"transferscope {RELEASED}"),
         (["--help"], 0, "status"),
         (["ruin"], 2, "No such command 'ruin'"),
         (["run"], 2, "Missing argument"),
