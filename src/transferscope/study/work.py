@@ -7,7 +7,7 @@ from typing import Any
 
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError, TransferscopeError
-from transferscope.methods import Control, FitOptions, Fitted, pretrain
+from transferscope.methods import FitOptions, Fitted, keeps_network, pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
@@ -66,7 +66,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
     fit = fit_method(cell, recipe, context, key=cell.key)
     fitted, task = fit.fitted, fit.task
     test = measure_on(fitted.network, task.target, part="target_test")
-    if KEEP in cell.payload and not isinstance(recipe.method, Control):
+    if KEEP in cell.payload and keeps_network(recipe.method):
         _keep(cell, recipe, fit, test, context)
     kept = _kept_after_transfer(fitted, task, _held_out(recipe))
     records = (*fitted.history, *test.records, *_on_training_data(fitted, task), *kept)
