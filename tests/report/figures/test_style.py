@@ -7,6 +7,8 @@ import pytest
 
 from transferscope.report.figures.style import INK, PAPER, direct_labels, drawing, inline_svg, new_figure, tip, to_svg
 
+pytestmark = pytest.mark.drawn
+
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:
     before = dict(mpl.rcParams)
