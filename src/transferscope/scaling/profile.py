@@ -8,10 +8,7 @@ from jaxtyping import Bool, Float
 from scipy import special, stats
 
 from transferscope.scaling.laws.law import Parameter
-from transferscope.scaling.solve import PROFILE, Effort, Problem, Solution, solve
-from transferscope.scaling.solve.nnls import nnls
-from transferscope.scaling.solve.polish import polish
-from transferscope.scaling.solve.problem import HUBER_DELTA
+from transferscope.scaling.solve import HUBER_DELTA, PROFILE, Effort, Problem, Solution, nnls, polish, solve
 
 LEVEL = 0.95
 LOG_REACH = 60.0

@@ -5,8 +5,7 @@ import PIL
 
 from transferscope.data.glyphs.atlas import make_atlas
 from transferscope.data.glyphs.layer import make_canvas
-from transferscope.data.glyphs.scene import render
-from transferscope.data.glyphs.settings import GlyphSettings
+from transferscope.data.glyphs.scene import GlyphSettings, render
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 
 from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
-from transferscope.data.transforms.labels import label_noise, relabel
-from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, upside_down
-from transferscope.data.transforms.resize import resize
-from transferscope.data.transforms.rows import train_rows
+from transferscope.data.transforms.labels import label_noise, relabel, train_rows
+from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, resize, upside_down
 from transferscope.errors import SettingsError, unknown_name
 
 

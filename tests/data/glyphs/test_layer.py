@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from transferscope.data.glyphs.pose import N_DRAWS, draw_poses, wobble_basis
+from transferscope.data.glyphs.layer import N_POSE_DRAWS, draw_poses, wobble_basis
 
 
 def draws(n: int) -> np.ndarray:
-    return np.random.default_rng(0).random((n, N_DRAWS))
+    return np.random.default_rng(0).random((n, N_POSE_DRAWS))
 
 
 def test_no_strength_is_the_identity() -> None:
