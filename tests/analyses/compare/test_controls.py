@@ -7,9 +7,9 @@ import numpy as np
 from comparisons import baseline, candidate
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.comparison import Comparison
-from transferscope.analyses.compare.controls import controls_in_words
 from transferscope.analyses.compare.metric import ACCURACY
 from transferscope.analyses.compare.summary import summarise
+from transferscope.analyses.compare.verdict import controls_in_words
 
 
 def control(gain: float) -> Comparison:

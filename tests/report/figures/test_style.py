@@ -18,6 +18,8 @@ from transferscope.report.figures.style import (
     to_svg,
 )
 
+pytestmark = pytest.mark.drawn
+
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:
     before = dict(mpl.rcParams)
