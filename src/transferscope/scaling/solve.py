@@ -400,13 +400,9 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     start = starts(scaled, n_starts=effort.n_starts)  # (B, r, p)
     n_rows, n_each, n_parameters = start.shape
     rows = np.repeat(np.arange(n_rows), n_each)
-    many = _take(scaled, rows)
+    fixed = None if scaled.fixed is None else scaled.fixed[rows]
+    many = replace(scaled, y=scaled.y[rows], weights=scaled.weights[rows], fixed=fixed)
     found = polish(many, start.reshape(-1, n_parameters), effort)
     best = found.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
     theta = problem.law.in_unit(found.theta[best], 1 / unit)
     return Solution(theta, found.cost[best], found.converged[best], found.steps[best])
-
-
-def _take(problem: Problem, rows: np.ndarray) -> Problem:
-    fixed = None if problem.fixed is None else problem.fixed[rows]
-    return replace(problem, y=problem.y[rows], weights=problem.weights[rows], fixed=fixed)

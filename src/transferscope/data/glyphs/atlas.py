@@ -34,7 +34,11 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
         MissingDataError: The folder does not exist or holds no font.
         DataError: No font has all the characters.
     """
-    files = _bundled() if folder is None else _in_folder(Path(folder))
+    if folder is None:
+        bundled = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+        files = [file for file in _in_folder(bundled) if file.stem.startswith(_BUNDLED)]
+    else:
+        files = _in_folder(Path(folder))
     able = tuple(file for file in files if all(_shows(load_font(file, _PROBE_SIZE), each) for each in characters))
     if not able:
         where = "that come with matplotlib" if folder is None else f"in {folder}"
@@ -56,11 +60,6 @@ def load_font(file: Path, size: int) -> ImageFont.FreeTypeFont:
         return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)
     except OSError as error:
         raise DataError(f"{file} cannot be read as a font ({error}); remove it from the folder") from error
-
-
-def _bundled() -> list[Path]:
-    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-    return [file for file in _in_folder(folder) if file.stem.startswith(_BUNDLED)]
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -156,16 +155,12 @@ def make_atlas(folder: str | None, characters: str) -> Atlas:
 
 
 def _font_distances(file: Path, characters: str) -> np.ndarray:
-    font = _fitted(file, characters)
-    return np.stack([_distances(_picture(font, character)) for character in characters])
-
-
-def _fitted(file: Path, characters: str) -> ImageFont.FreeTypeFont:
-    """The font at the size where its largest character takes `_EXTENT` of a cell."""
+    """Characters of a font at the size where the largest of them takes `_EXTENT` of a cell."""
     trial = 100
     font = load_font(file, trial)
     largest = max(max(_ink(font, character).size) for character in characters)
-    return load_font(file, max(1, round(trial * _EXTENT * _CELL * _FINE / largest)))
+    fitted = load_font(file, max(1, round(trial * _EXTENT * _CELL * _FINE / largest)))
+    return np.stack([_distances(_picture(fitted, character)) for character in characters])
 
 
 def _ink(font: ImageFont.FreeTypeFont, character: str) -> Image.Image:

@@ -174,18 +174,12 @@ def shading(
     strength = 0.3 + 0.7 * draws[:, 1:2]
     intensity = 0.55 + 0.45 * draws[:, 2:3]
     side = (np.cos(angle), np.sin(angle))
-    slope_x, slope_y = _slopes(height, canvas)
+    bevel = np.clip(height, 0, _BEVEL).reshape(len(height), canvas.size, canvas.size)
+    slope_y, slope_x = (slope.reshape(height.shape) for slope in np.gradient(bevel, canvas.pixel, axis=(1, 2)))
     near = canvas.x * side[0] + canvas.y * side[1]
     facing = slope_x * side[0] + slope_y * side[1]
     shade = np.maximum(intensity * (1 + strength * (0.4 * near - 0.7 * facing)), 0)
     return np.asarray(shade[:, None] * _colours(draws, n_channels)[:, :, None])
-
-
-def _slopes(height: np.ndarray, canvas: Canvas) -> tuple[np.ndarray, np.ndarray]:
-    """Derivatives of the bevelled height along x and y, each (n, P)."""
-    bevel = np.clip(height, 0, _BEVEL).reshape(len(height), canvas.size, canvas.size)
-    slope_y, slope_x = np.gradient(bevel, canvas.pixel, axis=(1, 2))
-    return slope_x.reshape(height.shape), slope_y.reshape(height.shape)
 
 
 def _colours(draws: np.ndarray, n_channels: int) -> np.ndarray:

@@ -216,7 +216,10 @@ def advise(
         DataError: Fewer than two different sizes above 0 are left, or every error is 0.
         SettingsError: The target or the limit is out of range.
     """
-    _check(target_error, largest_size)
+    if target_error is not None and not (np.isfinite(target_error) and target_error > 0):
+        raise SettingsError(f"target_error = {target_error} is out of range; expected a number above 0, such as 0.1")
+    if largest_size is not None and not (np.isfinite(largest_size) and largest_size > 0):
+        raise SettingsError(f"largest_size = {largest_size} is out of range; expected a number of examples above 0")
     measured = observe(sizes, errors, stderr=stderr, rows=rows)
     shown = measured.take(measured.sizes[:, 0] > 0)
     data = usable(measured, POWER_FLOOR, "log")
@@ -244,13 +247,6 @@ def advise(
         largest_size=limit,
     )
     return Advice(decision, forecast, _next(averaged, decision, largest, costs), allowed, averaged, notes)
-
-
-def _check(target_error: float | None, largest_size: float | None) -> None:
-    if target_error is not None and not (np.isfinite(target_error) and target_error > 0):
-        raise SettingsError(f"target_error = {target_error} is out of range; expected a number above 0, such as 0.1")
-    if largest_size is not None and not (np.isfinite(largest_size) and largest_size > 0):
-        raise SettingsError(f"largest_size = {largest_size} is out of range; expected a number of examples above 0")
 
 
 def _next(posterior: AveragedPosterior, decision: Decision, largest: float, costs: Costs | None) -> NextRun:

@@ -12,8 +12,7 @@ from study.plans import small_plan
 from transferscope.errors import DataError, SettingsError
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
-from transferscope.study.backends.attempt import attempt, failure_of, find_work
-from transferscope.study.backends.backend import Failed, Finished
+from transferscope.study.backends.backend import Failed, Finished, attempt, failure_of, find_work
 from transferscope.study.context import WorkContext
 
 CELL = small_plan(1).cells[1]

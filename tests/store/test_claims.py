@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from transferscope.store import Owner
-from transferscope.store.owner import _started
+from transferscope.store.claims import _started
 
 ME = Owner.current()
 
