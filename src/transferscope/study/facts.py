@@ -277,7 +277,7 @@ def load_data(spec: StudySpec) -> StudyData:
 
 def _builds_network(spec: StudySpec) -> bool:
     """Whether some run begins with random weights of the study's network."""
-    starts = [method.start for method in spec.methods.values() if not isinstance(method, Control)]
+    starts = [one.start for one in spec.methods.values() if not isinstance(one, Control) or one.uses_network]
     return "random" in starts or any(source.data is not None for source in spec.sources.values())
 
 
