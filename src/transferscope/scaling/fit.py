@@ -13,9 +13,7 @@ from transferscope.estimate import Estimate, Status
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets, unit_of_cost
-from transferscope.scaling.solve import THOROUGH, Loss, Problem, Solution, solve
-from transferscope.scaling.solve.polish import polish
-from transferscope.scaling.solve.problem import TINY
+from transferscope.scaling.solve import THOROUGH, TINY, Loss, Problem, Solution, polish, solve
 
 MOST_RETURNS = 3
 """How often a fit is searched again from a better optimum that its profiles went through."""

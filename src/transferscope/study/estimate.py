@@ -21,7 +21,7 @@ from transferscope.methods.tuning import runs_of_a_search
 from transferscope.models import Network, build_network, input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.backends import default_workers
-from transferscope.study.backends.attempt import thread_limit
+from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe
 from transferscope.study.facts import examples_as_read, kept_data
 from transferscope.study.fitting import fresh_network, number, open_source, spread_examples, uses_no_network

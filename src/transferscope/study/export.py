@@ -13,7 +13,7 @@ from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
 from transferscope.store import Store
-from transferscope.study.backends.attempt import thread_limit
+from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.fitting import fit_method, task_of

@@ -280,19 +280,16 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
     mapped = raw if isinstance(raw, np.memmap) else None
     unit = 255.0 if data.inputs.dtype == np.uint8 else 1.0
     shape = (-1, *[1] * (data.inputs.ndim - 2))
+    types = {"classification": np.int64, "regression": np.float32, "multi-label": np.bool_}
+    labels: np.ndarray = np.ascontiguousarray(data.labels.astype(types[data.kind]))
     return TensorSet(
         inputs=torch.from_numpy(np.ascontiguousarray(raw)).to(device),
-        labels=torch.from_numpy(_labels(data)).to(device),
+        labels=torch.from_numpy(labels).to(device),
         shift=torch.from_numpy(scale.mean * unit).reshape(shape).to(device),
         factor=torch.from_numpy(1.0 / (scale.std * unit)).reshape(shape).to(device),
         n_outputs=data.n_outputs,
         mapped=mapped,
     )
-
-
-def _labels(data: LabelledSet) -> np.ndarray:
-    types = {"classification": np.int64, "regression": np.float32, "multi-label": np.bool_}
-    return np.ascontiguousarray(data.labels.astype(types[data.kind]))
 
 
 def choose_device(name: str) -> torch.device:

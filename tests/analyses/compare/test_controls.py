@@ -9,10 +9,10 @@ from cases_of_methods import classification_task
 from comparisons import baseline, candidate
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.comparison import Comparison
-from transferscope.analyses.compare.controls import controls_in_words
 from transferscope.analyses.compare.metric import ACCURACY
 from transferscope.analyses.compare.question import Budget, compare, study_tables
 from transferscope.analyses.compare.summary import summarise
+from transferscope.analyses.compare.verdict import controls_in_words
 from transferscope.analyses.decide.question import decide
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError

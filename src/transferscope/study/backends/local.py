@@ -22,8 +22,7 @@ import psutil
 
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
-from transferscope.study.backends.attempt import failure_of, find_work
-from transferscope.study.backends.backend import Advanced, Failed, Message, too_slow
+from transferscope.study.backends.backend import Advanced, Failed, Message, failure_of, find_work, too_slow
 from transferscope.study.backends.worker import serve
 from transferscope.study.context import WorkContext
 
