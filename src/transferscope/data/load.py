@@ -271,5 +271,6 @@ def _read_halves(spec: DataSpec, seed: int) -> Dataset:
 def _unknown(spec: DataSpec) -> UnknownNameError:
     suffix = Path(spec.kind).suffix.removeprefix(".")
     if suffix in READERS:
-        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}'")
+        label = "?label=COLUMN" if suffix in ("csv", "parquet") else ""
+        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}{label}'")
     return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES, *DATA_SETS])
