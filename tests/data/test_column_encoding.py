@@ -55,7 +55,9 @@ def test_test_rows_decide_nothing() -> None:
     assert fit_encoding(train, FILE) == encoding
     assert set(encoding.apply(other, FILE)[:, 0]) == {1e6}
     plain = fit_encoding(train.assign(colour=["red", "green"] * 50), FILE)
-    assert plain.unseen(other) == {"colour": 100}
+    assert plain.remarks(other)[0] == (
+        "column 'colour': 100 rows with a value that no training row has, for which there is no feature"
+    )
     colours = [name.startswith("colour") for name in plain.features]
     assert not plain.apply(other, FILE)[:, colours].any()
 
@@ -159,7 +161,7 @@ def test_what_rows_have_that_no_training_row_had_is_said() -> None:
     assert encoding.remarks(train) == ()
     new = rows(area=[np.nan, 1.0], colour=["green", None], rooms=[np.nan, 2.0])
     assert encoding.remarks(new) == (
-        "column 'colour': 1 row with a value that no training row has, for which there is no feature",
         "column 'area': 1 gap, where no training row has one; the median of these stands there",
+        "column 'colour': 1 row with a value that no training row has, for which there is no feature",
         "column 'colour': 1 gap, where no training row has one; no feature says so",
     )

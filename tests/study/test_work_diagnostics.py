@@ -11,11 +11,13 @@ import torch
 from safetensors.torch import load_file
 
 from study.test_work import tables
+from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.models.weights import read_notes
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
+from transferscope.study.facts import load_data
 from transferscope.study.fitting import task_of
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
@@ -149,3 +151,30 @@ def test_methods_start_from_the_checkpoints_of_pretraining(tmp_path: Path) -> No
     file = tmp_path / f"{early.needs[0]}.step20.safetensors"
     file.replace(tmp_path / f"{early.needs[0]}.safetensors")  # the early network in the place of the last
     assert work(early, context).records == outcomes[20][1].records
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(np.arange(24.0), "regression"), (np.arange(24)[:, None] % [2, 3] == 0, "multi-label")]
+)
+def test_labels_that_a_diagnostic_does_not_read_are_refused_before_anything_runs(
+    labels: np.ndarray, kind: str, tmp_path: Path
+) -> None:
+    inputs = np.random.default_rng(0).normal(size=(24, 3))
+    np.savez(tmp_path / "own.npz", x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
+    spec = parse_spec(
+        {
+            "name": "small",
+            "seeds": 1,
+            "target": {"data": f"npz:{tmp_path}/own.npz"},
+            "network": {"name": "mlp", "widths": [4]},
+            "training": {"steps": 2},
+            "methods": {"scratch": {}},
+            "diagnostics": {"class-separation": {}},
+        }
+    )
+    with pytest.raises(SettingsError) as caught:
+        load_data(spec)
+    assert str(caught.value) == (
+        f"[diagnostics.class-separation] class-separation reads labels of classification, and these are of {kind}; "
+        "leave it out"
+    )

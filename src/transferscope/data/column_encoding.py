@@ -147,22 +147,15 @@ class TableEncoding:
         found = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
         return np.column_stack(found) if found else np.empty((len(table), 0))
 
-    def unseen(self, table: pd.DataFrame) -> dict[str, int]:
-        """How many rows have a value of a category that no training row has, by column, where there are some."""
-        found = {}
+    def remarks(self, table: pd.DataFrame) -> tuple[str, ...]:
+        """What rows have that no training row had, in a sentence for each column."""
+        said = []
         for one in self.columns:
             if one.kind == "category" and not one.has_others:
                 text = _as_category(table[one.name])
-                found[one.name] = int((~text.isin(one.values) & text.notna()).sum())
-        return {name: n for name, n in found.items() if n}
-
-    def remarks(self, table: pd.DataFrame) -> tuple[str, ...]:
-        """What rows have that no training row had, in a sentence for each column."""
-        said = [
-            f"column {name!r}: {counted(n, 'row')} with a value that no training row has, for which there is no feature"
-            for name, n in self.unseen(table).items()
-        ]
-        for one in self.columns:
+                n = int((~text.isin(one.values) & text.notna()).sum())
+                new = f"column {one.name!r}: {counted(n, 'row')} with a value that no training row has, for which"
+                said += [f"{new} there is no feature"] if n else []
             n_gaps = int(_without_blanks(table[one.name]).isna().sum()) if one.kind != "left out" else 0
             if n_gaps and not one.has_gaps:
                 filled = "no feature says so" if one.kind == "category" else "the median of these stands there"

@@ -84,13 +84,14 @@ class TableParts(Parts):
 
     Attributes:
         encoding: What its columns became.
-        unseen: Test rows with a value of a category that no training row has, by column; where they have no feature.
+        remarks: What rows have that the encoding does not know, a sentence for each column: test rows, and
+            training rows where the encoding is that of another table.
         label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
             stored as they are.
     """
 
     encoding: TableEncoding
-    unseen: Mapping[str, int]
+    remarks: tuple[str, ...]
     label_units: tuple[tuple[float, float], ...] = ()
 
 
@@ -176,7 +177,8 @@ def load_table(
         kind=kind,
         label_names=names,
     )
-    return TableParts(parts.train, parts.test, encoding, encoding.unseen(test), units)
+    new = encoding.remarks(test if shared is None else pd.concat([train, test]))
+    return TableParts(parts.train, parts.test, encoding, new, units)
 
 
 def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float], ...]:

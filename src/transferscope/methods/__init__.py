@@ -8,17 +8,23 @@ entry point of the group "transferscope.methods" or as "package.module:Class"; s
 from dataclasses import is_dataclass
 from typing import Any
 
+from transferscope.methods.bit_fit import BitFit
+from transferscope.methods.do_nothing import DoNothing
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.joint import Joint
 from transferscope.methods.knn import Knn
 from transferscope.methods.l2_sp import L2Sp
 from transferscope.methods.linear_probe import LinearProbe
+from transferscope.methods.lora import LoRA
 from transferscope.methods.merlin import Merlin, MerlinFt
-from transferscope.methods.method import Control, FitOptions, Fitted, Method, Snapshots, Start
+from transferscope.methods.method import Control, FitOptions, Fitted, Method, Snapshots, Start, check_task
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
+from transferscope.methods.random_features import RandomFeatures
 from transferscope.methods.raw import Raw
 from transferscope.methods.scratch import Scratch
+from transferscope.methods.soup import Soup
 from transferscope.methods.target_training import FineTuning, Regulariser, TargetTraining
+from transferscope.methods.wise_ft import WiseFt
 from transferscope.registry import Registry
 
 
@@ -37,18 +43,39 @@ def _as_method(found: object) -> Any:
     return found
 
 
+_COMPARED: tuple[type[Method], ...] = (
+    Scratch,
+    Raw,
+    RandomFeatures,
+    Knn,
+    DoNothing,
+    LinearProbe,
+    FineTune,
+    L2Sp,
+    Joint,
+    Merlin,
+    MerlinFt,
+)
+_BY_NAME: tuple[type[Method], ...] = (WiseFt, Soup, LoRA, BitFit)
+
 METHODS: Registry[type[Method]] = Registry(
     "method",
     "transferscope.methods",
-    {method.name: method for method in (Scratch, Raw, Knn, LinearProbe, FineTune, L2Sp, Joint, Merlin, MerlinFt)},
+    {method.name: method for method in (*_COMPARED, *_BY_NAME)},
     _as_method,
 )
 """Every method by the name it has in study files and tables."""
 
+METHODS_COMPARED: tuple[str, ...] = tuple(method.name for method in _COMPARED)
+"""Methods of a comparison that names none; the others are asked for by name."""
+
 __all__ = [
     "METHODS",
+    "METHODS_COMPARED",
     "PRETRAINING_VERSION",
+    "BitFit",
     "Control",
+    "DoNothing",
     "FineTune",
     "FineTuning",
     "FitOptions",
@@ -57,14 +84,19 @@ __all__ = [
     "Knn",
     "L2Sp",
     "LinearProbe",
+    "LoRA",
     "Merlin",
     "MerlinFt",
     "Method",
+    "RandomFeatures",
     "Raw",
     "Regulariser",
     "Scratch",
     "Snapshots",
+    "Soup",
     "Start",
     "TargetTraining",
+    "WiseFt",
+    "check_task",
     "pretrain",
 ]

@@ -17,6 +17,7 @@ from transferscope.data.leakage import check_leakage
 from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.data.transforms import apply_transforms
+from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.methods import Control
@@ -243,6 +244,9 @@ def load_data(spec: StudySpec) -> StudyData:
             check_tokenizer(dataset, [spec.network, *(one.network for one in networks.values())])
     _raise_all(faults)
     target = loaded["[target]"]
+    for label, settings in spec.diagnostics.items():
+        with _noted(faults, f"[diagnostics.{label}]"):
+            check_labels_suit(settings.diagnostic, target.train.kind)
     sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
     held_out = {
         name: {key: loaded[f"[sources.{name}] held_out {key}"] for key in spec.sources[name].held_out}
@@ -273,7 +277,7 @@ def load_data(spec: StudySpec) -> StudyData:
 
 def _builds_network(spec: StudySpec) -> bool:
     """Whether some run begins with random weights of the study's network."""
-    starts = [method.start for method in spec.methods.values() if not isinstance(method, Control)]
+    starts = [one.start for one in spec.methods.values() if not isinstance(one, Control) or one.uses_network]
     return "random" in starts or any(source.data is not None for source in spec.sources.values())
 
 

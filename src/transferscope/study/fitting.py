@@ -109,7 +109,8 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
 
 def uses_no_network(recipe: MethodRecipe) -> bool:
     """Whether the method is a control on the inputs as they are."""
-    return isinstance(recipe.method, Control) and recipe.method.start == "random"
+    method = recipe.method
+    return isinstance(method, Control) and method.start == "random" and not method.uses_network
 
 
 def _as_planned(data: DataSettings, content: str | None) -> Dataset:
