@@ -194,7 +194,9 @@ class GradientScaling:
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
         arrays |= {f"weight_projections/{name}": layer.projections for name, layer in layers.items()}
         records = tuple(Record(n, e, subject.part, subject.step) for n, e in estimates.items())
-        return Findings(records, arrays, _left_out(subject.network, list(layers)))
+        matrices = [name for name, parameter in subject.network.named_parameters() if parameter.dim() >= 2]
+        left_out = (name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
+        return Findings(records, arrays, tuple(left_out))
 
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """Times one batch."""
@@ -216,12 +218,6 @@ def _weight(layer: nn.Module) -> Tensor:
     weight = layer.weight
     assert isinstance(weight, Tensor)
     return weight.detach()
-
-
-def _left_out(network: nn.Module, layers: list[str]) -> tuple[str, ...]:
-    """The matrices and kernels that belong to none of the layers."""
-    matrices = [name for name, parameter in network.named_parameters() if parameter.dim() >= 2]
-    return tuple(name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
 
 
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:
