@@ -2,7 +2,12 @@
 
 from transferscope.methods import (
     METHODS,
+    AllLayersProbe,
     BitFit,
+    Bss,
+    CoTuning,
+    Delta,
+    Distill,
     DoNothing,
     FineTune,
     Joint,
@@ -17,6 +22,7 @@ from transferscope.methods import (
     Raw,
     Scratch,
     Soup,
+    Surgical,
     WiseFt,
 )
 from transferscope.testing.methods import (
@@ -32,6 +38,7 @@ from transferscope.testing.methods import (
 __all__ = [
     "BUDGET",
     "CASES",
+    "CLASSES_ALONE",
     "CLASSIFICATION_ONLY",
     "N_FEATURES",
     "WITHOUT_LABELS",
@@ -50,6 +57,8 @@ CASES: dict[str, Method] = {
     "random-features": RandomFeatures(),
     "knn": Knn(),
     "do-nothing": DoNothing(),
+    "all-layers-probe": AllLayersProbe(),
+    "all-layers-probe, some": AllLayersProbe(fraction=0.5),
     "linear-probe": LinearProbe(),
     "linear-probe, logistic": LinearProbe(solver="logistic"),
     "fine-tune": FineTune(lr_scale=1.0),
@@ -62,6 +71,13 @@ CASES: dict[str, Method] = {
     "lora": LoRA(),
     "lora, from the probe": LoRA(rank=2, alpha=2.0, head="probe"),
     "bitfit": BitFit(),
+    "surgical": Surgical(lr_scale=1.0),
+    "bss": Bss(lr_scale=1.0),
+    "delta": Delta(lr_scale=1.0, beta=0.01),
+    "delta, without attention": Delta(lr_scale=1.0, beta=0.01, attention="none"),
+    "co-tuning": CoTuning(lr_scale=1.0),
+    "distill": Distill(lr_scale=1.0, beta=0.01),
+    "distill, from fresh weights": Distill(lr_scale=1.0, beta=0.01, initial="random"),
     "joint": Joint(),
     "merlin": Merlin(target_batch=24, lr_scale=0.2),
     "merlin, a constant ridge": Merlin(target_batch=24, lr_scale=0.2, ridge=1.0),
@@ -69,8 +85,11 @@ CASES: dict[str, Method] = {
     "merlin, pretrained, target only": Merlin(initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
 }
-CLASSIFICATION_ONLY = {"do-nothing", "linear-probe, logistic"}
+CLASSIFICATION_ONLY = {"do-nothing", "linear-probe, logistic", "co-tuning"}
+CLASSES_ALONE = {"co-tuning"}
+"""Neither numbers nor several labels."""
 WITHOUT_STEPS = {"raw", "random-features", "knn", "do-nothing", "linear-probe", "linear-probe, logistic"}
+WITHOUT_STEPS |= {"all-layers-probe", "all-layers-probe, some"}
 WITHOUT_LABELS = {"do-nothing"}
 
 

@@ -169,6 +169,19 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
         check(target, source)
 
 
+def keeps_network(method: Method) -> bool:
+    """Whether a method gives a trained network of the study's architecture, to keep, to export and to look into.
+
+    Controls do not, and neither does a method whose class says `keeps_architecture = False`.
+    """
+    return not isinstance(method, Control) and bool(getattr(method, "keeps_architecture", True))
+
+
+def most_runs(method: Method) -> int:
+    """How many runs of the whole budget a fit may take: what the method says as `most_runs`, or 1."""
+    return int(getattr(method, "most_runs", 1))
+
+
 class Control:
     """Base of the methods that train no network of their own: what transfer has to beat beside training from scratch.
 

@@ -62,6 +62,12 @@ class Soup(FineTune):
                 "order"
             )
 
+    @property
+    def most_runs(self) -> int:
+        """Twice all members, if all join."""
+        members = self.rates * self.orders
+        return 2 * members if members > 1 else 1
+
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; notes how many runs it took ("runs") and how many "joined"."""
         members = [_Member(factor, order) for factor in FACTORS[: self.rates] for order in range(self.orders)]

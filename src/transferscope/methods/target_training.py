@@ -41,11 +41,13 @@ class Beginning:
         target: The target's data.
         own: The network, a copy to train, under its first head.
         source_head: The head that it had as a pretrained network; None for a start from random weights.
+        teacher: A pretrained network that a member keeps beside it; None for most.
     """
 
     target: Domain
     own: Network
     source_head: nn.Module | None
+    teacher: Network | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class TargetTraining:
             prepare(step)
             return loss(batches["target"])
 
-        learner = Learner(module, self.groups(own), {"target": Draw(target.train)}, objective, frozen)
+        learner = Learner(module, self.all_groups(begun), {"target": Draw(target.train)}, objective, frozen)
         return fit_learner(learner, target, options, as_network=predictor, source_head=begun.source_head)
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
@@ -106,6 +108,10 @@ class TargetTraining:
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """What is trained at which rate: everything, at that of the training settings."""
         return [ParameterGroup(list(own.parameters()))]
+
+    def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
+        """The `groups` of the network, and what a member trains beside it: nothing."""
+        return self.groups(begun.own)
 
     def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
         """Called with each step, counted from 0, before its loss is computed: does nothing.

@@ -16,6 +16,7 @@ import torch
 from transferscope.data.task import TransferTask
 from transferscope.estimate import Estimate
 from transferscope.files import written_whole
+from transferscope.methods.all_layers_probe import AllLayersProbe
 from transferscope.methods.held_out import labels_needed, risk, stratified_folds, total_cost
 from transferscope.methods.joint import Joint
 from transferscope.methods.linear_probe import LinearProbe
@@ -89,7 +90,7 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     Returns:
         Values by setting, those that are given first; none for a method that chooses its own penalty or has none.
     """
-    if isinstance(method, Control) or (isinstance(method, LinearProbe) and method.solver == "ridge"):
+    if isinstance(method, Control | AllLayersProbe) or (isinstance(method, LinearProbe) and method.solver == "ridge"):
         return {}
     if isinstance(method, LinearProbe):
         return {"penalty": tuple(method.penalty * factor for factor in (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0))}

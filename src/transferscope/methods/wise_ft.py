@@ -47,6 +47,11 @@ class WiseFt(FineTune):
         if self.share != "auto" and not 0 <= self.share <= 1:
             raise SettingsError(f'share = {self.share} is out of range; expected a share from 0 to 1, or "auto"')
 
+    @property
+    def most_runs(self) -> int:
+        """Two, where the share is chosen."""
+        return 2 if self.share == "auto" else 1
+
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; notes the "share"."""
         if self.share != "auto":

@@ -12,7 +12,7 @@ import numpy as np
 
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import PRETRAINING_VERSION, Control, check_task
+from transferscope.methods import PRETRAINING_VERSION, Control, check_task, keeps_network
 from transferscope.store import PlannedCell, StudyRow, gc_paused
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
@@ -226,7 +226,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         spec.training,
         method,
         tuning,
-        None if isinstance(method, Control) else _snapshots(spec.diagnostics),
+        _snapshots(spec.diagnostics) if keeps_network(method) else None,
         data.sources[source].fingerprint if source and origin and origin.is_network else None,
         {"target": data.target}
         | ({"source": data.sources[source].content} if source and origin and origin.as_data else {}),
@@ -247,7 +247,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     diagnoses = tuple(
         _diagnosis(recipe, label, settings, arithmetic)
         for label, settings in spec.diagnostics.items()
-        if not isinstance(method, Control) and (has_data or not settings.diagnostic.needs_source)
+        if keeps_network(method) and (has_data or not settings.diagnostic.needs_source)
     )
     return _Stem(
         shared, recipe.as_payload() | arithmetic, name, source, 0 if source is None else None, diagnoses=diagnoses
