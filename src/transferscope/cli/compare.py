@@ -98,7 +98,7 @@ def compare(
         typer.echo(f"tuning:  {said}")
     estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
     if steps is None:
-        found = _enough_steps(study.path, estimate)
+        found = find_steps(study.path, estimate)
         typer.echo(str(found))
         write_study(with_steps(tables, found.steps), out, note=note)
         estimate = "asked" if found.steps > FIRST_STEPS and not yes else "shown"
@@ -115,7 +115,7 @@ def source_of(source: str, weights: Path | None, input: str | None, head: str | 
     return Pretrained(NetworkSettings(source, head=head, input=known), weights)
 
 
-def _enough_steps(study: Path, estimate: Literal["shown", "asked"]) -> "EnoughSteps":
+def find_steps(study: Path, estimate: Literal["shown", "asked"]) -> "EnoughSteps":
     """Run training from scratch, with more steps until it is finished, before everything else.
 
     Before the first of them it is said what the whole study takes.

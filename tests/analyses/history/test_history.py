@@ -220,6 +220,7 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         lambda: add_to_history(path),
         lambda: add_to_history(path, task="a", task_column="task"),
         lambda: (add_to_history(path, task_column="task"), propose("new", probes={"arm9": 0.5})),
+        lambda: propose("new", probes={"arm0": 50.0}),
         lambda: propose("new", rule="magic"),  # type: ignore[arg-type]
         lambda: add_to_history(table(tmp_path / "f1.csv", two_kinds(1, 4), name="f1"), task_column="task"),
         lambda: (history.path.write_text("a,b\n1,2\n"), history.read()),
@@ -239,6 +240,8 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         "or the column of tasks with --task-column",
         "both --task and --task-column were given; a table is about one task, or has a column of them",
         "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
+        "arm0 was tried with the score 50, and accuracy is kept as a share of at most 1; a score in percent is written "
+        "as 0.5",
         "unknown rule 'magic': known are combined, gaussian-process, low-rank, static",
         "the task task0 is measured by accuracy and f1; keep one measure, or give it another name with --task",
         f"{history.path} is no history of finished runs: its columns are a and b; move it away",

@@ -14,6 +14,7 @@ from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.analyses.scaling.measurements import read_table
 from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.records import HEADLINES
 from transferscope.study.places import one_study, open_existing
 from transferscope.wording import candidate_words, listed, method_words
 
@@ -178,6 +179,13 @@ def propose(
             f"the history knows {others['task'].nunique()} other task(s) with two or more arms, and a proposal "
             "takes 2; keep more with `transferscope history add STUDY|TABLE`"
         )
+    measure = str(others["measure"].iloc[0])
+    for arm, score in (probes or {}).items():
+        if measure in HEADLINES and score > 1:
+            raise SettingsError(
+                f"{arm} was tried with the score {score:g}, and {measure} is kept as a share of at most 1; a score in "
+                f"percent is written as {score / 100:g}"
+            )
     sign = -1.0 if (others["better"] == "lower").any() else 1.0
     matrix = others.pivot_table(index="task", columns="arm", values="score", sort=False)
     tried = dict(zip(own["arm"], own["score"], strict=True)) | dict(probes or {})
@@ -199,4 +207,4 @@ def propose(
         )
         for place in found.order
     ]
-    return ProposalResult(task, tuple(proposals), rule, len(matrix), str(others["measure"].iloc[0]), sign > 0)
+    return ProposalResult(task, tuple(proposals), rule, len(matrix), measure, sign > 0)
