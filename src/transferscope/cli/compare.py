@@ -68,6 +68,8 @@ def compare(
         write_study,
     )
     from transferscope.analyses.compare.sources import named_sources, usable_methods
+    from transferscope.analyses.decide.question import ways_of
+    from transferscope.analyses.history.question import expected_in_words
     from transferscope.cli.execute import run_and_report
     from transferscope.methods import METHODS
     from transferscope.study.spec import parse_spec
@@ -96,6 +98,8 @@ def compare(
         typer.echo(f"network: {note}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
+    if said := expected_in_words(ways_of(tables)):
+        typer.echo(f"history: {said}")
     estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
     if steps is None:
         found = find_steps(study.path, estimate)

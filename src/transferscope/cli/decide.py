@@ -73,7 +73,8 @@ def decide(
         with_steps,
         write_study,
     )
-    from transferscope.analyses.decide.question import write_race
+    from transferscope.analyses.decide.question import ways_of, write_race
+    from transferscope.analyses.history.question import expected_in_words
     from transferscope.cli.compare import find_steps
     from transferscope.cli.execute import run_and_report
     from transferscope.study.places import read_toml
@@ -101,6 +102,8 @@ def decide(
         typer.echo(f"network: {said}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
+    if history and (said := expected_in_words(ways_of(tables))):
+        typer.echo(f"history: {said}")
     estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
     if steps is None and budget is None:
         found = find_steps(study.path, estimate)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.history import History, add_to_history, propose
 from transferscope.analyses.history.proposals import RULES, Rule, predict, standardised, static_list
-from transferscope.analyses.history.question import favourites
+from transferscope.analyses.history.question import expected_in_words, favourites
 from transferscope.analyses.history.records import COLUMNS, SHIPPED, groups_of, shipped_rows
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
@@ -191,6 +191,11 @@ def test_favourites_beat_most_others_where_they_were_tried(history: History, mon
     arms = [("magic", "near"), ("linear-probe", "near"), ("fine-tune", "far")]
     assert favourites(arms, history=history) == [("fine-tune", "far"), ("linear-probe", "near")]
     assert favourites(arms, history=history, most=1) == [("fine-tune", "far")]
+    assert expected_in_words(arms, history=history) == (
+        "on 2 tasks of the history, the share of other ways that did worse: fine-tuning from far 100 %, linear probe "
+        "from near 50 % and training from scratch 0 %; this is no verdict on the task at hand"
+    )
+    assert expected_in_words([("magic", "near")], history=history) == ""
 
 
 def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Whether and what to transfer, decided at the least cost: a race over real runs that stops when it is settled."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
 from torch import nn
@@ -169,6 +169,13 @@ def decide(
         return DecisionResult(found, spec.name, Path(spec.store), path, read_study(store, spec.name))
 
 
+def ways_of(tables: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Method and source of the ways of transfer of a study that are transferscope's own, controls left out."""
+    own = {name: METHODS[name]() for name in tables["methods"] if name in METHODS.own}
+    ways = [name for name, one in own.items() if one.start == "pretrained" or one.uses_source]
+    return [(way, source) for way in ways if not isinstance(own[way], Control) for source in tables["sources"]]
+
+
 def write_race(
     target: str | Dataset,
     sources: Sequence[Source],
@@ -206,10 +213,7 @@ def write_race(
     )
     tables |= {"name": f"{tables['name']}-race"}  # the store is that of the comparison, whose cells count
     if history:
-        own = {name: METHODS[name]() for name in tables["methods"] if name in METHODS.own}
-        ways = [name for name, one in own.items() if one.start == "pretrained" or one.uses_source]
-        arms = [(way, source) for way in ways if not isinstance(own[way], Control) for source in tables["sources"]]
-        race = replace(race, first=tuple(str(Arm(*arm)) for arm in favourites(arms)))
+        race = replace(race, first=tuple(str(Arm(*arm)) for arm in favourites(ways_of(tables))))
     tables["race"] = {name: value for name, value in asdict(race).items() if value not in (None, ())}
     parse_spec(tables, place="the race")
     return write_study(tables, folder, note=network_in_words(tables, budget))
