@@ -3,15 +3,17 @@
 Every setting is a kind of noise; every study has its own effects. A "cell" is one run of one arm. The full grid is five
 runs of every arm, judged by the same rule. Truth is known. With --controls, so many of the arms are no transfer: a
 false "beats" is then a way of transfer that is said to beat training from scratch and every control and does not.
+With --csv rows are written as they are measured, and those that the file has are not measured again.
 """
 
 import argparse
-import csv
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from transferscope.numerics.racing import Question, RaceRule, Standing, next_runs, standing
 
@@ -110,8 +112,8 @@ def run_race(
             scores[run] = full[run]
 
 
-def judged(end: Standing, effects: np.ndarray, rule: RaceRule, controls: Sequence[int]) -> dict[str, bool]:
-    """What was said at the end of a race, and whether it is true of the effects."""
+def judged(end: Standing, effects: np.ndarray, rule: RaceRule, controls: Sequence[int]) -> dict[str, float]:
+    """What was said at the end of a race, and whether it is true of the effects; shares of arms that are found."""
     without = [0, *controls]
     transfers = np.delete(np.arange(len(effects)), without)
     bar, best = effects[without].max(), effects.max()
@@ -120,7 +122,13 @@ def judged(end: Standing, effects: np.ndarray, rule: RaceRule, controls: Sequenc
     wrong = (end.whether == "helps" and not np.any(effects[said] > bar)) or (
         end.whether == "no" and bool(effects[transfers].max() > bar + rule.margin)
     )
+    others = np.arange(len(effects)) != end.leader
     far = np.abs(effects - effects[end.leader]) > rule.margin
+    same = others & (effects == effects[end.leader])
+    width = end.baseline.half_width(2 * rule.risk)
+    level = transfers[~end.better[transfers] & ~end.worse[transfers]]  # as `decide` calls a way "equivalent"
+    level = level[np.abs(end.baseline.mean[level]) + width[level] < rule.margin]
+    equal = transfers[effects[transfers] == 0]
     return {
         "false_helps": bool(np.any(end.better & (effects <= 0))),
         "false_beats": bool(np.any(said & (effects <= bar))),
@@ -129,6 +137,9 @@ def judged(end: Standing, effects: np.ndarray, rule: RaceRule, controls: Sequenc
         "which": settled,
         "which_wrong": bool(settled and effects[end.leader] < best - rule.margin),
         "as_good_wrong": bool(np.any(end.equivalent & far)),
+        "as_good_found": float(end.equivalent[same].mean()) if same.any() else math.nan,
+        "equivalent_wrong": bool(np.any(np.abs(effects[level]) > rule.margin)),
+        "equivalent_found": float(np.isin(equal, level).mean()) if len(equal) else math.nan,
     }
 
 
@@ -159,7 +170,7 @@ def measure(noise: str, kind: str, arms: int, n_races: int, rule: RaceRule, seed
     row: Row = {"noise": noise, "effects": kind, "arms": arms - 1, "controls": n_controls, "races": n_races}
     for name in rows[0]:
         values = [float(one[name]) for one in rows]
-        row[name] = float(np.median(values) if name.endswith("cells") else np.mean(values))
+        row[name] = float(np.median(values) if name.endswith("cells") else pd.Series(values).mean())
     return row
 
 
@@ -198,6 +209,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--races", type=int, default=100)
     parser.add_argument("--arms", type=int, nargs="*", default=[5, 16, 40])
+    parser.add_argument("--effects", nargs="*", choices=WITH_CONTROLS, help="All by default.")
     parser.add_argument("--coverage", action="store_true", help="Coverage of the intervals of gains instead.")
     parser.add_argument("--controls", type=int, default=0, help="How many of the arms are controls.")
     parser.add_argument("--seed", type=int, default=20261122)
@@ -209,24 +221,20 @@ def main() -> int:
                 found = coverage(noise, "spread", arms + 1, wanted.races, RaceRule(), wanted.seed)
                 print(arms, noise, " ".join(f"{name} {value:.3f}" for name, value in found.items()), flush=True)
         return 0
-    rows = []
+    rows = pd.read_csv(wanted.csv).to_dict("records") if wanted.csv and wanted.csv.exists() else []
+    labels = ("noise", "effects", "arms", "controls", "races")
     for arms in wanted.arms:
-        for kind in WITH_CONTROLS if wanted.controls else EFFECTS:
-            of_kind = []
+        for kind in wanted.effects or (WITH_CONTROLS if wanted.controls else EFFECTS):
             for noise in NOISES:
-                row = measure(noise, kind, arms + 1, wanted.races, RaceRule(), wanted.seed, wanted.controls)
-                of_kind.append(row)
-                cells = " ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in row.values())
-                print(cells, flush=True)
-            rows += of_kind
-            for name in list(of_kind[0])[5:]:
-                values = [float(row[name]) for row in of_kind]
-                print(f"  {arms} {kind} {name}: mean {np.mean(values):.3f}, most {max(values):.3f}", flush=True)
-    if wanted.csv:
-        with wanted.csv.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+                if not any(
+                    [row[name] for name in labels] == [noise, kind, arms, wanted.controls, wanted.races] for row in rows
+                ):
+                    rows.append(measure(noise, kind, arms + 1, wanted.races, RaceRule(), wanted.seed, wanted.controls))
+                    if wanted.csv:
+                        pd.DataFrame(rows).to_csv(wanted.csv, index=False)
+    found = pd.DataFrame(rows)
+    for key, group in found.groupby(list(labels[1:]), sort=False):
+        print(*key, group.drop(columns=list(labels)).agg(["mean", "max"]).round(4).T.to_string(), sep="\n", flush=True)
     return 0
 
 

@@ -80,8 +80,13 @@ def test_times_offsets_and_dates_of_other_orders_are_read() -> None:
     german = rows(sold=["31.12.2020", "1.2.2021", "7.8.2021"] * 7)
     days = fit_encoding(german, FILE, order="day-first").apply(german, FILE)[:2, 0]
     assert days.tolist() == [18627.0, 18659.0]
+    told = fit_encoding(german, FILE)  # there is no month 31
+    assert told.columns[0].order == "day-first"
+    assert told.apply(german, FILE)[:2, 0].tolist() == [18627.0, 18659.0]
+    assert told.columns[0].words.startswith("date (day-first): days")
     american = rows(sold=["2/1/2021", "8/7/2021", "12/31/2020"] * 7)
     assert fit_encoding(american, FILE, order="month-first").apply(american, FILE)[0, 0] == 18659.0
+    assert fit_encoding(american, FILE).apply(american, FILE)[0, 0] == 18659.0
 
 
 def test_gaps_of_dates_and_categories_have_features_of_their_own() -> None:
@@ -133,7 +138,8 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
         ),
         (["12,5", "9,75"] * 10, "holds '12,5', a number with separators or a decimal comma"),
         (["12", "13", "14", "unknown"] * 5, "holds 'unknown' among numbers; leave gaps empty, or say category=x"),
-        (["3/4/2021", "5/4/2021"] * 10, "holds '3/4/2021', a date whose day and month could be either; write dates"),
+        (["3/4/2021", "5/4/2021"] * 10, "holds dates as '3/4/2021', of which day and month could be either in every"),
+        (["30/4/2021", "5/30/2021"] * 10, "holds dates as '30/4/2021', which exist neither all with the day first"),
         (
             ["2021-02-30", "2021-02-03"] * 10,
             "holds '2021-02-30' in row 1, which is no date; mend it, or leave it empty",

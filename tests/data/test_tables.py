@@ -534,3 +534,13 @@ def test_what_test_rows_have_that_no_training_row_had_is_said_of_plain_numbers_t
     said = load_by_name(f"csv:{write(tmp_path, table)}?label=label&split=part").provenance["understood"]
     remark = "column 'area': 2 gaps, where no training row has one; the median of these stands there"
     assert f"of test rows, {remark}" in said
+
+
+def test_whole_numbers_that_could_be_prices_are_no_classes_without_a_word(tmp_path: Path) -> None:
+    table = pd.DataFrame({"area": np.linspace(30, 90, 60), "price": np.arange(60) // 2 * 100})
+    file = write(tmp_path, table)
+    with pytest.raises(DataError) as caught:
+        load_by_name(f"csv:{file}?label=price")
+    assert "holds 30 different whole numbers in 60 rows, which could be numbers to predict or" in str(caught.value)
+    assert load_by_name(f"csv:{file}?label=price&kind=regression").train.kind == "regression"
+    assert load_by_name(f"csv:{file}?label=price&kind=classification").train.kind == "classification"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from transferscope.analyses.compare.page import overview, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
-from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.summary import Summary, progress_of, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.compare.words import completeness
@@ -72,7 +71,7 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
     """
     data = data_of(summary.frames)
     parts_of_all = study_parts(summary, data.get(""))
-    compared = parts_of_all if race is None else race_parts(race, parts_of_all)
+    compared = parts_of_all if race is None else race_parts(race, summary.frames, parts_of_all)
     found = [
         *compared,
         plan_part(summary),
@@ -96,7 +95,7 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
 
 
 def _verdict(summary: Summary, race: Decision | None) -> Verdict:
-    return summary.verdict if race is None else decision_verdict(race, settings_in_words(summary.frames))
+    return summary.verdict if race is None else decision_verdict(race, summary.frames)
 
 
 def _answer(summary: Summary, race: Decision | None) -> Section:

@@ -70,6 +70,8 @@ def compare(
         write_study,
     )
     from transferscope.analyses.compare.sources import named_sources
+    from transferscope.analyses.decide.question import ways_of
+    from transferscope.analyses.history.question import expected_in_words
     from transferscope.cli.execute import run_and_report
     from transferscope.study.spec import parse_spec
 
@@ -97,9 +99,11 @@ def compare(
         typer.echo(f"network: {note}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
+    if said := expected_in_words(ways_of(tables)):
+        typer.echo(f"history: {said}")
     estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
     if steps is None:
-        found = _enough_steps(study.path, estimate)
+        found = find_steps(study.path, estimate)
         typer.echo(str(found))
         write_study(with_steps(tables, found.steps), out, note=note)
         estimate = "asked" if found.steps > FIRST_STEPS and not yes else "shown"
@@ -116,7 +120,7 @@ def source_of(source: str, weights: Path | None, input: str | None, head: str | 
     return Pretrained(NetworkSettings(source, head=head, input=known), weights)
 
 
-def _enough_steps(study: Path, estimate: Literal["shown", "asked"]) -> "EnoughSteps":
+def find_steps(study: Path, estimate: Literal["shown", "asked"]) -> "EnoughSteps":
     """Run training from scratch, with more steps until it is finished, before everything else.
 
     Before the first of them it is said what the whole study takes.

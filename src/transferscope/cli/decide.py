@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -34,7 +34,13 @@ def decide(
     seeds: Annotated[int, typer.Option(min=2, help="Most repetitions of one way.")] = 12,
     cells: Annotated[int | None, typer.Option(min=2, help="Most runs in all.")] = None,
     budget: Annotated[str | None, typer.Option(help="Most computing time in all, as in 20m, 90s or 2h.")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps of every method.")] = 1500,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Training steps of every method. [1500, doubled until scratch is finished; with --budget, 1500]",
+        ),
+    ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
     network: Annotated[
         str | None,
@@ -60,8 +66,16 @@ def decide(
 
     Runs that cannot change the answer are not made. After Ctrl-C the same command goes on.
     """
-    from transferscope.analyses.compare.question import Budget, network_in_words, tuning_in_words
-    from transferscope.analyses.decide.question import write_race
+    from transferscope.analyses.compare.question import (
+        Budget,
+        network_in_words,
+        tuning_in_words,
+        with_steps,
+        write_study,
+    )
+    from transferscope.analyses.decide.question import ways_of, write_race
+    from transferscope.analyses.history.question import expected_in_words
+    from transferscope.cli.compare import find_steps
     from transferscope.cli.execute import run_and_report
     from transferscope.study.places import read_toml
     from transferscope.study.race import RaceSettings
@@ -88,7 +102,14 @@ def decide(
         typer.echo(f"network: {said}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
-    run_and_report(study.path, estimate="shown" if yes else "asked")
+    if history and (said := expected_in_words(ways_of(tables))):
+        typer.echo(f"history: {said}")
+    estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
+    if steps is None and budget is None:
+        found = find_steps(study.path, estimate)
+        typer.echo(str(found))
+        write_study(with_steps(tables, found.steps), out, note=network_in_words(tables, allowed))
+    run_and_report(study.path, estimate=estimate)
 
 
 def minutes_of(text: str) -> float:

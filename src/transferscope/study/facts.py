@@ -305,10 +305,20 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
         with _noted(faults, ""):
             _check_sizes("[target] labels", spec.target.labels, target)
         with _noted(faults, ""):
-            _check_folds(spec, target)
+            fewest = min(spec.target.labels, default=len(target.train))
+            if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
+                raise DataError(
+                    f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for "
+                    "fewer folds or more examples"
+                )
     for where, dataset in loaded.items():
         with _noted(faults, ""):
-            _check_classes(where, dataset)
+            classes = dataset.train.classes
+            if classes is not None and len(classes) == 1:
+                raise DataError(
+                    f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell "
+                    "apart"
+                )
     for name in spec.sources:
         source = loaded.get(f"[sources.{name}]")
         if source is not None:
@@ -378,23 +388,6 @@ def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:
         raise DataError(
             f"{where} asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
             f"ask for {there} or fewer"
-        )
-
-
-def _check_classes(where: str, dataset: Dataset) -> None:
-    classes = dataset.train.classes
-    if classes is not None and len(classes) == 1:
-        raise DataError(
-            f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell apart"
-        )
-
-
-def _check_folds(spec: StudySpec, target: Dataset) -> None:
-    fewest = min(spec.target.labels, default=len(target.train))
-    if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
-        raise DataError(
-            f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for fewer "
-            "folds or more examples"
         )
 
 

@@ -147,7 +147,7 @@ class Race:
         if strange:
             raise unknown_name("arm in [race] first", strange[0], map(str, self.arms[1:]))
         self.n_target = runs[0].labels["n_target"]
-        keys = {(_arm(cell), cell.labels["seed"]): cell.key for cell in runs}
+        keys = {(arm_of(cell), cell.labels["seed"]): cell.key for cell in runs}
         self.keys = tuple(tuple(keys.get((arm, seed)) for seed in self.seeds) for arm in self.arms)
         self._cells = tuple(cells)
         self._needs = {cell.key: cell.needs for cell in cells}
@@ -251,13 +251,14 @@ def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
         raise SettingsError(
             "a race is about one question, and the study has several pre-training sizes; give one, or drop [race]"
         )
-    arms = tuple(dict.fromkeys(_arm(cell) for cell in cells))
+    arms = tuple(dict.fromkeys(arm_of(cell) for cell in cells))
     control = [arm for arm in arms if arm.method == baseline]
     if len(control) != 1:
         raise SettingsError(f"a race compares with training from scratch; add [methods.{baseline}] to the study")
     return (*control, *(arm for arm in arms if arm.method != baseline))
 
 
-def _arm(cell: PlannedCell) -> Arm:
+def arm_of(cell: PlannedCell) -> Arm:
+    """The arm that a cell of a method is a run of."""
     source = cell.labels["source"]
     return Arm(str(cell.labels["method"]), None if source is None else str(source))

@@ -27,6 +27,7 @@ from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.race import Race
+from transferscope.study.race_looks import note_look
 from transferscope.study.settings import EngineSettings, Keep
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
@@ -125,6 +126,7 @@ def run_study(
     if spec.race is None:
         return do(plan)
     race = race_of(spec, plan.cells)
+    note_look(store, race, plan.study)
     store.plan(plan.study, plan.cells)  # runs of other studies under the same settings count
     at_once = spec.engine.workers or default_workers(spec.engine.device)
 
@@ -147,6 +149,10 @@ def race_of(spec: StudySpec, cells: Sequence[PlannedCell]) -> Race:
     """
     if spec.race is None:
         raise SettingsError(f"the study {spec.name} has no [race]; add the table, or run it as it is")
+    if len(spec.seeds) < 2:
+        raise SettingsError(
+            f"the study {spec.name} has one seed; a race needs at least 2, to know how much runs differ"
+        )
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
     baseline = next((name for name, method in spec.methods.items() if isinstance(method, Scratch)), "scratch")
     return Race(spec.name, cells, seeds=spec.seeds, settings=spec.race, baseline=baseline, controls=controls)

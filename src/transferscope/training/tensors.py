@@ -123,7 +123,8 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     size = max(1, min(_STATISTICS_CHUNK, _STATISTICS_CHUNK * 4096 // train.inputs[0].size))
     for start in range(0, len(train), size):
         give_back(train.inputs)
-        chunk = _unit(train.inputs[start : start + size])
+        values = train.inputs[start : start + size].astype(np.float64)
+        chunk = values / 255.0 if train.inputs.dtype == np.uint8 else values
         total = total + chunk.sum(axis=axes)
         squares = squares + np.square(chunk).sum(axis=axes)
         count += chunk.size // chunk.shape[1]
@@ -183,11 +184,6 @@ def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
 
 def _joined(numbers: list[float]) -> str:
     return ",".join(repr(float(number)) for number in numbers)
-
-
-def _unit(inputs: np.ndarray) -> np.ndarray:
-    values = inputs.astype(np.float64)
-    return values / 255.0 if inputs.dtype == np.uint8 else values
 
 
 @dataclass(frozen=True)

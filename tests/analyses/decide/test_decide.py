@@ -1,6 +1,7 @@
 """Races whose right answer is known, run through the real engine and store."""
 
 import json
+import sqlite3
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.decide import minutes_of
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, StoreError
 from transferscope.methods import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
 from transferscope.store import Store
@@ -68,9 +69,9 @@ def race_of(data: Path, store: Path, **changes: Any) -> StudySpec:
     return parse_spec(tables | changes)
 
 
-def run(spec: StudySpec, **options: Any) -> Decision:
+def run(spec: StudySpec, *, work: str = WORK, **options: Any) -> Decision:
     with Store.open(spec.store) as store:
-        run_study(spec, store, work=WORK, **options)
+        run_study(spec, store, work=work, **options)
         found = decision(store, spec.name)
     assert found is not None
     return found
@@ -200,6 +201,95 @@ def test_a_budget_of_runs_is_kept_and_a_larger_one_goes_on(data: Path, tmp_path:
     assert run(race_of(data, store)).settled
 
 
+def test_nothing_is_recommended_where_training_from_scratch_was_cut_off(data: Path, tmp_path: Path) -> None:
+    """The same accuracies as those of the finished race, with a loss that still falls."""
+    spec = race_of(data, tmp_path / "raced.sqlite")
+    found = run(spec, work="analyses.decide.raced:cut_off_work")
+    assert (found.whether, found.which) == ("helps", True)
+    with Store.open(spec.store, create=False) as store:
+        written = build_report(store, spec.name, tmp_path / "race.html")
+    said, page = written.verdict, written.html.read_text(encoding="utf-8")
+    assert said.headline.startswith(
+        "Training from scratch is not finished after 10 steps (60 % of its own training labels are right), so whether "
+        "transfer helps cannot be said"
+    )
+    assert said.sentences[0].startswith("Ahead so far is fine-tuning from good, by +1")
+    assert "Use fine-tuning" not in page
+    assert "is best:" not in page
+
+
+def test_test_examples_that_were_trained_on_are_said(data: Path, tmp_path: Path) -> None:
+    with np.load(data / "target.npz") as target:
+        arrays = dict(target)
+    arrays["x_train"][:7] = arrays["x_test"][:7]
+    np.savez(tmp_path / "leaky.npz", **arrays)
+    target_table = {"data": f"npz:{tmp_path / 'leaky.npz'}", "labels": [20]}
+    spec = race_of(data, tmp_path / "raced.sqlite", target=target_table, race={"cells": 7})
+    run(spec)
+    with Store.open(spec.store, create=False) as store:
+        said = str(build_report(store, spec.name, tmp_path / "race.html").verdict)
+    assert "also in a training set, value by value: 7 of 4,000 in the target's own" in said
+
+
+def test_a_race_resumed_with_another_risk_says_so_and_what_the_first_one_says(data: Path, tmp_path: Path) -> None:
+    """The answer by the first risk is that of a race that goes back to it with the same runs."""
+    store = tmp_path / "raced.sqlite"
+    ways: dict[str, Any] = {"scratch": {}, "l2-sp": {}, "joint": {}}
+    first = run(race_of(data, store, methods=ways, race={"cells": 9}))
+    assert first.looks[0].runs == 0
+    assert "with results in sight" not in str(decision_verdict(first))
+    raised = run(race_of(data, store, methods=ways, race={"risk": 0.5, "margin": 20.0}))
+    back = run(race_of(data, store, methods=ways, race={"cells": raised.n_runs}))
+    assert (first.n_runs, first.whether, back.whether, back.n_runs) == (9, "open", "open", raised.n_runs)
+    assert raised.whether == "no"  # nothing is better by more than 20 points
+    assert raised.at_first == (back.whether, back.which)
+    said = str(decision_verdict(raised))
+    assert "This rests on settings that were changed with results in sight." in decision_verdict(raised).headline
+    assert "risk 5 % and margin 1 point at first; risk 50 % and margin 20 points after 9 runs." in said
+    best = "settled" if back.which else "not settled"
+    assert f"By the first settings whether transfer helps is open, and which way is best is {best}." in said
+    assert f"risk 5 % and margin 1 point after {raised.n_runs} runs." in str(decision_verdict(back))
+    assert "This rests" not in str(decision_verdict(back))
+
+
+def test_ways_that_are_left_out_after_looking_do_not_make_the_rest_cheaper(data: Path, tmp_path: Path) -> None:
+    """Six ways at a risk of 5 % have the level of two at a third of it; the sentence names those that left."""
+    store = tmp_path / "raced.sqlite"
+    run(race_of(data, store, race={"cells": 10}))
+    less = run(race_of(data, store, methods={"scratch": {}, "l2-sp": {}}, race={"cells": 10}))
+    third = run(race_of(data, store, methods={"scratch": {}, "l2-sp": {}}, race={"cells": 10, "risk": 0.05 / 3}))
+    assert [len(look.ways) for look in less.looks] == [6, 2]
+    assert less.at_first == (third.whether, third.which)
+    said = str(decision_verdict(less))
+    assert "without fine-tune from bad, fine-tune from good, linear-probe from bad and linear-probe from good" in said
+
+
+def test_more_runs_seeds_or_another_order_are_no_change_of_the_rule(data: Path, tmp_path: Path) -> None:
+    store = tmp_path / "raced.sqlite"
+    run(race_of(data, store, race={"cells": 8}, seeds=6))
+    found = run(race_of(data, store, race={"first": ["l2-sp from bad"], "cells": 9, "question": "whether"}))
+    assert len(found.looks) == 1
+
+
+def test_a_race_that_began_before_its_settings_were_kept_is_known_by_its_study(data: Path, tmp_path: Path) -> None:
+    store = tmp_path / "raced.sqlite"
+    run(race_of(data, store, race={"cells": 8}))
+    with sqlite3.connect(store) as database:
+        assert database.execute("delete from study_arrays where name like '%race'").rowcount == 1
+    found = run(race_of(data, store, race={"risk": 0.2, "cells": 8}))
+    assert [(look.risk, look.runs) for look in found.looks] == [(0.05, 0), (0.2, 8)]
+
+
+def test_damaged_settings_of_a_race_are_said(data: Path, tmp_path: Path) -> None:
+    spec = race_of(data, tmp_path / "raced.sqlite", race={"cells": 8})
+    run(spec)
+    for document, said in (({"format": 1, "looks": [{}]}, "damaged"), ({"format": 2, "looks": []}, "format 2")):
+        with Store.open(spec.store) as store:
+            store.put_study_document(spec.name, "race", document)
+        with pytest.raises(StoreError, match=said):
+            run(spec)
+
+
 def test_ways_that_all_hurt_end_with_training_from_scratch(data: Path, tmp_path: Path) -> None:
     sources = {"bad": {"data": f"npz:{data / 'bad.npz'}"}}
     methods: dict[str, Any] = {"scratch": {}, "fine-tune": {}}
@@ -229,6 +319,7 @@ def test_the_page_shows_the_race_and_no_call_of_a_comparison(
         ({"methods": {"scratch": {}}}, "nothing to race"),
         ({"methods": {"scratch": {}, "raw": {}}}, "nothing to race"),
         ({"race": {"first": ["fine-tune from god"]}}, "fine-tune from god"),
+        ({"seeds": 1}, "has one seed; a race needs at least 2"),
         ({"race": {"risk": 0.7}}, "risk = 0.7"),
         ({"race": {"margin": 0.0}}, "margin = 0.0"),
         ({"race": {"cells": 1}}, "cells = 1"),
@@ -261,6 +352,39 @@ def test_in_python_with_real_training(tmp_path: Path) -> None:
     assert set(result.table()["method"]) == {"scratch", "fine-tune", "linear-probe"}
     assert json.loads(result.to_json())["analysis"] == "decide"
     assert result.report(tmp_path / "own.html").html.exists()
+
+
+@pytest.mark.long
+def test_steps_are_doubled_until_training_from_scratch_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From four steps, which cannot fit the labels; a number that is given, or a limit of time, is kept."""
+    monkeypatch.setattr("transferscope.analyses.compare.question.FIRST_STEPS", 4)
+    rng = np.random.default_rng(0)
+    for name in ("near", "target"):
+        y = np.arange(90) % 3
+        x = (np.eye(3)[y] + 0.3 * rng.normal(size=(90, 3))).astype(np.float32)
+        np.savez(tmp_path / f"{name}.npz", x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    limits: list[tuple[int | None, float | None]] = [(None, None), (4, None), (None, 1.0)]
+    steps = []
+    for number, (given, minutes) in enumerate(limits):
+        result = decide(
+            f"npz:{tmp_path / 'target.npz'}",
+            f"npz:{tmp_path / 'near.npz'}",
+            methods=["linear-probe"],
+            labels=12,
+            seeds=2,
+            cells=3,
+            minutes=minutes,
+            tuning=False,
+            budget=Budget(steps=given, pretraining_steps=4, workers=0),
+            folder=tmp_path / str(number),
+        )
+        steps.append(read_spec(result.study).training.steps)
+        assert ("is not finished" in result.verdict.headline) == (number > 0)
+    assert steps[0] is not None
+    assert steps[0] > 4
+    assert steps[1:] == [4, 4]
 
 
 def test_what_did_best_elsewhere_runs_first_and_can_be_left_out(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.history import History, add_to_history, propose
 from transferscope.analyses.history.proposals import RULES, Rule, predict, standardised, static_list
-from transferscope.analyses.history.question import favourites
+from transferscope.analyses.history.question import expected_in_words, favourites
 from transferscope.analyses.history.records import COLUMNS, SHIPPED, groups_of, shipped_rows
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
@@ -191,6 +191,11 @@ def test_favourites_beat_most_others_where_they_were_tried(history: History, mon
     arms = [("magic", "near"), ("linear-probe", "near"), ("fine-tune", "far")]
     assert favourites(arms, history=history) == [("fine-tune", "far"), ("linear-probe", "near")]
     assert favourites(arms, history=history, most=1) == [("fine-tune", "far")]
+    assert expected_in_words(arms, history=history) == (
+        "on 2 tasks of the history, the share of other ways that did worse: fine-tuning from far 100 %, linear probe "
+        "from near 50 % and training from scratch 0 %; this is no verdict on the task at hand"
+    )
+    assert expected_in_words([("magic", "near")], history=history) == ""
 
 
 def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None:
@@ -220,6 +225,7 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         lambda: add_to_history(path),
         lambda: add_to_history(path, task="a", task_column="task"),
         lambda: (add_to_history(path, task_column="task"), propose("new", probes={"arm9": 0.5})),
+        lambda: propose("new", probes={"arm0": 50.0}),
         lambda: propose("new", rule="magic"),  # type: ignore[arg-type]
         lambda: add_to_history(table(tmp_path / "f1.csv", two_kinds(1, 4), name="f1"), task_column="task"),
         lambda: (history.path.write_text("a,b\n1,2\n"), history.read()),
@@ -239,6 +245,8 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         "or the column of tasks with --task-column",
         "both --task and --task-column were given; a table is about one task, or has a column of them",
         "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
+        "arm0 was tried with the score 50, and accuracy is kept as a share of at most 1; a score in percent is written "
+        "as 0.5",
         "unknown rule 'magic': known are combined, gaussian-process, low-rank, static",
         "the task task0 is measured by accuracy and f1; keep one measure, or give it another name with --task",
         f"{history.path} is no history of finished runs: its columns are a and b; move it away",

@@ -341,7 +341,8 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
         The steps. A run that failed, or diverged, is taken as finished: the study itself says what happened.
     """
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
-    trial = replace(spec, seeds=spec.seeds[:1], methods={"scratch": spec.methods["scratch"]}, engine=engine)
+    scratch = {"scratch": spec.methods["scratch"]}
+    trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
     steps = spec.training.steps or FIRST_STEPS
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))

@@ -146,6 +146,18 @@ def verdict_on_trained(
     return Verdict(known, headline, (*plain, rest, *verdict.sentences, *others))
 
 
+def cut_off_in_words(frames: StudyFrames) -> tuple[str, tuple[str, ...]]:
+    """What was not trained to the end.
+
+    Returns:
+        That training from scratch was cut off and what to do, empty where it was not; and which other arms were.
+    """
+    unfinished = [arm for arm in arm_trainings(frames) if arm.unfinished]
+    baseline = [arm for arm in unfinished if arm.method == frames.baseline]
+    others = _others_in_words([arm for arm in unfinished if arm.method != frames.baseline])
+    return _baseline_in_words(baseline, frames.metric, where="") if baseline else "", others
+
+
 def baseline_unfinished(frames: StudyFrames) -> bool:
     """Whether training from scratch was cut off at any number of labels."""
     return any(arm.unfinished and arm.method == frames.baseline for arm in arm_trainings(frames))

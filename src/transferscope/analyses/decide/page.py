@@ -2,17 +2,33 @@
 
 from collections.abc import Sequence
 
+from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.compare.settings import settings_in_words
+from transferscope.analyses.compare.training import cut_off_in_words
+from transferscope.analyses.compare.words import cautions
 from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
 from transferscope.analyses.decide.tables import arms_table
-from transferscope.analyses.decide.words import LIMITS, headline, sentences, which_words
+from transferscope.analyses.decide.words import LIMITS, headline, held_back, sentences, which_words
 from transferscope.report.blocks import Points, Section, Text
 from transferscope.report.page import Part, Verdict
 
 
-def decision_verdict(decision: Decision, searched: Sequence[str] = ()) -> Verdict:
-    """The recommendation, what is settled beside it, and how the runs chose their settings (`searched`)."""
-    return Verdict({}, headline(decision), (*sentences(decision), *searched))
+def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> Verdict:
+    """The recommendation and what is settled beside it.
+
+    Args:
+        decision: Where the race stands.
+        frames: Its runs, which tell what was cut off, which data are shared, and how settings were chosen; None to
+            leave that out. Nothing is recommended where training from scratch was cut off.
+    """
+    if frames is None:
+        return Verdict({}, headline(decision), sentences(decision))
+    unfinished, others = cut_off_in_words(frames)
+    warned = (*others, *cautions(frames.study.facts, frames.sizes), *settings_in_words(frames))
+    if unfinished:
+        return Verdict({}, unfinished, (*held_back(decision), *warned))
+    return Verdict({}, headline(decision), (*sentences(decision), *warned))
 
 
 def race_section(decision: Decision) -> Section:
@@ -24,18 +40,21 @@ _EVIDENCE = ("settings", "seeds", "curves", "classes", "best")
 """Sections of a comparison that a race keeps; calls of the comparison take the same number of seeds for granted."""
 
 
-def race_parts(decision: Decision, comparison: Sequence[Part]) -> list[Part]:
+def race_parts(decision: Decision, frames: StudyFrames, comparison: Sequence[Part]) -> list[Part]:
     """What the race says on the page of its study.
 
     Args:
         decision: Where the race stands.
+        frames: Its runs.
         comparison: What a comparison says of the same runs, of which the evidence is kept and no call.
     """
     kept = {
         part.question: tuple(section for section in part.sections if section.slug in _EVIDENCE) for part in comparison
     }
-    said = Points(sentences(decision))
+    verdict = decision_verdict(decision, frames)
+    said = Points(verdict.sentences)
     race = Section("The race", "race", (said, arms_table(decision), Text(LIMITS, "note")))  # its picture is on top
-    whether = Part("whether", headline(decision), (race, *kept.get("whether", ())))
+    whether = Part("whether", verdict.headline, (race, *kept.get("whether", ())))
     evidence = kept.get("which", ())
-    return [whether, Part("which", which_words(decision), evidence)] if evidence else [whether]
+    which = verdict.headline if cut_off_in_words(frames)[0] else which_words(decision)
+    return [whether, Part("which", which, evidence)] if evidence else [whether]

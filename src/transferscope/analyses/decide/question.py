@@ -1,9 +1,9 @@
 """Whether and what to transfer, decided at the least cost: a race over real runs that stops when it is settled."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
 from torch import nn
@@ -12,12 +12,14 @@ from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.question import (
     Budget,
     WrittenStudy,
+    enough_steps,
     network_in_words,
     study_tables,
     warn_of_failures,
+    with_steps,
     write_study,
 )
-from transferscope.analyses.compare.settings import settings_in_words, settings_section
+from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.decide.page import decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
@@ -31,6 +33,7 @@ from transferscope.models import Pretrained
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import Verdict
 from transferscope.store import Store
+from transferscope.study.places import read_toml
 from transferscope.study.race import Arm, RaceSettings
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import parse_spec, read_spec
@@ -77,7 +80,7 @@ class DecisionResult(AnalysisResult):
     @property
     def verdict(self) -> Verdict:
         """The recommendation, and what is settled beside it."""
-        return decision_verdict(self.decision, settings_in_words(self.frames))
+        return decision_verdict(self.decision, self.frames)
 
     def table(self) -> pd.DataFrame:
         """One row per arm; see `decide.tables.arm_rows`."""
@@ -117,6 +120,9 @@ def decide(
     Every way of transfer runs once, the best ones again, and then only those runs are made that can still decide; what
     cannot be best is dropped. What was done before in the same folder is not done again.
 
+    Unless `budget` says how many steps to take, or `minutes` limits the time, the first seed of training from scratch
+    is run with more steps until its training is finished, and every method then takes as many.
+
     Args:
         target: The data of interest, as in `compare`.
         sources: What to transfer from, likewise: data, and pretrained networks.
@@ -147,6 +153,7 @@ def decide(
         >>> result = decide("digits", ["glyphs"], labels=50)  # doctest: +SKIP
         >>> print(result.verdict)  # doctest: +SKIP
     """
+    allowed = budget or Budget()
     path = write_race(
         target,
         [sources] if isinstance(sources, str | Dataset | Pretrained | nn.Module) else list(sources),
@@ -154,7 +161,7 @@ def decide(
         labels=labels,
         race=RaceSettings(question, risk, margin, cells, minutes),
         seeds=seeds,
-        budget=budget or Budget(),
+        budget=allowed,
         tuning=tuning,
         lr=lr,
         history=history,
@@ -162,10 +169,21 @@ def decide(
     ).path
     spec = read_spec(path)
     with Store.open(spec.store) as store:
+        if allowed.steps is None and minutes is None:
+            found_steps = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
+            tables = with_steps(read_toml(path), found_steps.steps)
+            spec = read_spec(write_study(tables, Path(folder), note=network_in_words(tables, allowed)).path)
         warn_of_failures(run_study(spec, store, on_event=on_event))
         found = decision(store, spec.name)
         assert found is not None
         return DecisionResult(found, spec.name, Path(spec.store), path, read_study(store, spec.name))
+
+
+def ways_of(tables: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Method and source of the ways of transfer of a study that are transferscope's own, controls left out."""
+    own = {name: METHODS[name]() for name in tables["methods"] if name in METHODS.own}
+    ways = [name for name, one in own.items() if one.start == "pretrained" or one.uses_source]
+    return [(way, source) for way in ways if not isinstance(own[way], Control) for source in tables["sources"]]
 
 
 def write_race(
@@ -206,10 +224,7 @@ def write_race(
     )
     tables |= {"name": f"{tables['name']}-race"}  # the store is that of the comparison, whose cells count
     if history:
-        own = {name: METHODS[name]() for name in tables["methods"] if name in METHODS.own}
-        ways = [name for name, one in own.items() if one.start == "pretrained" or one.uses_source]
-        arms = [(way, source) for way in ways if not isinstance(own[way], Control) for source in tables["sources"]]
-        race = replace(race, first=tuple(str(Arm(*arm)) for arm in favourites(arms)))
+        race = replace(race, first=tuple(str(Arm(*arm)) for arm in favourites(ways_of(tables))))
     tables["race"] = {name: value for name, value in asdict(race).items() if value not in (None, ())}
     parse_spec(tables, place="the race")
     return write_study(tables, folder, note=network_in_words(tables, budget))

@@ -10,9 +10,10 @@ import numpy as np
 from transferscope.analyses.compare.frames import controls_of
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.average_precision import example_contributions
-from transferscope.numerics.racing import Bounds, Standing, bounds_against, level_of_better
+from transferscope.numerics.racing import Bounds, RaceRule, Standing, bounds_against, level_of_better, standing
 from transferscope.store import Store
 from transferscope.study.race import Arm, Race, RaceScores, RaceSettings, rule_of
+from transferscope.study.race_looks import Look, looks_at
 from transferscope.wording import measure_words
 
 State = Literal["baseline", "best", "as good", "out", "open"]
@@ -80,6 +81,9 @@ class Decision:
         seconds: Time of all cells that are done.
         n_labels: Labelled target examples of every run; None when unknown.
         unit: What a point is: "points of accuracy", "points of average precision" or "points of R²".
+        looks: The settings that the results were read with, the first ones first; more than one where they were changed
+            after runs were made.
+        at_first: `whether` and `which` by the first of these settings.
     """
 
     arms: tuple[ArmResult, ...]
@@ -94,6 +98,8 @@ class Decision:
     seconds: float
     n_labels: int | None
     unit: str
+    looks: tuple[Look, ...] = ()
+    at_first: tuple[Literal["helps", "no", "open"], bool] = ("open", False)
 
     @property
     def baseline(self) -> ArmResult:
@@ -131,17 +137,19 @@ def decision(store: Store, study: str) -> Decision | None:
     if race is None:
         return None
     now = race.scores(store)
-    standing = now.standing(race.settings)
+    stands = now.standing(race.settings)
     errors = _TestErrors(store, race, now)
-    arms = [_arm(i, now, standing, errors, race.settings) for i in range(len(now.arms))]
+    arms = [_arm(i, now, stands, errors, race.settings) for i in range(len(now.arms))]
     baseline, *others = arms
     others.sort(key=lambda arm: -arm.gain.value if math.isfinite(arm.gain.value) else math.inf)
     n_seeds = min(_GRID_SEEDS, len(now.seeds))
+    looks = looks_at(store, race)
+    first = _standing_at(looks[0], now) if len(looks) > 1 else stands
     return Decision(
         arms=(baseline, *others),
-        leader=arms[standing.leader],
-        whether=standing.whether,
-        which=standing.which,
+        leader=arms[stands.leader],
+        whether=stands.whether,
+        which=stands.which,
         settings=race.settings,
         n_runs=now.n_done,
         n_failed=int(now.failed.sum()),
@@ -150,7 +158,16 @@ def decision(store: Store, study: str) -> Decision | None:
         seconds=now.spent,
         n_labels=race.n_target if isinstance(race.n_target, int) else None,
         unit=f"points of {measure_words(now.measure)}",
+        looks=looks,
+        at_first=(first.whether, first.which),
     )
+
+
+def _standing_at(look: Look, now: RaceScores) -> Standing:
+    """Where the race stands by earlier settings, of which the level of each way was that of as many as there were."""
+    n_ways = len(now.arms) - 1 - len(now.controls)
+    risk = look.risk * min(n_ways / max(len(look.ways), 1), 1.0)
+    return standing(now.scores, RaceRule(risk, look.margin), controls=now.controls)
 
 
 def _stored_race(store: Store, study: str) -> Race | None:

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from transferscope.analyses.decide.result import ArmResult, Decision
+from transferscope.study.race_looks import Look
 from transferscope.wording import candidate_words, capitalised, counted, duration, listed, signed
 
 LIMITS = (
@@ -28,7 +29,14 @@ def gain_words(arm: ArmResult) -> str:
 
 
 def headline(decision: Decision) -> str:
-    """The recommendation in one sentence."""
+    """The recommendation in one sentence, which says so where it rests on settings that were changed after looking."""
+    said = _answer(decision)
+    if len(decision.looks) < 2 or decision.whether == "open" or decision.at_first == (decision.whether, decision.which):
+        return said
+    return f"{said.removesuffix('.')}. This rests on settings that were changed with results in sight."
+
+
+def _answer(decision: Decision) -> str:
     leader, control, labels = decision.leader, decision.control, _with_labels(decision)
     transfer, margin = decision.transfer, _margin(decision)
     if decision.whether == "no":
@@ -63,6 +71,7 @@ def headline(decision: Decision) -> str:
 def sentences(decision: Decision) -> tuple[str, ...]:
     """What to know next: what is as good, what is worse, what is open and what would settle it, what was saved."""
     said = [
+        _looks(decision),
         _control(decision),
         _as_good(decision),
         _harmful(decision),
@@ -74,6 +83,14 @@ def sentences(decision: Decision) -> tuple[str, ...]:
         said.append(
             f"{counted(decision.n_failed, 'run')} failed and {'is' if decision.n_failed == 1 else 'are'} left out."
         )
+    return tuple(sentence for sentence in said if sentence)
+
+
+def held_back(decision: Decision) -> tuple[str, ...]:
+    """What may be said where training from scratch was cut off: what is ahead so far, and what it took."""
+    leader = decision.leader
+    ahead = "training from scratch" if leader is decision.baseline else f"{arm_words(leader)}, by {gain_words(leader)}"
+    said = (f"Ahead so far is {ahead}, which more steps can change.", _looks(decision), _cost(decision))
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -90,7 +107,11 @@ def which_words(decision: Decision) -> str:
 
 
 def _margin(decision: Decision) -> str:
-    return f"{decision.settings.margin:g} {'point' if decision.settings.margin == 1 else 'points'}"
+    return _points(decision.settings.margin)
+
+
+def _points(margin: float) -> str:
+    return f"{margin:g} {'point' if margin == 1 else 'points'}"
 
 
 def _with_labels(decision: Decision) -> str:
@@ -102,6 +123,35 @@ def _first_sight(decision: Decision) -> str:
     if leader is decision.baseline:
         return "; training from scratch is ahead so far"
     return f"; {arm_words(leader)} is ahead so far, by {gain_words(leader)}"
+
+
+def _looks(decision: Decision) -> str:
+    """Which settings were changed after runs had been made, and what the first ones say."""
+    first, *later = decision.looks or (None,)
+    if first is None or not later:
+        return ""
+    parts, before = [f"{_settings(first)} at first"], first
+    for look in later:
+        left, new = (set(one.ways) - set(other.ways) for one, other in ((before, look), (look, before)))
+        ways = [f"without {listed(sorted(left))}"] if left else []
+        ways += [f"with {listed(sorted(new))}"] if new else []
+        parts.append(f"{listed([_settings(look), *ways])} after {counted(look.runs, 'run')}")
+        before = look
+    whether, which = decision.at_first
+    answers = {
+        "helps": "transfer helps",
+        "no": f"no way of transfer is better by more than {_points(first.margin)} than what needs none",
+        "open": "whether transfer helps is open",
+    }
+    best = "which way is best is settled" if which else "which way is best is not settled"
+    return (
+        f"The settings of this race were changed with results in sight: {'; '.join(parts)}. What is chosen after "
+        f"looking does not hold its risk. By the first settings {answers[whether]}, and {best}."
+    )
+
+
+def _settings(look: Look) -> str:
+    return f"risk {100 * look.risk:g} % and margin {_points(look.margin)}"
 
 
 def _control(decision: Decision) -> str:

@@ -14,8 +14,9 @@ from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.analyses.scaling.measurements import read_table
 from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.records import HEADLINES
 from transferscope.study.places import one_study, open_existing
-from transferscope.wording import candidate_words, listed, method_words
+from transferscope.wording import candidate_words, counted, listed, method_words
 
 
 def add_to_history(
@@ -97,9 +98,45 @@ def favourites(
     Returns:
         Those of `arms` of which something is known, by the mean share of other arms that they beat.
     """
+    rated = _rated(arms, history)[0]
+    known = [arm for arm in arms if math.isfinite(rated[arm])]
+    return sorted(known, key=lambda arm: -rated[arm])[:most]
+
+
+def expected_in_words(arms: Sequence[tuple[str, str]], *, history: History | None = None, most: int = 5) -> str:
+    """What finished runs lead to expect of some ways of transfer and of training from scratch, in one sentence.
+
+    Args:
+        arms: As in `favourites`.
+        history: As in `favourites`.
+        most: How many ways to name, the best first.
+
+    Returns:
+        The sentence without its full stop; empty where nothing is known of any way.
+    """
+    scratch = ("scratch", "")
+    rated, n_tasks = _rated([*arms, scratch], history)
+    best = favourites(arms, history=history, most=most)
+    if not best:
+        return ""
+    shown = sorted([*best, *([scratch] if math.isfinite(rated[scratch]) else [])], key=lambda arm: -rated[arm])
+    each = [
+        f"{candidate_words(method, source or None)} {100 * rated[method, source]:.0f} %" for method, source in shown
+    ]
+    return (
+        f"on {counted(n_tasks, 'task')} of the history, the share of other ways that did worse: {listed(each)}; this "
+        "is no verdict on the task at hand"
+    )
+
+
+def _rated(arms: Sequence[tuple[str, str]], history: History | None) -> tuple[dict[tuple[str, str], float], int]:
+    """The mean share of other arms that each beats on the tasks that are kept, NaN where nothing is known; and how
+    many tasks know any of their methods.
+    """
     rows = (history or History.of_user()).with_shipped()
-    rows = rows.assign(method=rows["arm"].str.split(" from ").str[0])
-    rows = rows[rows["method"].isin({method_words(method) for method, _ in arms} | {method_words("scratch")})]
+    baseline = method_words("scratch")  # which holds a "from" of its own
+    rows = rows.assign(method=rows["arm"].where(rows["arm"] == baseline, rows["arm"].str.split(" from ").str[0]))
+    rows = rows[rows["method"].isin({method_words(method) for method, _ in arms} | {baseline})]
     score = rows["score"].where(rows["better"] == "higher", -rows["score"])
     together = [rows["task"], rows["labels"].fillna(-1)]
     share = (score.groupby(together).rank() - 1) / (score.groupby(together).transform("size") - 1)
@@ -108,11 +145,12 @@ def favourites(
         for column in ("arm", "method")
     )
     rated = {
-        (method, source): of_arm.get(candidate_words(method, source), of_method.get(method_words(method), math.nan))
+        (method, source): of_arm.get(
+            candidate_words(method, source or None), of_method.get(method_words(method), math.nan)
+        )
         for method, source in arms
     }
-    known = [arm for arm in arms if math.isfinite(rated[arm])]
-    return sorted(known, key=lambda arm: -rated[arm])[:most]
+    return rated, int(rows.loc[share.notna(), "task"].nunique())
 
 
 def propose(
@@ -178,6 +216,13 @@ def propose(
             f"the history knows {others['task'].nunique()} other task(s) with two or more arms, and a proposal "
             "takes 2; keep more with `transferscope history add STUDY|TABLE`"
         )
+    measure = str(others["measure"].iloc[0])
+    for arm, score in (probes or {}).items():
+        if measure in HEADLINES and score > 1:
+            raise SettingsError(
+                f"{arm} was tried with the score {score:g}, and {measure} is kept as a share of at most 1; a score in "
+                f"percent is written as {score / 100:g}"
+            )
     sign = -1.0 if (others["better"] == "lower").any() else 1.0
     matrix = others.pivot_table(index="task", columns="arm", values="score", sort=False)
     tried = dict(zip(own["arm"], own["score"], strict=True)) | dict(probes or {})
@@ -199,4 +244,4 @@ def propose(
         )
         for place in found.order
     ]
-    return ProposalResult(task, tuple(proposals), rule, len(matrix), str(others["measure"].iloc[0]), sign > 0)
+    return ProposalResult(task, tuple(proposals), rule, len(matrix), measure, sign > 0)

@@ -68,7 +68,14 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
         DataError: The labels are numbers, or there is one class only.
         SettingsError: The argument is no share.
     """
-    share = _share(argument)
+    try:
+        share = float(argument)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise SettingsError(
+            f"label-noise was given {argument!r}; expected a share from 0 to 1, as in 'label-noise:0.2'"
+        )
     n_classes = _n_classes(dataset, "label-noise")
     random = np.random.default_rng(seed)
     n_wrong = round(share * len(dataset.train))
@@ -116,16 +123,6 @@ def _n_classes(dataset: Dataset, name: str) -> int:
     if len(classes) < 2:
         raise DataError(f"{dataset.name} has one class only; {name} needs at least 2")
     return len(classes)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise SettingsError(f"label-noise was given {text!r}; expected a share from 0 to 1, as in 'label-noise:0.2'")
-    return share
 
 
 def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:

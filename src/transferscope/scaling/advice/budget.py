@@ -91,7 +91,14 @@ def best_split(surface: Surface, costs: Costs, budget: float) -> Split:
     Raises:
         SettingsError: A cost is 0, or the budget does not pay for the smallest measured run.
     """
-    return _plan(surface, costs, splits(surface, costs, budget, count=SHARES))
+    options = splits(surface, costs, budget, count=SHARES)
+    predicted = surface.predict(options)
+    best = int(predicted.argmin())
+    n, s = (float(size) for size in options[best])
+    each = [float(surface.fits[name].predict(options[best : best + 1])[0]) for name in surface.weights]
+    measured = next(iter(surface.fits.values())).observations.sizes.max(axis=0)
+    beyond = bool(n > measured[0] or s > measured[1])
+    return Split(n, s, costs.of(n, s), float(predicted[best]), min(each), max(each), beyond)
 
 
 def splits(surface: Surface, costs: Costs, budget: float, *, count: int) -> Float[np.ndarray, "count 2"]:
@@ -134,16 +141,6 @@ def _smallest(surface: Surface) -> tuple[float, float]:
     sizes = next(iter(surface.fits.values())).observations.sizes
     n = sizes[:, 0]
     return float(n[n > 0].min()), float(sizes[:, 1].min())
-
-
-def _plan(surface: Surface, costs: Costs, sizes: Float[np.ndarray, "t 2"]) -> Split:
-    predicted = surface.predict(sizes)
-    best = int(predicted.argmin())
-    n, s = (float(size) for size in sizes[best])
-    each = [float(surface.fits[name].predict(sizes[best : best + 1])[0]) for name in surface.weights]
-    measured = next(iter(surface.fits.values())).observations.sizes.max(axis=0)
-    beyond = bool(n > measured[0] or s > measured[1])
-    return Split(n, s, costs.of(n, s), float(predicted[best]), min(each), max(each), beyond)
 
 
 DRAWS_PER_LAW = 400
