@@ -16,8 +16,9 @@ demo: $(READY)  ## rendered glyphs -> real handwritten digits, every method, 3 s
 	$(BIN)/transferscope demo --out demo-out
 
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
-# The check of every shape and type at run time doubles the time of a test: `make test SHAPES=checked` makes it in the
-# tests of parts, as CI does; what whole analyses and commands call is checked by the tests of its own folder.
+# The check of every shape and type at run time and the drawing of figures that no test looks at double the time of a
+# test. `make test SHAPES=checked` does both, as CI does: shapes in the tests of parts, since what whole analyses and
+# commands call is checked by the tests of its own folder.
 SHAPES ?= unchecked
 UNCHECKED := TRANSFERSCOPE_UNCHECKED=1
 WHOLE := tests/analyses tests/cli tests/docs tests/e2e tests/fuzz tests/golden tests/papers
@@ -29,7 +30,7 @@ ifeq ($(SHAPES),checked)
 	$(PYTEST) $(QUICK) $(addprefix --ignore=,$(WHOLE))
 	$(UNCHECKED) $(PYTEST) $(QUICK) $(WHOLE)
 else
-	$(UNCHECKED) $(PYTEST) $(QUICK)
+	$(UNCHECKED) TRANSFERSCOPE_UNDRAWN=1 $(PYTEST) $(QUICK)
 endif
 
 test-long: $(READY)  ## what `test` leaves out, that of parts with every shape and type checked

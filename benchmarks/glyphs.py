@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from transferscope.data.glyphs import GlyphSettings, glyphs
-from transferscope.data.glyphs.fonts import find_fonts, load_font
+from transferscope.data.glyphs.atlas import find_fonts, load_font
 
 DIGITS = "0123456789"
 SIZE = 28

@@ -2,16 +2,28 @@
 
 from transferscope.methods import (
     METHODS,
+    AllLayersProbe,
+    BitFit,
+    Bss,
+    CoTuning,
+    Delta,
+    Distill,
+    DoNothing,
     FineTune,
     Joint,
     Knn,
     L2Sp,
     LinearProbe,
+    LoRA,
     Merlin,
     MerlinFt,
     Method,
+    RandomFeatures,
     Raw,
     Scratch,
+    Soup,
+    Surgical,
+    WiseFt,
 )
 from transferscope.testing.methods import (
     BUDGET,
@@ -26,8 +38,10 @@ from transferscope.testing.methods import (
 __all__ = [
     "BUDGET",
     "CASES",
+    "CLASSES_ALONE",
     "CLASSIFICATION_ONLY",
     "N_FEATURES",
+    "WITHOUT_LABELS",
     "WITHOUT_STEPS",
     "blobs",
     "classification_task",
@@ -40,13 +54,30 @@ __all__ = [
 CASES: dict[str, Method] = {
     "scratch": Scratch(),
     "raw": Raw(),
+    "random-features": RandomFeatures(),
     "knn": Knn(),
+    "do-nothing": DoNothing(),
+    "all-layers-probe": AllLayersProbe(),
+    "all-layers-probe, some": AllLayersProbe(fraction=0.5),
     "linear-probe": LinearProbe(),
     "linear-probe, logistic": LinearProbe(solver="logistic"),
     "fine-tune": FineTune(lr_scale=1.0),
     "fine-tune, from the probe": FineTune(head="probe", frozen_blocks=1, head_lr_scale=1.0),
     "fine-tune, block by block": FineTune(lr_scale=1.0, layer_decay=0.9, unfreeze=0.4),
     "l2-sp": L2Sp(lr_scale=1.0, beta=0.01),
+    "wise-ft": WiseFt(lr_scale=1.0),
+    "wise-ft, half way": WiseFt(lr_scale=1.0, share=0.5),
+    "soup": Soup(lr_scale=0.2, rates=2),
+    "lora": LoRA(),
+    "lora, from the probe": LoRA(rank=2, alpha=2.0, head="probe"),
+    "bitfit": BitFit(),
+    "surgical": Surgical(lr_scale=1.0),
+    "bss": Bss(lr_scale=1.0),
+    "delta": Delta(lr_scale=1.0, beta=0.01),
+    "delta, without attention": Delta(lr_scale=1.0, beta=0.01, attention="none"),
+    "co-tuning": CoTuning(lr_scale=1.0),
+    "distill": Distill(lr_scale=1.0, beta=0.01),
+    "distill, from fresh weights": Distill(lr_scale=1.0, beta=0.01, initial="random"),
     "joint": Joint(),
     "merlin": Merlin(target_batch=24, lr_scale=0.2),
     "merlin, a constant ridge": Merlin(target_batch=24, lr_scale=0.2, ridge=1.0),
@@ -54,8 +85,12 @@ CASES: dict[str, Method] = {
     "merlin, pretrained, target only": Merlin(initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
 }
-CLASSIFICATION_ONLY = {"linear-probe, logistic"}
-WITHOUT_STEPS = {"raw", "knn", "linear-probe", "linear-probe, logistic"}
+CLASSIFICATION_ONLY = {"do-nothing", "linear-probe, logistic", "co-tuning"}
+CLASSES_ALONE = {"co-tuning"}
+"""Neither numbers nor several labels."""
+WITHOUT_STEPS = {"raw", "random-features", "knn", "do-nothing", "linear-probe", "linear-probe, logistic"}
+WITHOUT_STEPS |= {"all-layers-probe", "all-layers-probe, some"}
+WITHOUT_LABELS = {"do-nothing"}
 
 
 def missing_cases() -> set[str]:

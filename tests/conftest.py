@@ -1,8 +1,9 @@
 """Shapes and types are checked at run time, in tests only.
 
 TRANSFERSCOPE_UNCHECKED=1 leaves that out, which halves the time: `make test` does, `make test SHAPES=checked` checks
-the tests of parts. The package is imported by the tests that need it, not here, so that a process that only hands out
-tests starts at once.
+the tests of parts. TRANSFERSCOPE_UNDRAWN=1 leaves the documents of figures empty but for tests marked `drawn`, which
+halves the time of a page: `make test` does that too, CI draws. The package is imported by the tests that need it, not
+here, so that a process that only hands out tests starts at once.
 """
 
 import os
@@ -14,11 +15,13 @@ if not os.environ.get("TRANSFERSCOPE_UNCHECKED"):
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from fabricate import Fabrication
     from transferscope.analyses.compare.summary import Summary
     from transferscope.report.page import ReportFiles
@@ -38,6 +41,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _no_stray_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches and working files of a test go to its own folder."""
     monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _no_drawing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made and their documents stay empty, where that was asked for and the test is not marked `drawn`."""
+    if os.environ.get("TRANSFERSCOPE_UNDRAWN") and not request.node.get_closest_marker("drawn"):
+        from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+        monkeypatch.setattr(Figure, "savefig", _save_empty)
+        monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda engine, figure: None)
+
+
+def _save_empty(figure: "Figure", file: IO[str] | Path, *, format: str = "pdf", **options: object) -> None:
+    width, height = 72 * figure.get_size_inches()
+    if isinstance(file, Path):
+        file.write_bytes(b"%PDF-1.4\n%%EOF\n")
+    else:
+        size = f'width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}"'
+        file.write(f'<?xml version="1.0"?>\n<svg {size}>\n</svg>\n')
 
 
 @pytest.fixture(scope="session")

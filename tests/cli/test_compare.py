@@ -35,7 +35,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     ("options", "trials", "lr"),
     [
         pytest.param((), "6 settings", 0.01, marks=pytest.mark.long),
-        (("--lr", "0.05"), "2 settings", 0.05),
+        pytest.param(("--lr", "0.05"), "2 settings", 0.05, marks=pytest.mark.long),
         (("--no-tuning", "--lr", "0.05"), None, 0.05),
     ],
 )

@@ -14,7 +14,11 @@ def _lines(text: str) -> dict[str, str]:
 
 def test_every_requirement_folder_and_extra_has_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRANSFERSCOPE_DATA", str(tmp_path))
+    monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "features").mkdir(parents=True)
+    (tmp_path / "cache" / "features" / "a.safetensors").write_bytes(bytes(3_000_000))
     answer = CliRunner().invoke(app, ["doctor"])
+    assert "cache, 3 MiB in it, which may be deleted at any time" in answer.output
     states = _lines(answer.output)
     assert answer.exit_code == 0
     needed = {name for name in metadata.requires("transferscope") or () if "extra ==" not in name}

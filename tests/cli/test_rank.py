@@ -63,6 +63,7 @@ def test_files_are_ranked_with_words_figure_and_table(
     assert set(table["candidate"]) == {"first.safetensors", "second.safetensors", "random features"}
 
 
+@pytest.mark.long
 def test_a_study_is_ranked_and_its_report_shows_it(tmp_path: Path) -> None:
     study = classification(tmp_path, store=str(tmp_path / "small.sqlite"))
     place = study["store"]

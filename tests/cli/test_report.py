@@ -66,6 +66,7 @@ def test_a_missing_store_is_not_made(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.long
 def test_a_watched_page_is_written_anew_until_the_study_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -287,6 +287,7 @@ def test_cells_of_an_earlier_plan_count_as_done_when_the_file_asks_for_them_agai
     assert "as it is now: digits: 1 of 1 cells done" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_shown(
     call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
         assert not row["low"] or float(row["low"]) <= float(row["value"]) <= float(row["high"])
 
 
+@pytest.mark.long
 def test_the_report_shows_what_was_placed(tmp_path: Path) -> None:
     spec = read_spec(study_file(tmp_path))
     with Store.open(spec.store) as store:

@@ -55,7 +55,9 @@ def test_test_rows_decide_nothing() -> None:
     assert fit_encoding(train, FILE) == encoding
     assert set(encoding.apply(other, FILE)[:, 0]) == {1e6}
     plain = fit_encoding(train.assign(colour=["red", "green"] * 50), FILE)
-    assert plain.unseen(other) == {"colour": 100}
+    assert plain.remarks(other)[0] == (
+        "column 'colour': 100 rows with a value that no training row has, for which there is no feature"
+    )
     colours = [name.startswith("colour") for name in plain.features]
     assert not plain.apply(other, FILE)[:, colours].any()
 
@@ -78,8 +80,13 @@ def test_times_offsets_and_dates_of_other_orders_are_read() -> None:
     german = rows(sold=["31.12.2020", "1.2.2021", "7.8.2021"] * 7)
     days = fit_encoding(german, FILE, order="day-first").apply(german, FILE)[:2, 0]
     assert days.tolist() == [18627.0, 18659.0]
+    told = fit_encoding(german, FILE)  # there is no month 31
+    assert told.columns[0].order == "day-first"
+    assert told.apply(german, FILE)[:2, 0].tolist() == [18627.0, 18659.0]
+    assert told.columns[0].words.startswith("date (day-first): days")
     american = rows(sold=["2/1/2021", "8/7/2021", "12/31/2020"] * 7)
     assert fit_encoding(american, FILE, order="month-first").apply(american, FILE)[0, 0] == 18659.0
+    assert fit_encoding(american, FILE).apply(american, FILE)[0, 0] == 18659.0
 
 
 def test_gaps_of_dates_and_categories_have_features_of_their_own() -> None:
@@ -131,7 +138,8 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
         ),
         (["12,5", "9,75"] * 10, "holds '12,5', a number with separators or a decimal comma"),
         (["12", "13", "14", "unknown"] * 5, "holds 'unknown' among numbers; leave gaps empty, or say category=x"),
-        (["3/4/2021", "5/4/2021"] * 10, "holds '3/4/2021', a date whose day and month could be either; write dates"),
+        (["3/4/2021", "5/4/2021"] * 10, "holds dates as '3/4/2021', of which day and month could be either in every"),
+        (["30/4/2021", "5/30/2021"] * 10, "holds dates as '30/4/2021', which exist neither all with the day first"),
         (
             ["2021-02-30", "2021-02-03"] * 10,
             "holds '2021-02-30' in row 1, which is no date; mend it, or leave it empty",
@@ -159,7 +167,7 @@ def test_what_rows_have_that_no_training_row_had_is_said() -> None:
     assert encoding.remarks(train) == ()
     new = rows(area=[np.nan, 1.0], colour=["green", None], rooms=[np.nan, 2.0])
     assert encoding.remarks(new) == (
-        "column 'colour': 1 row with a value that no training row has, for which there is no feature",
         "column 'area': 1 gap, where no training row has one; the median of these stands there",
+        "column 'colour': 1 row with a value that no training row has, for which there is no feature",
         "column 'colour': 1 gap, where no training row has one; no feature says so",
     )

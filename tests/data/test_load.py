@@ -89,6 +89,7 @@ BAD: list[tuple[str, type[Exception], str]] = [
         "glyphs, half-images, hf-dataset, mnist, npz, parquet, svhn, table, text, usps",
     ),
     ("own.npz", UnknownNameError, "'own.npz' looks like a file; write 'npz:own.npz'"),
+    ("own.csv", UnknownNameError, "'own.csv' looks like a file; write 'csv:own.csv?label=COLUMN'"),
     ("digits?x=1", SettingsError, "'digits?x=1' has the option 'x'; digits takes no options"),
     ("digits:x", SettingsError, "'digits:x' has a path; digits is looked up by name alone"),
     (

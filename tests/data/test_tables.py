@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from transferscope.data.arrays import Parts
+from transferscope.data.load import load as load_by_name
 from transferscope.data.tables import Format, SharedEncoding, TableSettings, load_table
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
@@ -441,7 +442,9 @@ def test_a_source_takes_the_features_of_the_target_and_other_columns_are_refused
     assert found.train.input_shape == target.train.input_shape
     heating = [target.encoding.features.index(f"heating = {name}") for name in ("gas", "oil", "wood")]
     assert found.train.inputs[:, heating].sum() == pytest.approx(2 / 3 * 48, abs=2)  # none of "sun"
-    assert found.unseen == {"heating": pytest.approx(4, abs=2)}
+    assert found.remarks == (
+        "column 'heating': 20 rows with a value that no training row has, for which there is no feature",
+    )
     source.drop(columns="sold").assign(age=1).to_csv(other, index=False)
     with pytest.raises(DataError) as caught:
         load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
@@ -522,3 +525,22 @@ def test_labels_that_cannot_be_several_are_refused(
     with pytest.raises(DataError) as caught:
         load(file, settings)
     assert message.replace("FILE", str(file)) == str(caught.value)
+
+
+def test_what_test_rows_have_that_no_training_row_had_is_said_of_plain_numbers_too(tmp_path: Path) -> None:
+    parts = ["train"] * 15 + ["test"] * 5
+    table = pd.DataFrame({"area": np.linspace(30, 90, 20), "label": ["a", "b"] * 10, "part": parts})
+    table.loc[[16, 18], "area"] = np.nan
+    said = load_by_name(f"csv:{write(tmp_path, table)}?label=label&split=part").provenance["understood"]
+    remark = "column 'area': 2 gaps, where no training row has one; the median of these stands there"
+    assert f"of test rows, {remark}" in said
+
+
+def test_whole_numbers_that_could_be_prices_are_no_classes_without_a_word(tmp_path: Path) -> None:
+    table = pd.DataFrame({"area": np.linspace(30, 90, 60), "price": np.arange(60) // 2 * 100})
+    file = write(tmp_path, table)
+    with pytest.raises(DataError) as caught:
+        load_by_name(f"csv:{file}?label=price")
+    assert "holds 30 different whole numbers in 60 rows, which could be numbers to predict or" in str(caught.value)
+    assert load_by_name(f"csv:{file}?label=price&kind=regression").train.kind == "regression"
+    assert load_by_name(f"csv:{file}?label=price&kind=classification").train.kind == "classification"

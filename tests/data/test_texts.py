@@ -13,7 +13,7 @@ import torch
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.data.texts import Encoded, TextSettings, load_texts, tokenizer_of
-from transferscope.data.transforms.apply import apply_transforms
+from transferscope.data.transforms import apply_transforms
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.methods import METHODS, FitOptions
 from transferscope.models import NetworkInput, build_network

@@ -22,7 +22,9 @@ def test_trace_lies_within_its_standard_error(subject: Subject) -> None:
     assert abs(trace.value - float(dense_hessian(subject).trace())) < 4 * trace.stderr
 
 
-@pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
+@pytest.mark.parametrize(
+    "subject", [mlp_subject(), pytest.param(cnn_subject(), marks=pytest.mark.long)], ids=["mlp", "cnn"]
+)
 def test_density_is_that_of_the_dense_eigenvalues(subject: Subject) -> None:
     values = torch.linalg.eigvalsh(dense_hessian(subject))
     findings = CurvatureDensity(n_probes=12, steps=60).measure(subject)

@@ -11,11 +11,10 @@ from torch.func import functional_call
 
 from diagnostics.subjects import cnn_subject, mlp_subject
 from transferscope.diagnostics.hessian import HessianOperator, Mode
-from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.loss_surface import Layout, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, UnknownNameError
-from transferscope.numerics.vectorise import Layout
 
 
 def dense_hessian(subject: Subject, blocks: tuple[str, ...] = ()) -> Float[Tensor, "P P"]:

@@ -99,6 +99,7 @@ def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         return Planned(folder, plan_study(read_spec(folder / "every.toml")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_command_answers(
     stage: Stage, planned: Planned, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

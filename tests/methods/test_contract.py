@@ -10,6 +10,7 @@ from cases_of_methods import (
     BUDGET,
     CASES,
     CLASSIFICATION_ONLY,
+    WITHOUT_LABELS,
     WITHOUT_STEPS,
     classification_task,
     missing_cases,
@@ -34,7 +35,9 @@ def fit(case: str, task: TransferTask, options: FitOptions = OPTIONS) -> Fitted:
 @every_method
 @pytest.mark.parametrize("promise", METHOD_PROMISES)
 def test_it_keeps_what_every_method_promises(case: str, promise: str) -> None:
-    METHOD_PROMISES[promise](MethodCase(CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_STEPS))
+    METHOD_PROMISES[promise](
+        MethodCase(CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_STEPS, case not in WITHOUT_LABELS)
+    )
 
 
 def test_every_method_has_a_case() -> None:
@@ -49,7 +52,7 @@ def test_it_learns_what_is_easy_to_learn_in_16_bits_too(case: str) -> None:
     fitted = fit(case, task, options)
     assert fitted.status != "non_finite"
     accuracy = float(np.mean(fitted.predict(task.target.test) == task.target.test.labels))
-    assert accuracy > 0.8  # chance is 1/3
+    assert accuracy > 0.8 or case in WITHOUT_LABELS  # chance is 1/3
 
 
 @every_method

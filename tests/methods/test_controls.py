@@ -1,18 +1,24 @@
 """The controls against other implementations of the same rules."""
 
+from dataclasses import replace
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import RidgeCV
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from torch import nn
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.analyses.compare.frames import CONTROLS
-from transferscope.methods import METHODS, Control, FitOptions, Knn, Raw
+from transferscope.data.task import TransferTask
+from transferscope.errors import DataError
+from transferscope.methods import METHODS, Control, DoNothing, FitOptions, Knn, RandomFeatures, Raw, check_task
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
 from transferscope.methods.probe_head import RIDGE_GRID
+from transferscope.models import Network
 from transferscope.training import outputs_of, pixel_scale, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")
@@ -78,3 +84,75 @@ def test_one_example_is_its_own_answer() -> None:
     one = task.with_target_train(task.target.train.take(np.array([1])))
     fitted = Knn().fit(one, network_for(one, Knn()), OPTIONS)
     assert set(fitted.predict(task.target.test).tolist()) == {int(task.target.train.labels[1])}
+
+
+@pytest.mark.parametrize("solver", ["ridge", "logistic"])
+def test_random_features_are_those_of_the_network_as_its_seed_has_drawn_it(
+    solver: Literal["ridge", "logistic"],
+) -> None:
+    task, method = classification_task(n_target=45), RandomFeatures(solver=solver)
+    network = network_for(task, method)
+    fitted = method.fit(task, network, OPTIONS)
+    train, test = features_of(network, task)
+    labels = task.target.train.labels
+    if solver == "ridge":
+        scale = np.square(train - train.mean(axis=0)).sum(axis=1).mean()
+        model: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(train, np.eye(3)[labels] - 1 / 3)
+        expected = model.predict(test).argmax(axis=1)
+    else:
+        mean, std = train.mean(axis=0), train.std(axis=0)
+        model = LogisticRegression(C=1.0, max_iter=2000).fit((train - mean) / std, labels)
+        expected = model.predict((test - mean) / std)
+    assert fitted.predict(task.target.test).tolist() == expected.tolist()
+    assert fitted.source_head is None
+
+
+def features_of(network: Network, task: TransferTask) -> tuple[np.ndarray, np.ndarray]:
+    scale = pixel_scale(task.target.train)
+    train, test = (
+        outputs_of(network.features, to_tensors(part, scale, torch.device("cpu"))).double().numpy()
+        for part in (task.target.train, task.target.test)
+    )
+    return train, test
+
+
+def test_random_features_of_trained_weights_are_drawn_anew() -> None:
+    task, method = classification_task(), RandomFeatures()
+    network = network_for(task, method)
+    network.is_random = False
+    fitted = [method.fit(task, network, replace(OPTIONS, seed=seed)).network for seed in (3, 3, 4)]
+    first, again, other = (next(one.features.parameters()) for one in fitted)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert not torch.equal(first, next(network.features.parameters()))
+
+
+def test_doing_nothing_is_the_source_head_on_the_classes_of_the_target_by_name() -> None:
+    task, method = classification_task(), DoNothing()  # classes 0 to 2 of a source with 0 to 3
+    turned = ("class 2", "class 0", "class 3")
+    target = replace(
+        task.target,
+        train=replace(task.target.train, classes=turned),
+        test=replace(task.target.test, classes=turned),
+    )
+    named = replace(task, target=target)
+    network = network_for(task, method)
+    _, test = features_of(network, task)
+    weight, bias = (p.detach().double().numpy() for p in network.head.parameters())
+    expected = (test @ weight.T + bias)[:, [2, 0, 3]]
+    assert method.fit(named, network, OPTIONS).outputs(target.test).numpy() == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_target_whose_classes_the_source_lacks_is_refused_before_anything_runs() -> None:
+    task, method = classification_task(), DoNothing()
+    assert task.source is not None
+    names = ("class 0", "class 1", "cat")
+    train, test = (replace(part, classes=names) for part in (task.target.train, task.target.test))
+    with pytest.raises(DataError, match=r"^do-nothing reads .* source has no class 'cat' of target; give a source"):
+        check_task(method, replace(task.target, train=train, test=test), task.source)
+    with pytest.raises(DataError, match=r"a network without data that would name its classes; leave do-nothing out$"):
+        check_task(method, task.target, None)
+    numbers = regression_task()
+    with pytest.raises(DataError, match="target is regression with source, which is regression; expected classes"):
+        check_task(method, numbers.target, numbers.source)
+    check_task(method, task.target, task.source)

@@ -6,11 +6,11 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score
 
-from cases_of_methods import BUDGET, CASES
+from cases_of_methods import BUDGET, CASES, CLASSES_ALONE, WITHOUT_LABELS
 from transferscope.data.splits import few_shot, folds, split_off_test
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
-from transferscope.methods import FitOptions, Method, pretrain
+from transferscope.methods import FitOptions, pretrain
 from transferscope.methods.inner_head import unrolled_head
 from transferscope.methods.probe_head import logistic_probe
 from transferscope.methods.tuning import search_grid, tune
@@ -33,9 +33,9 @@ def task() -> TransferTask:
     return TransferTask(target, Dataset("source", tagged(90, seed=3), tagged(50, seed=4)))
 
 
-@pytest.mark.parametrize("method", CASES.values(), ids=CASES)
-def test_every_method_learns_them(method: Method) -> None:
-    both = task()
+@pytest.mark.parametrize("case", [case for case in CASES if case not in CLASSES_ALONE])
+def test_every_method_learns_them(case: str) -> None:
+    both, method = task(), CASES[case]
     assert both.source is not None
     network = build_network("mlp", (6,), 3, seed=0)
     options = FitOptions(BUDGET, seed=0, device="cpu", curve_examples=0)
@@ -49,7 +49,9 @@ def test_every_method_learns_them(method: Method) -> None:
         for record in measure(fitted.outputs(test), torch.from_numpy(test.labels), part="t").records
     }
     assert set(found) == {"average_precision", "micro_f1", "exact_match", "loss"}
-    assert found["average_precision"].value > 0.6  # about a third of the inputs have each label
+    assert (
+        found["average_precision"].value > 0.6 or case in WITHOUT_LABELS
+    )  # about a third of the inputs have each label
     said = fitted.predict(test)
     assert (str(said.dtype), said.shape) == ("bool", (80, 3))
     assert found["exact_match"].value == pytest.approx((said == test.labels).all(axis=1).mean())

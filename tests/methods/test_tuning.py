@@ -8,8 +8,9 @@ import torch
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.data.splits import folds
 from transferscope.data.task import TransferTask
-from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, LinearProbe, Method, Scratch
-from transferscope.methods.tuning import Tuned, Value, candidates, runs_of_a_search, search_grid, tune
+from transferscope.methods import METHODS, Control, FineTune, FitOptions, Fitted, LinearProbe, Method, Scratch
+from transferscope.methods.method import Value
+from transferscope.methods.tuning import Tuned, candidates, runs_of_a_search, search_grid, tune
 from transferscope.models import Network
 from transferscope.records import Cost
 from transferscope.training import stream_seed
@@ -102,7 +103,7 @@ def test_halving_is_what_a_loop_over_folds_with_fewer_and_fewer_settings_gives()
 @pytest.mark.parametrize("method", [METHODS[name]() for name in METHODS.own], ids=METHODS.own)
 def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method) -> None:
     grid = search_grid(method, BUDGET)
-    chooses_itself = method.name in ("raw", "knn", "linear-probe")
+    chooses_itself = isinstance(method, Control) or method.name in ("linear-probe", "all-layers-probe", "soup")
     assert len(candidates(grid, 99, seed=0)) == (1 if chooses_itself else 6)
     assert len(candidates(search_grid(method, BUDGET, rates=False), 99, seed=0)) == (1 if chooses_itself else 2)
     if not chooses_itself:

@@ -6,9 +6,8 @@ import pytest
 from scaling.examples import EXACT, OBJDET, SIZES
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling import extrapolate
-from transferscope.scaling.extrapolation.backtest import origins
-from transferscope.scaling.extrapolation.curve import broken, curve_of
-from transferscope.scaling.extrapolation.extrapolate import combination_weights, weighted_quantile, winsorised_mean
+from transferscope.scaling.extrapolation import combination_weights, origins, weighted_quantile, winsorised_mean
+from transferscope.scaling.forecasts import broken, curve_of
 from transferscope.scaling.observations import observe
 
 LONG = 100.0 * 1.25 ** np.arange(30)

@@ -7,8 +7,8 @@ from scipy import stats
 from scaling.examples import GRID, product_surface
 from transferscope.scaling import Costs, Surface, next_surface_run
 from transferscope.scaling.advice import next_run
+from transferscope.scaling.advice.budget import candidate_runs
 from transferscope.scaling.advice.next_run import information, share_of_value
-from transferscope.scaling.advice.surface_run import candidate_runs
 from transferscope.scaling.laws import law_named
 
 N = 4000

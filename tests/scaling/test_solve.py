@@ -6,8 +6,7 @@ from scipy import optimize
 
 from scaling.examples import EXACT, GRID, OBJDET, SIZES
 from transferscope.scaling.laws import LAWS, law_named
-from transferscope.scaling.solve import QUICK, Problem, solve
-from transferscope.scaling.solve.nnls import nnls
+from transferscope.scaling.solve import QUICK, Problem, nnls, solve
 
 
 def problem(name: str, x: np.ndarray, y: np.ndarray, loss: str = "log") -> Problem:

@@ -91,6 +91,7 @@ def test_the_best_of_each_method_and_number_of_labels_stays(data: Path, place: P
         assert found.run_bytes == sum(file.stat().st_size for file in files.values())
 
 
+@pytest.mark.long
 def test_what_diagnostics_asked_for_goes_when_they_are_done_and_changes_no_number(data: Path, tmp_path: Path) -> None:
     measured = {}
     for keep in ("winners", "all"):

@@ -22,7 +22,7 @@ from transferscope.models.weights import save_weights
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
 from transferscope.study import run
 from transferscope.study.backends import InlineBackend, Message
-from transferscope.study.backends.attempt import attempt
+from transferscope.study.backends.backend import attempt
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import StudyPlan
 from transferscope.study.run import CellFailed, Event, Interrupt, StudyProgress, deferred_interrupt, run_plan

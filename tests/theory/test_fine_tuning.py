@@ -10,8 +10,8 @@ from scipy import optimize
 
 from transferscope.data.problems import balanced_layers, end_to_end, isotropic, teachers_at_angle, two_level
 from transferscope.errors import SettingsError
-from transferscope.numerics.roots import balanced_root
 from transferscope.theory.fine_tuning import (
+    balanced_root,
     critical_angle,
     fine_tuned_weights,
     fine_tuning,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transferscope.data.problems import isotropic, power_law_covariance, teachers_apart, two_level
-from transferscope.data.problems.covariance import Covariance
+from transferscope.data.problems.linear import Covariance
 from transferscope.errors import SettingsError
 from transferscope.theory.fine_tuning_bounds import (
     benign_overfitting_bound,

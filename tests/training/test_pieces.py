@@ -19,8 +19,8 @@ from transferscope.training import (
     stream_seed,
     to_tensors,
 )
-from transferscope.training.augment import PADDING, flip_crop, resized_crop
-from transferscope.training.schedule import lr_factor
+from transferscope.training.settings import lr_factor
+from transferscope.training.stream import PADDING, flip_crop, resized_crop
 
 
 def test_every_pass_visits_every_example_once() -> None:

@@ -21,7 +21,9 @@ def compare(
     ],
     target: Annotated[str, typer.Argument(help="The data set of interest, by name.")],
     labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in --labels 100 600.")] = None,
-    methods: Annotated[list[str] | None, typer.Option(help="Methods, as in --methods fine-tune merlin. [all]")] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option(help="Methods, as in --methods fine-tune merlin. [controls and the usual ones]")
+    ] = None,
     diagnostics: Annotated[
         list[str] | None, typer.Option(help="Look into the networks, as in --diagnostics weights class-separation.")
     ] = None,
@@ -67,11 +69,10 @@ def compare(
         with_steps,
         write_study,
     )
-    from transferscope.analyses.compare.sources import named_sources, usable_methods
+    from transferscope.analyses.compare.sources import named_sources
     from transferscope.analyses.decide.question import ways_of
     from transferscope.analyses.history.question import expected_in_words
     from transferscope.cli.execute import run_and_report
-    from transferscope.methods import METHODS
     from transferscope.study.spec import parse_spec
 
     sources = named_sources([source_of(source, weights, input, head)], out)
@@ -80,7 +81,7 @@ def compare(
         sources,
         target,
         labels=labels or [],
-        methods=methods or usable_methods(METHODS.own, sources),
+        methods=methods,
         diagnostics=diagnostics or [],
         seeds=seeds,
         budget=budget,

@@ -23,7 +23,7 @@ def decide(
         ),
     ],
     methods: Annotated[
-        list[str] | None, typer.Option(help="Methods. [raw knn linear-probe fine-tune l2-sp joint merlin]")
+        list[str] | None, typer.Option(help="Methods. [controls linear-probe fine-tune l2-sp joint merlin]")
     ] = None,
     labels: Annotated[int | None, typer.Option(min=1, help="Labelled target examples. [all]")] = None,
     question: Annotated[Question, typer.Option(help="Whether transfer helps, or also which way is best.")] = (

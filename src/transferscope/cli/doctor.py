@@ -83,10 +83,13 @@ def _devices() -> Iterator[Finding]:
 
 def _folders() -> Iterator[Finding]:
     from transferscope.data.places import cache_folder, data_folder
+    from transferscope.wording import memory
 
     cache, named = cache_folder(), data_folder()
     if _can_write(cache):
-        yield Finding("cache", f"{cache}, {_free(cache)}; TRANSFERSCOPE_CACHE names another folder")
+        held = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file())
+        what = f"{memory(held)} in it, which may be deleted at any time" if held else "empty"
+        yield Finding("cache", f"{cache}, {what}; {_free(cache)}; TRANSFERSCOPE_CACHE names another folder")
     else:
         yield Finding("cache", f"{cache} cannot be written: set TRANSFERSCOPE_CACHE to a folder of yours", "wrong")
     if named is None:

@@ -36,7 +36,8 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
     if quiet or not sys.stderr.isatty():
         yield Lines(name, quiet=quiet)
         return
-    progress = _bar()
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
     try:
         yield Bar(progress, name)
     finally:
@@ -93,11 +94,6 @@ class Bar:
         self._progress.start()  # not before: until then there may be a question
         settled = event.done + event.failed
         self._progress.update(self._task, completed=settled, total=event.total, words=_progress(event))
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"))
-    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def _progress(event: StudyProgress) -> str:

@@ -89,7 +89,8 @@ class ColumnEncoding:
             "truth": "truth value, 0 or 1",
             "category": f"category of {counted(len(self.values), 'value')}"
             f"{' and the rarer together' if self.has_others else ''}",
-            "date": f"date: days{''.join(f', place in the {cycle}' for cycle in self.cycles)}",
+            "date": f"date{f' ({self.order})' if self.order else ''}: days"
+            f"{''.join(f', place in the {cycle}' for cycle in self.cycles)}",
         }[self.kind]
         filled = "" if self.kind == "category" else f", filled with the median ({self.middle:.6g})"
         if self.kind == "date":
@@ -147,22 +148,15 @@ class TableEncoding:
         found = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
         return np.column_stack(found) if found else np.empty((len(table), 0))
 
-    def unseen(self, table: pd.DataFrame) -> dict[str, int]:
-        """How many rows have a value of a category that no training row has, by column, where there are some."""
-        found = {}
+    def remarks(self, table: pd.DataFrame) -> tuple[str, ...]:
+        """What rows have that no training row had, in a sentence for each column."""
+        said = []
         for one in self.columns:
             if one.kind == "category" and not one.has_others:
                 text = _as_category(table[one.name])
-                found[one.name] = int((~text.isin(one.values) & text.notna()).sum())
-        return {name: n for name, n in found.items() if n}
-
-    def remarks(self, table: pd.DataFrame) -> tuple[str, ...]:
-        """What rows have that no training row had, in a sentence for each column."""
-        said = [
-            f"column {name!r}: {counted(n, 'row')} with a value that no training row has, for which there is no feature"
-            for name, n in self.unseen(table).items()
-        ]
-        for one in self.columns:
+                n = int((~text.isin(one.values) & text.notna()).sum())
+                new = f"column {one.name!r}: {counted(n, 'row')} with a value that no training row has, for which"
+                said += [f"{new} there is no feature"] if n else []
             n_gaps = int(_without_blanks(table[one.name]).isna().sum()) if one.kind != "left out" else 0
             if n_gaps and not one.has_gaps:
                 filled = "no feature says so" if one.kind == "category" else "the median of these stands there"
@@ -179,7 +173,8 @@ def fit_encoding(
         train: The feature columns of the training rows.
         path: Where they are from, for messages.
         categories: Columns that are categories whatever they hold, as numbers that stand for names are.
-        order: How dates as 3/4/2021 are read; None to refuse them.
+        order: How dates as 3/4/2021 are read; None to take the one order in which all dates of a column exist, and to
+            refuse those that exist in both.
 
     Raises:
         DataError: A column cannot be told for what it is, or holds what is neither number, text, truth value nor date.
@@ -188,12 +183,13 @@ def fit_encoding(
 
 
 def _fitted(column: pd.Series, path: Path, declared: bool, order: DayOrder | None) -> ColumnEncoding:
-    name, kind = str(column.name), "category" if declared else _kind_of(column, path, order)
+    name, kind = str(column.name), "category" if declared else _kind_of(column, path)
     if kind == "left out":
         return ColumnEncoding(name, "left out", why="empty in every training row")
     if kind == "category":
         return _fitted_category(column, declared)
     if kind == "date":
+        order = _day_order(column, order, path)
         days = _as_days(column, order, path)
         gaps = bool(np.isnan(days).any())
         known = days[~np.isnan(days)]
@@ -235,7 +231,7 @@ def _fitted_category(column: pd.Series, declared: bool) -> ColumnEncoding:
     return ColumnEncoding(name, "category", has_gaps=gaps, values=tuple(sorted(kept)), has_others=others)
 
 
-def _kind_of(column: pd.Series, path: Path, order: DayOrder | None) -> ColumnKind:
+def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
     """What a column is, by its type and, for text, by all of its values."""
     if pd.api.types.is_bool_dtype(column):
         return "truth"
@@ -259,20 +255,13 @@ def _kind_of(column: pd.Series, path: Path, order: DayOrder | None) -> ColumnKin
             f"{path}: column {column.name!r} holds values of the type {strange.__name__}; expected numbers, text, "
             f"truth values or dates: convert it, or leave it out with drop={column.name}"
         )
-    return _kind_of_text(values.str.strip(), path, order)
+    return _kind_of_text(values.str.strip(), path)
 
 
-def _kind_of_text(values: pd.Series, path: Path, order: DayOrder | None) -> ColumnKind:
+def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
     name = values.name
-    if values.str.fullmatch(_ISO_DATE).all():
+    if values.str.fullmatch(_ISO_DATE).all() or values.str.fullmatch(_OTHER_DATE).all():
         return "date"
-    if values.str.fullmatch(_OTHER_DATE).all():
-        if order is not None:
-            return "date"
-        raise DataError(
-            f"{path}: column {name!r} holds {values.iloc[0]!r}, a date whose day and month could be either; write "
-            "dates as 2021-03-31, or say dates=day-first or dates=month-first"
-        )
     plain, separated = values.str.fullmatch(_NUMBER), values.str.fullmatch(_SEPARATED)
     if (plain | separated).all() and separated.any():
         raise DataError(
@@ -348,6 +337,30 @@ def _as_days(column: pd.Series, order: DayOrder | None, path: Path) -> Float64[n
         )
     seconds = (found - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return seconds.to_numpy(dtype=np.float64, na_value=np.nan) / _DAY
+
+
+def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder | None:
+    """The order that was said, or the one in which all dates of a column exist; None where the year comes first.
+
+    Raises:
+        DataError: They exist in both orders, or in none.
+    """
+    values = _without_blanks(column).dropna()
+    if not all(isinstance(value, str) and re.fullmatch(_OTHER_DATE, value.strip()) for value in values):
+        return None
+    if said is not None:
+        return said
+    orders: tuple[DayOrder, ...] = ("day-first", "month-first")
+    possible = [order for order in orders if all(_moment(value.strip(), order) for value in values)]
+    if len(possible) == 1:
+        return possible[0]
+    shown = f"{path}: column {column.name!r} holds dates as {values.iloc[0]!r}"
+    if possible:
+        raise DataError(
+            f"{shown}, of which day and month could be either in every row; write dates as 2021-03-31, or say "
+            "dates=day-first or dates=month-first"
+        )
+    raise DataError(f"{shown}, which exist neither all with the day first nor all with the month first; mend them")
 
 
 def _moment(text: str, order: DayOrder | None) -> datetime.datetime | None:

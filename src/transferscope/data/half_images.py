@@ -67,7 +67,8 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
 
 def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, " C"]:
     """Mean of every channel over all images and pixels, white being 1; float64."""
-    total = sum(chunk.sum(axis=(0, 2, 3), dtype=np.float64) for chunk in _chunks(images))
+    chunks = (images[first : first + _CHUNK] for first in range(0, len(images), _CHUNK))
+    total = sum(chunk.sum(axis=(0, 2, 3), dtype=np.float64) for chunk in chunks)
     n, _, height, width = images.shape
     return np.asarray(total / (n * height * width * _white(images)))
 
@@ -133,7 +134,3 @@ def _check(dataset: Dataset, parts: str) -> None:
 
 def _white(images: np.ndarray) -> int:
     return 255 if images.dtype == np.uint8 else 1
-
-
-def _chunks(images: np.ndarray) -> list[np.ndarray]:
-    return [images[first : first + _CHUNK] for first in range(0, len(images), _CHUNK)]

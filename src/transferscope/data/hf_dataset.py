@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.data.arrays import RawPart, check_labels, to_parts
-from transferscope.data.image_files import ImageForm, Images, PackedImage, read_images
+from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.image_folder import FolderParts
 from transferscope.data.label_sets import label_matrix, named_labels
 from transferscope.data.splits import split_off_test
@@ -171,17 +171,14 @@ def load_saved_images(
         sets = [replace(done.train, inputs=train_images), replace(done.test, inputs=test_images)]
     if sets[0].kind == "multi-label":
         check_labels(sets[0].labels, sets[0].classes or (), str(root))
-    return FolderParts(sets[0], sets[1], chosen_size=images.chosen, words=_words(images))
+    words = "; ".join(filter(None, (images.words, images.skipped)))
+    return FolderParts(sets[0], sets[1], chosen_size=images.chosen, words=words)
 
 
 def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
     """Columns of one split, class labels by name; raises as `open_splits` and `SavedSplit.column`."""
     split = _open(path)
     return pd.DataFrame({name: split.column(name) for name in names})
-
-
-def _words(images: Images) -> str:
-    return "; ".join(filter(None, (images.words, images.skipped)))
 
 
 def _labels(

@@ -209,7 +209,10 @@ def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet
 
 def _read(spec: DataSpec, seed: int) -> Dataset:
     if spec.kind == _HALVES:
-        return _read_halves(spec, seed)
+        spec.allow(("parts",))
+        whole = _read(parse_name(spec.path), seed)
+        halves = half_images(whole, parts=spec.choice("parts", _PARTS) or "AB", seed=seed)
+        return replace(halves, provenance={**halves.provenance, "spec": spec.text})
     if spec.kind in CATALOGUE:
         spec.allow(())
         if spec.path:
@@ -262,14 +265,9 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
     return replace(made, provenance={"spec": spec.text, **made.provenance, "code": f"sha256:{origin['source']}"})
 
 
-def _read_halves(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(("parts",))
-    halves = half_images(_read(parse_name(spec.path), seed), parts=spec.choice("parts", _PARTS) or "AB", seed=seed)
-    return replace(halves, provenance={**halves.provenance, "spec": spec.text})
-
-
 def _unknown(spec: DataSpec) -> UnknownNameError:
     suffix = Path(spec.kind).suffix.removeprefix(".")
     if suffix in READERS:
-        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}'")
+        label = "?label=COLUMN" if suffix in ("csv", "parquet") else ""
+        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}{label}'")
     return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES, *DATA_SETS])

@@ -115,14 +115,13 @@ def _table(spec: DataSpec, seed: int) -> Dataset:
             "label_units": json.dumps(parts.label_units),
         }
         dataset = replace(dataset, provenance={**dataset.provenance, **about})
-    if parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
+    where = "test rows" if shared is None else "its rows"
+    new = "".join(f"; of {where}, {remark}" for remark in parts.remarks)
+    if not new and parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
         return dataset
-    unseen = "".join(
-        f"; {n} test rows have a value of {name} that no training row has" for name, n in parts.unseen.items()
-    )
     said = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
     about = {
-        "understood": f"{dataset.provenance['understood']}; {parts.encoding.words}{unseen}",
+        "understood": f"{dataset.provenance['understood']}; {parts.encoding.words}{new}",
         "columns": json.dumps(said, ensure_ascii=False),
     }
     return replace(dataset, provenance={**dataset.provenance, **about})

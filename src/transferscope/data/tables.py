@@ -26,6 +26,7 @@ from transferscope.files import require_regular
 
 Format = Literal["csv", "parquet"]
 _TEST_SHARE = 0.2
+_MANY_CLASSES = 20  # whole numbers above which a label column is taken for classes only if each has ten rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +85,14 @@ class TableParts(Parts):
 
     Attributes:
         encoding: What its columns became.
-        unseen: Test rows with a value of a category that no training row has, by column; where they have no feature.
+        remarks: What rows have that the encoding does not know, a sentence for each column: test rows, and
+            training rows where the encoding is that of another table.
         label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
             stored as they are.
     """
 
     encoding: TableEncoding
-    unseen: Mapping[str, int]
+    remarks: tuple[str, ...]
     label_units: tuple[tuple[float, float], ...] = ()
 
 
@@ -176,7 +178,8 @@ def load_table(
         kind=kind,
         label_names=names,
     )
-    return TableParts(parts.train, parts.test, encoding, encoding.unseen(test), units)
+    new = encoding.remarks(test if shared is None else pd.concat([train, test]))
+    return TableParts(parts.train, parts.test, encoding, new, units)
 
 
 def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float], ...]:
@@ -447,6 +450,13 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
     columns = [labels[name] for name in labels.columns]
     floating = [pd.api.types.is_float_dtype(column) for column in columns]
     if len(columns) == 1 and not floating[0]:
+        n_values = columns[0].nunique() if pd.api.types.is_integer_dtype(columns[0]) else 0
+        if n_values > _MANY_CLASSES and len(labels) < 10 * n_values:
+            raise DataError(
+                f"{path}: label column {str(labels.columns[0])!r} holds {n_values} different whole numbers in "
+                f"{len(labels)} rows, which could be numbers to predict or that many classes; say "
+                f"kind=regression or kind=classification, as in ?label={labels.columns[0]!s}&kind=regression"
+            )
         return "classification"
     numeric = all(pd.api.types.is_numeric_dtype(column) for column in columns)
     flags = [str(column.name) for column in columns if set(column.dropna().unique()) <= {0, 1}]

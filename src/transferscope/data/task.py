@@ -47,7 +47,13 @@ class LabelledSet:
         """Check what every later step relies on."""
         _check_arrays(self.inputs, self.labels)
         if self.classes is None:
-            _check_targets(self.labels)
+            if self.labels.ndim != 2 or not np.issubdtype(self.labels.dtype, np.floating):
+                raise DataError(
+                    f"regression labels have shape {self.labels.shape} and type {self.labels.dtype}; expected floats "
+                    "(N, n_outputs)"
+                )
+            if not np.isfinite(self.labels).all():
+                raise DataError("regression labels hold NaN or infinity; drop those examples")
         elif self.kind == "multi-label":
             _check_label_columns(self.labels, self.classes)
         else:
@@ -282,15 +288,6 @@ def _check_tokens(inputs: np.ndarray) -> None:
         raise DataError(
             "tokens hold ids below 0, or texts other than 0 and 1; expected -1 in both beyond the end alone"
         )
-
-
-def _check_targets(labels: np.ndarray) -> None:
-    if labels.ndim != 2 or not np.issubdtype(labels.dtype, np.floating):
-        raise DataError(
-            f"regression labels have shape {labels.shape} and type {labels.dtype}; expected floats (N, n_outputs)"
-        )
-    if not np.isfinite(labels).all():
-        raise DataError("regression labels hold NaN or infinity; drop those examples")
 
 
 def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ from transferscope.data.places import find_path
 from transferscope.data.readers import TABLES, image_form, table_encoding, table_form
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.data.transforms.apply import TRANSFORMS, apply_transforms
+from transferscope.data.transforms import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
 
 _AXES: tuple[ChannelAxis, ...] = ("first", "last")

@@ -51,6 +51,7 @@ class ClassSeparation:
     headline: ClassVar[str] = "variance_ratio"
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    kinds: ClassVar[tuple[str, ...]] = ("classification",)
 
     batch_size: int = 512
 
@@ -58,7 +59,7 @@ class ClassSeparation:
         """Record "variance_ratio", "undefined" with a single class; standard error by the jackknife over examples.
 
         Raises:
-            DataError: The labels are numbers.
+            DataError: The labels are numbers, or several of each example.
         """
         labels = class_labels(subject.examples, self.name)
         features = feature_array(subject.network, subject, self.batch_size)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from transferscope.diagnostics.subject import Subject
+from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate, Interval
 from transferscope.records import Record
 
@@ -78,6 +79,9 @@ class Diagnostic(Protocol):
     The words of transferscope's own headlines stand in `analyses/diagnose/words.py`. A diagnostic from outside may have
     class variables `title` (what the headline measures) and `limits` (one sentence: what it cannot tell) of its own.
 
+    One that cannot read every kind of labels says so by a class variable `kinds`, as ("classification",); a study with
+    other labels is refused then before anything runs.
+
     A standard error is over the examples unless a class variable `errors_over` says "batches" (of its setting
     `batch_size`) or "probes".
     """
@@ -94,6 +98,23 @@ class Diagnostic(Protocol):
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """What `measure` will take."""
         ...
+
+
+def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
+    """Refuse labels of a kind that a diagnostic does not read.
+
+    Args:
+        diagnostic: One that may have a class variable `kinds`.
+        kind: Of the labels: "classification", "regression" or "multi-label".
+
+    Raises:
+        SettingsError: It does not read them.
+    """
+    kinds = getattr(diagnostic, "kinds", (kind,))
+    if kind not in kinds:
+        raise SettingsError(
+            f"{diagnostic.name} reads labels of {' and '.join(kinds)}, and these are of {kind}; leave it out"
+        )
 
 
 def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:

@@ -1,6 +1,7 @@
-"""How back-propagation scales gradients from layer to layer."""
+"""How back-propagation scales gradients from layer to layer, read from the gradients of every layer's outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isfinite, sqrt
@@ -11,15 +12,81 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transferscope.diagnostics.backpropagation import layer_gradients, weighted_layers
 from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.loss_surface import loss_surface
+from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
-from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
+from transferscope.diagnostics.subject import Examples, Subject
+from transferscope.errors import NetworkError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
+
+
+@dataclass(frozen=True)
+class LayerGradients:
+    """Back-propagated gradients of the examples of one batch.
+
+    Attributes:
+        by_layer: For each layer, in the order of the forward pass, dL_i/dz_i: the gradient of each example's own loss
+            with respect to the layer's output, in the shape of the output, (n, ...).
+    """
+
+    by_layer: Mapping[str, Float[Tensor, "n ..."]]
+
+
+WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
+"""Layers whose weight has one row per unit (channel) of their output."""
+
+
+def weighted_layers(network: nn.Module) -> Mapping[str, nn.Module]:
+    """Linear layers and convolutions by name."""
+    return {name: module for name, module in network.named_modules() if isinstance(module, WEIGHTED)}
+
+
+def layer_gradients(surface: LossSurface, batch: Examples) -> LayerGradients:
+    """Gradients with respect to the output of every weighted layer that is called once.
+
+    Args:
+        surface: The loss, a mean over examples, of a network in which examples do not mix (BatchNorm in evaluation
+            mode).
+        batch: The examples.
+
+    Returns:
+        The gradients, multiplied by n so that they are those of single examples.
+
+    Raises:
+        NetworkError: No weighted layer is called exactly once.
+    """
+    outputs: list[tuple[str, Tensor]] = []
+    with _recording(surface.network, outputs):
+        leaves = {name: tensor.detach().requires_grad_() for name, tensor in surface.moved.items()}
+        value = surface.value(leaves, batch)
+    names = [name for name, _ in outputs]
+    once = [(name, output) for name, output in outputs if names.count(name) == 1]
+    if not once:
+        raise NetworkError(
+            "no linear layer or convolution of the network is called exactly once in a forward pass, so there is no "
+            "gradient from layer to layer; give the module itself where it is wrapped, as by torch.compile"
+        )
+    gradients = torch.autograd.grad(value, [output for _, output in once], materialize_grads=True)
+    return LayerGradients({name: len(batch) * g for (name, _), g in zip(once, gradients, strict=True)})
+
+
+@contextmanager
+def _recording(network: nn.Module, outputs: list[tuple[str, Tensor]]) -> Iterator[None]:
+    def keep(name: str, output: Tensor) -> Tensor:
+        outputs.append((name, output))
+        return output.clone()  # an in-place activation would overwrite the recorded output
+
+    handles = [
+        layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
+        for name, layer in weighted_layers(network).items()
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @dataclass(frozen=True)
@@ -127,7 +194,9 @@ class GradientScaling:
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
         arrays |= {f"weight_projections/{name}": layer.projections for name, layer in layers.items()}
         records = tuple(Record(n, e, subject.part, subject.step) for n, e in estimates.items())
-        return Findings(records, arrays, _left_out(subject.network, list(layers)))
+        matrices = [name for name, parameter in subject.network.named_parameters() if parameter.dim() >= 2]
+        left_out = (name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
+        return Findings(records, arrays, tuple(left_out))
 
     def estimate_cost(self, subject: Subject) -> CostEstimate:
         """Times one batch."""
@@ -149,12 +218,6 @@ def _weight(layer: nn.Module) -> Tensor:
     weight = layer.weight
     assert isinstance(weight, Tensor)
     return weight.detach()
-
-
-def _left_out(network: nn.Module, layers: list[str]) -> tuple[str, ...]:
-    """The matrices and kernels that belong to none of the layers."""
-    matrices = [name for name, parameter in network.named_parameters() if parameter.dim() >= 2]
-    return tuple(name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
 
 
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:

@@ -11,13 +11,11 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transferscope.diagnostics.cost import peak_bytes, saved_bytes, seconds_of
-from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
+from transferscope.diagnostics.loss_surface import Layout, LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
-from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.numerics.vectorise import Layout
 
 Mode = Literal["exact", "finite-difference"]
 """How a product is formed: by differentiating the gradient, or from the difference of two gradients."""

@@ -10,9 +10,8 @@ from jaxtyping import Float
 from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
-from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
+from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
-from transferscope.diagnostics.over_batches import batch_shares, mean_over_batches
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.records import Record

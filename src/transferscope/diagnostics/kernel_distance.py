@@ -57,8 +57,12 @@ class KernelDistance:
         if subject.source is None:
             raise DataError(f"{self.name} compares two tasks; give the subject source examples")
         source, target = subject.source.first(self.n_source), subject.examples.first(self.n_target)
-        n_classes = _n_classes(source, target)
-        both = [kernel_examples(_inputs(part), _codes(part, n_classes)) for part in (source, target)]
+        labels = [part.labels for part in (source, target) if not part.labels.is_floating_point()]
+        n_classes = max([1, *(int(one.max()) + 1 for one in labels)])
+        both = [
+            kernel_examples(part.inputs.flatten(1).double().cpu().numpy(), _codes(part, n_classes))
+            for part in (source, target)
+        ]
         return kernel_transfer(*both, ridge=self.ridge)
 
     def measure(self, subject: Subject) -> Findings:
@@ -99,15 +103,6 @@ def _relative(estimate: Estimate, size: float) -> Estimate:
     if size == 0:
         return replace(estimate, value=float("nan"), stderr=None, status="undefined")
     return replace(estimate, value=estimate.value / size)
-
-
-def _inputs(examples: Examples) -> Float[np.ndarray, "N D"]:
-    rows: np.ndarray = examples.inputs.flatten(1).double().cpu().numpy()
-    return rows
-
-
-def _n_classes(*parts: Examples) -> int:
-    return max(1, *(0 if part.labels.is_floating_point() else int(part.labels.max()) + 1 for part in parts))
 
 
 def _codes(examples: Examples, n_classes: int) -> Float[np.ndarray, "N K"]:

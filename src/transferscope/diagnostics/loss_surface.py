@@ -1,8 +1,10 @@
-"""The loss as a function of the parameters."""
+"""The loss as a function of the parameters: as named tensors or one vector, and its mean over batches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
+from math import prod
 
 import torch
 from jaxtyping import Float, Shaped
@@ -12,7 +14,87 @@ from torch.func import functional_call
 from transferscope.diagnostics.network_state import FrozenState, first_outputs, frozen_state
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
 from transferscope.errors import DataError, SettingsError, unknown_name
-from transferscope.numerics.vectorise import Layout
+from transferscope.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each of a set of named tensors lies in one long vector.
+
+    Attributes:
+        names: Names in order.
+        shapes: Shape of each tensor, in the same order.
+    """
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> "Layout":
+        """The layout of `tensors`, in their order."""
+        return cls(tuple(tensors), tuple(tuple(tensor.shape) for tensor in tensors.values()))
+
+    @property
+    def size(self) -> int:
+        """Length of the vector."""
+        return sum(prod(shape) for shape in self.shapes)
+
+    @cached_property
+    def slices(self) -> Mapping[str, slice]:
+        """Where each name lies."""
+        ends = tuple(accumulate(prod(shape) for shape in self.shapes))
+        return {
+            name: slice(*ends_) for name, ends_ in zip(self.names, zip((0, *ends), ends, strict=False), strict=True)
+        }
+
+    def flatten(self, tensors: Mapping[str, Tensor]) -> Float[Tensor, " P"]:
+        """The tensors as one vector, shape (P,)."""
+        return torch.cat([tensors[name].reshape(-1) for name in self.names])
+
+    def unflatten(self, vectors: Float[Tensor, "*batch P"]) -> dict[str, Tensor]:
+        """Views of a vector, or of a batch of vectors, in the shapes of the layout.
+
+        Args:
+            vectors: Shape (*batch, P).
+
+        Returns:
+            For each name a tensor of shape (*batch, *shape).
+        """
+        batch = vectors.shape[:-1]
+        parts = zip(self.names, self.shapes, strict=True)
+        return {name: vectors[..., self.slices[name]].reshape((*batch, *shape)) for name, shape in parts}
+
+
+def batch_shares(n: int, batch_size: int) -> Float[Tensor, " B"]:
+    """Share of n examples that lies in each of the consecutive batches of `batch_size`, float64."""
+    starts = torch.arange(0, n, batch_size)
+    return (n - starts).clamp_max(batch_size).double() / n
+
+
+def mean_over_batches(samples: Float[Tensor, " B"], weights: Float[Tensor, " B"], n: int) -> Estimate:
+    """Weighted mean over batches, with the standard error that their spread implies.
+
+        m = sum_b w_b s_b,    stderr^2 = sum_b w_b (s_b - m)^2 / (B - 1)
+
+    The value of a batch of n_b examples varies by sigma^2 / n_b, so this is an unbiased estimate of the variance of m
+    whatever the sizes, and m +- t_{B - 1} stderr covers as a t-interval does; a short last batch counts as it should.
+
+    Args:
+        samples: One value per batch, shape (B,).
+        weights: Shares of the examples, shape (B,), sum 1.
+        n: Number of examples behind all of it.
+
+    Returns:
+        The estimate; stderr None for one batch, status "non_finite" if a sample is.
+    """
+    if not torch.isfinite(samples).all():
+        return Estimate(float("nan"), None, n, "non_finite")
+    mean = (weights * samples).sum()
+    if len(samples) == 1:
+        return Estimate(float(mean), None, n)
+    variance = (weights * (samples - mean).square()).sum() / (len(samples) - 1)
+    return Estimate(float(mean), float(variance.sqrt()), n)
+
 
 _LOOKED_AT = 8  # examples on which a loss is looked at before it is measured
 

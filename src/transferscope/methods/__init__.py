@@ -1,6 +1,6 @@
 """The transfer methods, one file each: every one a frozen dataclass of settings with the verb `fit`.
 
-To add a method: write its file, add it to `METHODS`, add a line to `tests/cases_of_methods.py` and one to
+To add a method: write its file, add it to `_BY_NAME`, add a line to `tests/cases_of_methods.py` and one to
 `docs/methods.md`; the contract tests do the rest. A method of another package, or in a file of yours, is named by an
 entry point of the group "transferscope.methods" or as "package.module:Class"; see examples/method.py.
 """
@@ -8,17 +8,39 @@ entry point of the group "transferscope.methods" or as "package.module:Class"; s
 from dataclasses import is_dataclass
 from typing import Any
 
+from transferscope.methods.all_layers_probe import AllLayersProbe
+from transferscope.methods.bit_fit import BitFit
+from transferscope.methods.bss import Bss
+from transferscope.methods.co_tuning import CoTuning
+from transferscope.methods.delta import Delta
+from transferscope.methods.distill import Distill
+from transferscope.methods.do_nothing import DoNothing
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.joint import Joint
 from transferscope.methods.knn import Knn
 from transferscope.methods.l2_sp import L2Sp
 from transferscope.methods.linear_probe import LinearProbe
+from transferscope.methods.lora import LoRA
 from transferscope.methods.merlin import Merlin, MerlinFt
-from transferscope.methods.method import Control, FitOptions, Fitted, Method, Snapshots, Start
+from transferscope.methods.method import (
+    Control,
+    FitOptions,
+    Fitted,
+    Method,
+    Snapshots,
+    Start,
+    check_task,
+    keeps_network,
+    most_runs,
+)
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
+from transferscope.methods.random_features import RandomFeatures
 from transferscope.methods.raw import Raw
 from transferscope.methods.scratch import Scratch
+from transferscope.methods.soup import Soup
+from transferscope.methods.surgical import Surgical
 from transferscope.methods.target_training import FineTuning, Regulariser, TargetTraining
+from transferscope.methods.wise_ft import WiseFt
 from transferscope.registry import Registry
 
 
@@ -37,18 +59,55 @@ def _as_method(found: object) -> Any:
     return found
 
 
+_COMPARED: tuple[type[Method], ...] = (
+    Scratch,
+    Raw,
+    RandomFeatures,
+    Knn,
+    DoNothing,
+    LinearProbe,
+    FineTune,
+    L2Sp,
+    Joint,
+    Merlin,
+    MerlinFt,
+)
+_BY_NAME: tuple[type[Method], ...] = (
+    AllLayersProbe,
+    WiseFt,
+    Soup,
+    LoRA,
+    BitFit,
+    Surgical,
+    Bss,
+    Delta,
+    CoTuning,
+    Distill,
+)
+
 METHODS: Registry[type[Method]] = Registry(
     "method",
     "transferscope.methods",
-    {method.name: method for method in (Scratch, Raw, Knn, LinearProbe, FineTune, L2Sp, Joint, Merlin, MerlinFt)},
+    {method.name: method for method in (*_COMPARED, *_BY_NAME)},
     _as_method,
 )
 """Every method by the name it has in study files and tables."""
 
+METHODS_COMPARED: tuple[str, ...] = tuple(method.name for method in _COMPARED)
+"""Methods of a comparison that names none; the others are asked for by name."""
+
 __all__ = [
     "METHODS",
+    "METHODS_COMPARED",
     "PRETRAINING_VERSION",
+    "AllLayersProbe",
+    "BitFit",
+    "Bss",
+    "CoTuning",
     "Control",
+    "Delta",
+    "Distill",
+    "DoNothing",
     "FineTune",
     "FineTuning",
     "FitOptions",
@@ -57,14 +116,22 @@ __all__ = [
     "Knn",
     "L2Sp",
     "LinearProbe",
+    "LoRA",
     "Merlin",
     "MerlinFt",
     "Method",
+    "RandomFeatures",
     "Raw",
     "Regulariser",
     "Scratch",
     "Snapshots",
+    "Soup",
     "Start",
+    "Surgical",
     "TargetTraining",
+    "WiseFt",
+    "check_task",
+    "keeps_network",
+    "most_runs",
     "pretrain",
 ]

@@ -8,12 +8,10 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from transferscope.errors import SettingsError
-from transferscope.methods.common import Domain
-from transferscope.methods.method import ADDED_LATER, FitOptions
-from transferscope.methods.probe_head import ridge_probe
-from transferscope.methods.target_training import FineTuning
+from transferscope.methods.method import ADDED_LATER, Value
+from transferscope.methods.target_training import FineTuning, other_head
 from transferscope.models.network import Network
-from transferscope.training import ParameterGroup, frozen_features
+from transferscope.training import ParameterGroup, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -21,8 +19,6 @@ class FineTune(FineTuning):
     """Start from the pretrained backbone and train it, with a new head, on the target.
 
     Attributes:
-        head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
-            (LP-FT; Kumar et al. 2022).
         layer_decay: Factor on the learning rate from one block to the next towards the input, from 0 to 1: the block
             below the head has `layer_decay * lr_scale`, the one below it `layer_decay ** 2 * lr_scale`, and so on. At 1
             all blocks have the same rate; at 0 none is trained, and the head alone learns. (Discriminative fine-tuning;
@@ -32,8 +28,8 @@ class FineTune(FineTuning):
             (Gradual unfreezing; Howard and Ruder 2018.)
     """
 
-    head: Literal["random", "probe"] = "random"
-    frozen_blocks: int = 0  # in the identity of every cell, as before all of the family had it
+    head: Literal["random", "probe"] = "random"  # in the identity of every cell, as before all of the family had it
+    frozen_blocks: int = 0  # likewise
     layer_decay: float = field(default=1.0, kw_only=True, metadata=ADDED_LATER)
     unfreeze: float = field(default=0.0, kw_only=True, metadata=ADDED_LATER)
 
@@ -47,12 +43,6 @@ class FineTune(FineTuning):
             raise SettingsError(f"layer_decay = {self.layer_decay} is out of range; expected a factor from 0 to 1")
         if not 0 <= self.unfreeze < 1:
             raise SettingsError(f"unfreeze = {self.unfreeze} is out of range; expected a share from 0 and below 1")
-
-    def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
-        """As `head` says."""
-        if self.head == "random":
-            return super().first_head(own, target, options)
-        return ridge_probe(frozen_features(own, target.train), target.train.labels, target.train.n_outputs).head
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
         """The first blocks; all, where their rate is 0."""
@@ -85,3 +75,7 @@ class FineTune(FineTuning):
                 block.train(step >= first)
 
         return prepare
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Either head."""
+        return other_head(self.head)

@@ -9,9 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transferscope.errors import SettingsError
+from transferscope.methods.method import Value
 from transferscope.methods.target_training import FineTuning, Regulariser
 from transferscope.models.network import Network
-from transferscope.training import ParameterGroup
+from transferscope.training import ParameterGroup, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class L2Sp(FineTuning):
             return loss + 0.5 * self.beta * pull + 0.5 * self.alpha * decay
 
         return regularised
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """A weaker pull."""
+        return {"beta": (self.beta, self.beta / 10)}
 
 
 def squared_distance(values: list[Tensor] | list[torch.nn.Parameter], anchors: list[Tensor]) -> Float[Tensor, ""]:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from transferscope.data.task import TransferTask
+from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import Domain, domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
@@ -54,14 +54,22 @@ class LinearProbe:
         """No source data: the network is enough."""
         return False
 
+    def check_task(self, target: Dataset, source: Dataset | None) -> None:
+        """Refuse numbers as labels of the logistic solver.
+
+        Raises:
+            DataError: The logistic solver was asked of a regression task.
+        """
+        if self.solver == "logistic" and target.train.kind == "regression":
+            raise DataError('the logistic probe was asked of a regression task; use solver = "ridge"')
+
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`.
 
         Raises:
             DataError: The logistic solver was asked of a regression task.
         """
-        if self.solver == "logistic" and task.target.train.kind == "regression":
-            raise DataError('the logistic probe was asked of a regression task; use solver = "ridge"')
+        self.check_task(task.target, task.source)
         started = time.perf_counter()
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
@@ -75,7 +83,8 @@ class LinearProbe:
         fitted = own.with_head(probe.head)
         fitted.is_frozen = True
         _keep(options.snapshots, own, fitted)
-        return Fitted(fitted, target.scale, own.head, (), cost, "converged" if probe.converged else "max_steps")
+        source_head = own.head if self.start == "pretrained" else None
+        return Fitted(fitted, target.scale, source_head, (), cost, "converged" if probe.converged else "max_steps")
 
     @torch.no_grad()
     def _probe(self, own: Network, target: Domain) -> ProbeFit:

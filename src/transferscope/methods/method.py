@@ -9,13 +9,16 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transferscope.data.task import LabelledSet, TransferTask
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.estimate import Status
 from transferscope.models.network import Network
 from transferscope.records import Cost, Record
 from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
 
 Start = Literal["random", "pretrained"]
+
+Value = bool | int | float | str
+"""A value of a setting that a search may try."""
 
 ADDED_LATER = {"added_later": True}
 """Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
@@ -80,7 +83,8 @@ class Fitted:
         cost: What it took.
         status: "converged" (closed form or solver), "max_steps" (the whole budget) or "non_finite".
         notes: Further numbers that a reader should see, by name. "inner_risk" (MeRLin with `ridge = "auto"`):
-            leave-one-out risk of the inner head as a share of that of predicting the mean, averaged over steps.
+            leave-one-out risk of the inner head as a share of that of predicting the mean, averaged over steps. "runs":
+            how many runs of the whole budget it took, where that is not one.
     """
 
     network: Network
@@ -147,11 +151,47 @@ class Method(Protocol):
         ...
 
 
+def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
+    """Refuse a task that a method cannot learn, before anything is run.
+
+    A method says so in a function `check_task(target, source)` of its own; one without takes every task.
+
+    Args:
+        method: The method.
+        target: The target.
+        source: The source; None for a pretrained network without data.
+
+    Raises:
+        DataError: The method cannot learn this task from this source.
+    """
+    check = getattr(method, "check_task", None)
+    if check is not None:
+        check(target, source)
+
+
+def keeps_network(method: Method) -> bool:
+    """Whether a method gives a trained network of the study's architecture, to keep, to export and to look into.
+
+    Controls do not, and neither does a method whose class says `keeps_architecture = False`.
+    """
+    return not isinstance(method, Control) and bool(getattr(method, "keeps_architecture", True))
+
+
+def most_runs(method: Method) -> int:
+    """How many runs of the whole budget a fit may take: what the method says as `most_runs`, or 1."""
+    return int(getattr(method, "most_runs", 1))
+
+
 class Control:
     """Base of the methods that train no network of their own: what transfer has to beat beside training from scratch.
 
     A control is no way to transfer, and there is nothing in it for a diagnostic of trained networks to measure.
     """
+
+    @property
+    def uses_network(self) -> bool:
+        """Whether one that starts from random weights reads the study's network, rather than the inputs as they are."""
+        return False
 
     @property
     def uses_source(self) -> bool:

@@ -1,13 +1,14 @@
 """What methods share that train one network on the target's labels alone; a member says only what is its own.
 
 A member of the family overrides what it changes: where the network starts (`start`), its first head (`first_head`),
-which blocks stay as they are (`frozen`), what is trained at which rate (`groups`) and from which step (`before_step`),
-and what is added to the loss (`regulariser`).
+which blocks stay as they are (`frozen`), what else is held or put in the place of weights (`adapt`), what is trained at
+which rate (`groups`) and from which step (`before_step`), what is added to the loss (`regulariser`, or `loss` where
+features are not enough), and the network that predicts (`predictor`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -15,12 +16,38 @@ from torch import Tensor, nn
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.common import Domain, domain, fit_learner, target_head, working_copy
-from transferscope.methods.method import ADDED_LATER, FitOptions, Fitted, Start
+from transferscope.methods.method import ADDED_LATER, FitOptions, Fitted, Start, Value
+from transferscope.methods.probe_head import ridge_probe
 from transferscope.models.network import Network
-from transferscope.training import Batch, Draw, Learner, ParameterGroup, task_loss
+from transferscope.training import (
+    Batch,
+    Draw,
+    Learner,
+    ParameterGroup,
+    TrainingSettings,
+    frozen_features,
+    task_loss,
+)
 
 Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m"]], Float[Tensor, ""]]
 """From the task's loss on a batch and the batch's features to what is minimised."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A network before its training.
+
+    Attributes:
+        target: The target's data.
+        own: The network, a copy to train, under its first head.
+        source_head: The head that it had as a pretrained network; None for a start from random weights.
+        teacher: A pretrained network that a member keeps beside it; None for most.
+    """
+
+    target: Domain
+    own: Network
+    source_head: nn.Module | None
+    teacher: Network | None = None
 
 
 @dataclass(frozen=True)
@@ -42,23 +69,33 @@ class TargetTraining:
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
+        return self.fit_from(self.begin(task, network, options), options)
+
+    def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
+        """The data on the device, and the network under its first head."""
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        kept_source_head = own.head if self.start == "pretrained" else None
+        source_head = own.head if self.start == "pretrained" else None
         own.head = self.first_head(own, target, options)
-        frozen = self.frozen(own)
+        return Beginning(target, own, source_head)
+
+    def fit_from(self, begun: Beginning, options: FitOptions) -> Fitted:
+        """Train what was begun, in place."""
+        own, target = begun.own, begun.target
+        frozen = [*self.frozen(own)]
         for block in frozen:
             block.requires_grad_(False)
-        regularised = self.regulariser(own)
+        predictor = self.predictor(begun)
+        frozen += self.adapt(begun, options)
+        loss, module = self.loss(begun), self.module(begun)
         prepare = self.before_step(own, options.training.n_steps(len(target.train)))
 
         def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
             prepare(step)
-            features = own.features(batches["target"].inputs)
-            return regularised(task_loss(own.head(features), batches["target"].labels), features)
+            return loss(batches["target"])
 
-        learner = Learner(own, self.groups(own), {"target": Draw(target.train)}, objective, frozen)
-        return fit_learner(learner, target, options, as_network=lambda: own, source_head=kept_source_head)
+        learner = Learner(module, self.all_groups(begun), {"target": Draw(target.train)}, objective, frozen)
+        return fit_learner(learner, target, options, as_network=predictor, source_head=begun.source_head)
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
         """The target head to begin with: drawn from the seed."""
@@ -72,12 +109,50 @@ class TargetTraining:
         """What is trained at which rate: everything, at that of the training settings."""
         return [ParameterGroup(list(own.parameters()))]
 
+    def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
+        """The `groups` of the network, and what a member trains beside it: nothing."""
+        return self.groups(begun.own)
+
     def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
         """Called with each step, counted from 0, before its loss is computed: does nothing.
 
         What it does must be a function of the step alone, so that a run can be interrupted and resumed.
         """
         return lambda step: None
+
+    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+        """Change, before training, which weights are trained: nothing is changed.
+
+        Returns:
+            Further modules that stay in evaluation mode.
+        """
+        return ()
+
+    def module(self, begun: Beginning) -> nn.Module:
+        """All that training changes: the network."""
+        return begun.own
+
+    def predictor(self, begun: Beginning) -> Callable[[], Network]:
+        """What gives the network that predicts, at any time in training: the one that is trained.
+
+        Args:
+            begun: As before training and before `adapt`; what must be remembered of it is copied here.
+        """
+        return lambda: begun.own
+
+    def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
+        """From a batch of the target to what is minimised: the task's loss, with what `regulariser` makes of it.
+
+        Args:
+            begun: As before training; what must be remembered of it is copied here.
+        """
+        own, regularised = begun.own, self.regulariser(begun.own)
+
+        def loss(batch: Batch) -> Float[Tensor, ""]:
+            features = own.features(batch.inputs)
+            return regularised(task_loss(own.head(features), batch.labels), features)
+
+        return loss
 
     def regulariser(self, own: Network) -> Regulariser:
         """What is minimised: the task's loss alone.
@@ -86,6 +161,14 @@ class TargetTraining:
             own: The network before training, under its first head; what must be remembered of it is copied here.
         """
         return lambda loss, features: loss
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """The setting that `compare` searches beside the rate, with its own value first: weight decay.
+
+        Args:
+            training: The recipe to search around.
+        """
+        return {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
 
 
 @dataclass(frozen=True)
@@ -96,11 +179,14 @@ class FineTuning(TargetTraining):
         lr_scale: Learning rate of the backbone as a share of the training settings' rate, above 0; 0.1 is the "standard
             practice" of section 6.1.2 of Liu et al. (2020, MeRLin).
         head_lr_scale: The same for the head; None for `lr_scale`.
+        head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
+            (LP-FT; Kumar et al. 2022).
         frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights.
     """
 
     lr_scale: float = 0.1
     head_lr_scale: float | None = None
+    head: Literal["random", "probe"] = field(default="random", kw_only=True, metadata=ADDED_LATER)
     frozen_blocks: int = field(default=0, kw_only=True, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
@@ -112,6 +198,12 @@ class FineTuning(TargetTraining):
     def start(self) -> Start:
         """The pretrained network."""
         return "pretrained"
+
+    def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
+        """As `head` says."""
+        if self.head == "random":
+            return super().first_head(own, target, options)
+        return ridge_probe(frozen_features(own, target.train), target.train.labels, target.train.n_outputs).head
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
         """The first blocks.
@@ -126,6 +218,11 @@ class FineTuning(TargetTraining):
         head_scale = self.lr_scale if self.head_lr_scale is None else self.head_lr_scale
         trained = [parameter for parameter in own.features.parameters() if parameter.requires_grad]
         return [ParameterGroup(trained, self.lr_scale), ParameterGroup(list(own.head.parameters()), head_scale)]
+
+
+def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]:
+    """Both first heads as values to search, the given one first."""
+    return {"head": (head, "random" if head == "probe" else "probe")}
 
 
 def check_scales(*scales: float | None) -> None:

@@ -6,30 +6,26 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
-from transferscope.data.splits import Fold, folds
-from transferscope.data.task import LabelledSet, TransferTask
+from transferscope.data.task import TransferTask
 from transferscope.estimate import Estimate
 from transferscope.files import written_whole
-from transferscope.methods.fine_tune import FineTune
+from transferscope.methods.all_layers_probe import AllLayersProbe
+from transferscope.methods.held_out import labels_needed, risk, stratified_folds, total_cost
 from transferscope.methods.joint import Joint
-from transferscope.methods.l2_sp import L2Sp
 from transferscope.methods.linear_probe import LinearProbe
 from transferscope.methods.merlin import Merlin
-from transferscope.methods.method import Control, FitOptions, Method
+from transferscope.methods.method import Control, FitOptions, Method, Value
+from transferscope.methods.target_training import TargetTraining
 from transferscope.models.network import Network
-from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.records import Cost
-from transferscope.training import TrainingSettings, check_targets, stream_seed
-
-Value = bool | int | float | str
+from transferscope.training import TrainingSettings, stream_seed
 
 Search = Literal["full", "halving"]
 """How trials are made. full: each on every fold, with all training steps. halving: with TRIAL_STEPS of the steps, and
@@ -94,19 +90,19 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     Returns:
         Values by setting, those that are given first; none for a method that chooses its own penalty or has none.
     """
-    if isinstance(method, Control) or (isinstance(method, LinearProbe) and method.solver == "ridge"):
+    if isinstance(method, Control | AllLayersProbe) or (isinstance(method, LinearProbe) and method.solver == "ridge"):
         return {}
     if isinstance(method, LinearProbe):
         return {"penalty": tuple(method.penalty * factor for factor in (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0))}
     own: dict[str, tuple[Value, ...]]
-    if isinstance(method, FineTune):
-        own = {"head": (method.head, "random" if method.head == "probe" else "probe")}
-    elif isinstance(method, L2Sp):
-        own = {"beta": (method.beta, method.beta / 10)}
-    elif isinstance(method, Joint):
+    if isinstance(method, Joint):
         own = {"alpha": (method.alpha, (1 + method.alpha) / 2)}
     elif isinstance(method, Merlin) and method.source_term:
         own = {"rho": (method.rho, 4 * method.rho)}
+    elif isinstance(method, TargetTraining):
+        own = method.searched(training)
+        if not own:
+            return {}
     else:
         own = {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
     if not rates:
@@ -189,12 +185,12 @@ def tune(
         grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
     tried = candidates(grid, trials, seed=stream_seed(options.seed, "trials"))
     train = task.target.train
-    needed = n_folds * max(4, len(train.classes or ())) if search == "halving" else 0
+    needed = labels_needed(train, n_folds) if search == "halving" else 0
     if len(tried) == 1:
         return Tuned(_method_with(method, tried[0]), _options_with(method, options, tried[0]), tried[0], (), Cost())
     if len(train) < needed:
         return Tuned(method, options, {}, (), Cost(), needed)
-    parts = _folds(train, n_folds, seed=stream_seed(options.seed, "folds"))
+    parts = stratified_folds(train, n_folds, seed=stream_seed(options.seed, "folds"))
     counts = trials_by_fold(len(tried), n_folds, search)
     share = TRIAL_STEPS if search == "halving" else 1.0
     log = _TrialLog(options, f"{method} {options.training} {options.seed} {dict(grid)} {trials} {n_folds} {search}")
@@ -211,24 +207,13 @@ def tune(
                 progress = shown(begun=sum(map(len, risks)) * share, weight=share)
                 trial = replace(_shortened(_options_with(method, quiet, tried[i]), share), on_progress=progress)
                 fitted = _method_with(method, tried[i]).fit(fold_task, network, trial)
-                log.add(i, place, _risk(fitted.outputs(held_out), torch.from_numpy(held_out.labels)), fitted.cost)
+                log.add(i, place, risk(fitted.outputs(held_out), torch.from_numpy(held_out.labels)), fitted.cost)
             risks[i].append(log.risk(i, place))
     ranked = sorted(range(len(tried)), key=lambda i: (-len(risks[i]), _mean(risks[i]).value))
     best = tried[ranked[0]]
     final = replace(_options_with(method, options, best), on_progress=shown(begun=sum(counts) * share, weight=1.0))
     made = tuple(Trial(tried[i], _mean(risks[i])) for i in ranked)
     return Tuned(_method_with(method, best), final, best, made, log.cost)
-
-
-def _folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
-    """Folds; an example that is the only one of its class is in every fitting part, and in no validation part."""
-    of_classes = train.kind == "classification"
-    single = np.flatnonzero(train.class_counts()[train.labels] == 1) if of_classes else np.arange(0)
-    others = np.setdiff1d(np.arange(len(train)), single)
-    if not len(single) or len(others) < n_folds:
-        return folds(train, n_folds, seed=seed)
-    dealt = folds(train.take(others), n_folds, seed=seed)
-    return tuple(Fold(np.union1d(single, others[fold.fit]), others[fold.validate]) for fold in dealt)
 
 
 def _shortened(options: FitOptions, share: float) -> FitOptions:
@@ -284,7 +269,7 @@ class _TrialLog:
 
     @property
     def cost(self) -> Cost:
-        return reduce(_add, (cost for _, cost in self._made.values()), Cost())
+        return total_cost([cost for _, cost in self._made.values()])
 
 
 def trials_file(checkpoint: Path) -> Path:
@@ -308,19 +293,6 @@ def _setting_names(method: Method) -> set[str]:
     return {field.name for field in fields(method)}  # type: ignore[arg-type]
 
 
-def _risk(outputs: torch.Tensor, labels: torch.Tensor) -> float:
-    outputs = outputs.cpu()
-    if not torch.isfinite(outputs).all():
-        return math.inf
-    if labels.dtype == torch.bool:
-        precision = macro_average_precision(outputs.numpy(), labels.numpy())
-        return 0.0 if math.isnan(precision) else 1.0 - precision  # without any label in the fold all settings tie
-    if labels.is_floating_point():
-        check_targets(labels, tuple(outputs.shape))
-        return float(F.mse_loss(outputs.double(), labels.double()))
-    return float((outputs.argmax(dim=1) != labels).double().mean())
-
-
 def _mean(risks: Sequence[float]) -> Estimate:
     """The mean over folds; of none, which no fold was tried on yet, all are alike."""
     if not np.isfinite(risks).all():
@@ -328,13 +300,3 @@ def _mean(risks: Sequence[float]) -> Estimate:
     if len(risks) < 2:
         return Estimate(risks[0] if risks else 0.0, None, len(risks))
     return Estimate(float(np.mean(risks)), float(np.std(risks, ddof=1) / len(risks) ** 0.5), len(risks))
-
-
-def _add(one: Cost, other: Cost) -> Cost:
-    return Cost(
-        one.seconds + other.seconds,
-        max(one.peak_memory, other.peak_memory),
-        max(one.trained_parameters, other.trained_parameters),
-        one.examples_seen + other.examples_seen,
-        one.steps + other.steps,
-    )

@@ -78,7 +78,8 @@ def adapt(
             if isinstance(whole, nn.Sequential) and whole[-1] is own_head:
                 features = nn.Sequential(OrderedDict(list(whole._modules.items())[:-1]))
             else:
-                _replace(features, head)
+                parent, _, child = head.rpartition(".")
+                setattr(features.get_submodule(parent), child, nn.Identity())
             n_features = _try_out(original, features, own_head, inputs)
     features.train(module.training)
     own_head.train(module.training)
@@ -235,12 +236,6 @@ def _last_linear(module: nn.Module, inputs: Tensor) -> str:
         f'linear layer: {listed}; name the head, as in head = "classifier.1", or head = "none" for a network of '
         "features alone"
     )
-
-
-def _replace(module: nn.Module, name: str) -> None:
-    """Put the identity in the place of a submodule."""
-    parent, _, child = name.rpartition(".")
-    setattr(module.get_submodule(parent), child, nn.Identity())
 
 
 def _place(module: nn.Module) -> torch.device:

@@ -16,12 +16,7 @@ from torch import nn
 from transferscope import registry
 from transferscope.errors import NetworkError, SettingsError, TransferscopeError
 from transferscope.models.adapt import adapt
-from transferscope.models.backbones.backbone import Backbone
-from transferscope.models.backbones.conv4 import conv4
-from transferscope.models.backbones.lenet import lenet
-from transferscope.models.backbones.linear import linear
-from transferscope.models.backbones.mlp import mlp
-from transferscope.models.backbones.resnet import resnet20, resnet32, resnet56
+from transferscope.models.backbones import Backbone, conv4, lenet, linear, mlp, resnet20, resnet32, resnet56
 from transferscope.models.hubs.factory import Factory
 from transferscope.models.hubs.hub import NamedModule
 from transferscope.models.hubs.huggingface import HuggingFace

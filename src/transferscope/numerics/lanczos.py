@@ -63,7 +63,8 @@ class _Krylov:
         noise = 10 * torch.finfo(rest.dtype).eps * float(product.norm())
         if self.coupling <= noise:  # an invariant subspace: go on with any direction outside it
             self.coupling = 0.0
-            rest = _orthogonalise(_random_like(product, self.generator), self.basis[: j + 1])[1]
+            random = torch.randn(product.shape, generator=self.generator, dtype=torch.float64).to(product)
+            rest = _orthogonalise(random, self.basis[: j + 1])[1]
         self.basis[j + 1] = rest / rest.norm().clamp_min(torch.finfo(rest.dtype).tiny)
         self.n_done = j + 1
 
@@ -199,7 +200,3 @@ def _orthogonalise(vector: Float[Tensor, " n"], basis: Float[Tensor, "j n"]) -> 
     vector = vector - first @ basis
     second = basis @ vector  # "twice is enough"
     return first + second, vector - second @ basis
-
-
-def _random_like(vector: Float[Tensor, " n"], generator: torch.Generator) -> Tensor:
-    return torch.randn(vector.shape, generator=generator, dtype=torch.float64).to(vector)

@@ -160,7 +160,11 @@ def many_to_one(
         SettingsError: A setting is out of range.
     """
     check_level(level)
-    _check_settings(margin, n_draws, df_between_sizes)
+    if not (0 <= margin < math.inf and 0 <= df_between_sizes < math.inf and n_draws >= 1000):
+        raise SettingsError(
+            f"margin = {margin}, n_draws = {n_draws}, df_between_sizes = {df_between_sizes} were given; expected a "
+            "margin and degrees of freedom of at least 0, and at least 1,000 draws"
+        )
     values, of_arms, example_parts = _checked(scores, control, gains, groups, controls, weights)
     settings = margin, level, n_draws, seed, df_between_sizes, stricter_up_to
     largest = max(np.abs(np.nan_to_num(given)).max() for given in (scores, control))
@@ -174,14 +178,6 @@ def many_to_one(
         versus = _compare(beside, parts, _multipliers(narrowed, beside, level), *settings, rounding)
         p_whether = np.maximum(p_whether, versus.p_any(range(len(of_arms))))
     return replace(found, p_whether=p_whether)
-
-
-def _check_settings(margin: float, n_draws: int, df_between_sizes: float) -> None:
-    if not (0 <= margin < math.inf and 0 <= df_between_sizes < math.inf and n_draws >= 1000):
-        raise SettingsError(
-            f"margin = {margin}, n_draws = {n_draws}, df_between_sizes = {df_between_sizes} were given; expected a "
-            "margin and degrees of freedom of at least 0, and at least 1,000 draws"
-        )
 
 
 def _checked(

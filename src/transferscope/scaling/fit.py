@@ -13,9 +13,7 @@ from transferscope.estimate import Estimate, Status
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets, unit_of_cost
-from transferscope.scaling.solve import THOROUGH, Loss, Problem, Solution, solve
-from transferscope.scaling.solve.polish import polish
-from transferscope.scaling.solve.problem import TINY
+from transferscope.scaling.solve import THOROUGH, TINY, Loss, Problem, Solution, polish, solve
 
 MOST_RETURNS = 3
 """How often a fit is searched again from a better optimum that its profiles went through."""
@@ -93,7 +91,12 @@ def fit_law(
     chosen = law_named(law) if isinstance(law, str) else law
     if loss not in get_args(Loss):
         raise unknown_name("loss", loss, get_args(Loss))
-    held = _checked_fixed(chosen, fixed or {})
+    held = dict(fixed or {})
+    for name, value in held.items():
+        if name not in chosen.names:
+            raise unknown_name(f"parameter of the law {chosen.name}", name, chosen.names)
+        if not np.isfinite(value):
+            raise SettingsError(f"the fixed value of {name} is {value}; expected a finite number")
     data = usable(observe(sizes, errors, stderr=stderr), chosen, loss)
     n_free = len(chosen.parameters) - len(held)
     least = 1 if chosen.last_only else n_free + 1
@@ -131,15 +134,6 @@ def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, flo
         weights = (data.errors if loss != "linear" else 1.0) ** 2 / data.stderr**2
     held = np.array([[fixed.get(name, np.nan) for name in law.names]]) if fixed else None
     return Problem(law, data.sizes, data.errors[None], weights[None], loss, held)
-
-
-def _checked_fixed(law: Law, fixed: Mapping[str, float]) -> dict[str, float]:
-    for name, value in fixed.items():
-        if name not in law.names:
-            raise unknown_name(f"parameter of the law {law.name}", name, law.names)
-        if not np.isfinite(value):
-            raise SettingsError(f"the fixed value of {name} is {value}; expected a finite number")
-    return dict(fixed)
 
 
 def _fitted(problem: Problem, data: Observations, fixed: Mapping[str, float]) -> LawFit:

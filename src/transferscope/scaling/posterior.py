@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special, stats
 
-from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
 
 RATES = 160

@@ -8,10 +8,7 @@ from jaxtyping import Bool, Float
 from scipy import special, stats
 
 from transferscope.scaling.laws.law import Parameter
-from transferscope.scaling.solve import PROFILE, Effort, Problem, Solution, solve
-from transferscope.scaling.solve.nnls import nnls
-from transferscope.scaling.solve.polish import polish
-from transferscope.scaling.solve.problem import HUBER_DELTA
+from transferscope.scaling.solve import HUBER_DELTA, PROFILE, Effort, Problem, Solution, nnls, polish, solve
 
 LEVEL = 0.95
 LOG_REACH = 60.0
@@ -185,27 +182,18 @@ class _Trace:
 
 def _scan(problem: Problem, parameter: Parameter, best: float) -> Float[np.ndarray, " K"]:
     """Values outwards from the optimum, dense near it, out to the edge of the range."""
-    low, high = _range(problem, parameter)
+    low, high = map(float, problem.law.bounds(problem.unit)[:, problem.law.names.index(parameter.name)])
     outward = np.geomspace(1e-3, LOG_REACH, COARSE)
     if parameter.low < 0:
         offsets = np.geomspace(1e-4, high - low, COARSE)
         values = np.concatenate([best - offsets, [best], best + offsets])
     else:
-        centre = best if best > 0 else 1e-3 * _scale(problem, parameter)
+        size = float(np.median(problem.y)) if parameter in problem.law.linear else 1.0
+        centre = best if best > 0 else 1e-3 * size
         values = centre * np.exp(np.concatenate([-outward[::-1], [0.0], outward]))
         values = np.concatenate([[0.0], values]) if low == 0 else values
     edges = [edge for edge in (low, high) if np.isfinite(edge)]
     return np.unique(np.concatenate([np.clip(values, low, high), edges]))
-
-
-def _range(problem: Problem, parameter: Parameter) -> tuple[float, float]:
-    bounds = problem.law.bounds(problem.unit)
-    j = problem.law.names.index(parameter.name)
-    return float(bounds[0, j]), float(bounds[1, j])
-
-
-def _scale(problem: Problem, parameter: Parameter) -> float:
-    return float(np.median(problem.y)) if parameter in problem.law.linear else 1.0
 
 
 def _trace(

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError
 from transferscope.scaling.fit import LawFit, fit_law, problem_of, usable
-from transferscope.scaling.groups.together import GroupSolution, fit_together
+from transferscope.scaling.groups import GroupSolution, fit_together
 from transferscope.scaling.laws import SURFACE_LAWS, Law
-from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.solve import Effort, Loss, solve
 

@@ -17,9 +17,8 @@ from transferscope.scores.nce import Nce
 from transferscope.scores.neighbours import Neighbours
 from transferscope.scores.parc import Parc
 from transferscope.scores.ridge_probe import RidgeProbe
-from transferscope.scores.score import Score, TargetView, without_value
+from transferscope.scores.score import Score, TargetView, leave_groups_out, with_error, without_value
 from transferscope.scores.transrate import TransRate
-from transferscope.scores.uncertainty import leave_groups_out, with_error
 
 
 def _as_score(found: object) -> Score:

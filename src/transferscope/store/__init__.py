@@ -5,9 +5,9 @@
 imports torch: a copied store can be read on any machine.
 """
 
+from transferscope.store.claims import Owner
 from transferscope.store.database import without_password
 from transferscope.store.outcomes import check_outcome
-from transferscope.store.owner import Owner
 from transferscope.store.rows import (
     Claim,
     Outcome,

@@ -1,7 +1,6 @@
 """Writing what came of a cell: each in one transaction of its own."""
 
 import math
-from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -70,7 +69,8 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Cla
     connection.execute(insert(schema.outcomes).values(row))
     records = [_record_row(cell_id, position, record) for position, record in enumerate(outcome.records)]
     insert_many(connection, schema.records, _RECORD, records)
-    _write_arrays(connection, cell_id, outcome.arrays)
+    arrays = [(cell_id, name, to_bytes(name, array)) for name, array in outcome.arrays.items()]
+    insert_many(connection, schema.arrays, ("cell_id", "name", "content"), arrays)
     return True
 
 
@@ -179,8 +179,3 @@ def _record_row(cell_id: int, position: int, record: Record) -> tuple[Any, ...]:
     stderr = None if estimate.stderr is None else to_number(float(estimate.stderr))
     step = None if record.step is None else int(record.step)
     return cell_id, position, record.name, record.part, step, value, stderr, int(estimate.n), estimate.status
-
-
-def _write_arrays(connection: Connection, cell_id: int, arrays: Mapping[str, np.ndarray]) -> None:
-    rows = [(cell_id, name, to_bytes(name, array)) for name, array in arrays.items()]
-    insert_many(connection, schema.arrays, ("cell_id", "name", "content"), rows)

@@ -13,9 +13,9 @@ from sqlalchemy.exc import IntegrityError
 from transferscope.errors import StoreError
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
+from transferscope.store.claims import Owner
 from transferscope.store.database import Database, connect, sqlite_path
 from transferscope.store.encoding import DAMAGED, document_to_bytes, from_bytes, table_from_json, to_bytes
-from transferscope.store.owner import Owner
 from transferscope.store.rows import (
     Claim,
     Outcome,
@@ -66,7 +66,14 @@ class Store:
         """
         path = sqlite_path(url)
         if path is not None and not path.exists():
-            _check_may_create(path, create)
+            if not create:
+                raise StoreError(
+                    f"there is no store at {path}; give the path of a store, or make one with `transferscope run`"
+                )
+            if not path.parent.is_dir():
+                raise StoreError(
+                    f"the store {path} cannot be created: there is no folder {path.parent}; create it first"
+                )
         elif path is not None and not path.is_file():
             raise StoreError(f"the store {path} is no file; give the path of a store, or of a new file")
         database = connect(url)
@@ -347,13 +354,6 @@ class Store:
         if not isinstance(content, bytes | None):
             raise StoreError(DAMAGED)
         return content
-
-
-def _check_may_create(path: Path, create: bool) -> None:
-    if not create:
-        raise StoreError(f"there is no store at {path}; give the path of a store, or make one with `transferscope run`")
-    if not path.parent.is_dir():
-        raise StoreError(f"the store {path} cannot be created: there is no folder {path.parent}; create it first")
 
 
 def _prepare(database: Database, *, create: bool) -> None:

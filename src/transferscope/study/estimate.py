@@ -16,12 +16,12 @@ import torch
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
-from transferscope.methods import Control, FitOptions, Snapshots, pretrain
+from transferscope.methods import FitOptions, Snapshots, keeps_network, most_runs, pretrain
 from transferscope.methods.tuning import runs_of_a_search
 from transferscope.models import Network, build_network, input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.backends import default_workers
-from transferscope.study.backends.attempt import thread_limit
+from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe
 from transferscope.study.facts import examples_as_read, kept_data
 from transferscope.study.fitting import fresh_network, number, open_source, spread_examples, uses_no_network
@@ -184,7 +184,7 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> float:
         n_settings = min(recipe.tuning.trials, math.prod(len(values) for values in recipe.tuning.grid.values()))
         searched = runs_of_a_search(n_settings, recipe.tuning.folds, recipe.tuning.search)
     for n_train in (number(cell, "n_target") for cell in cells):
-        n_steps = recipe.training.n_steps(n_train) if pace.per_step else 0
+        n_steps = recipe.training.n_steps(n_train) * most_runs(recipe.method) if pace.per_step else 0
         n_curve = _on_curve(recipe.training, n_train, n_test) if n_steps else 0
         total += pace.seconds(n_steps=n_steps, n_read=n_train + n_test + n_curve)
         total += searched * pace.seconds(n_steps=n_steps, n_read=n_train)
@@ -324,7 +324,7 @@ def _disk(cells: Sequence[PlannedCell], network: float, kept: set[str]) -> float
         return own
     recipe = MethodRecipe.from_payload(first.payload)
     own += 4.0 * len(cells) * len(kept_data(recipe.target).test)
-    if isinstance(recipe.method, Control):
+    if not keeps_network(recipe.method):
         return own
     for cell in cells:
         n_steps = recipe.training.n_steps(number(cell, "n_target"))

@@ -8,12 +8,12 @@ import numpy as np
 
 from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.estimate import Estimate
-from transferscope.methods import Control
+from transferscope.methods import Control, Method, keeps_network
 from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
 from transferscope.store import Store
-from transferscope.study.backends.attempt import thread_limit
+from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.fitting import fit_method, task_of
@@ -75,10 +75,15 @@ def chosen_run(
     if not runs:
         raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
     if method is None:
-        runs = [run for run in runs if not _is_control(run)]
+        runs = [run for run in runs if keeps_network(_method(run))]
     runs = _of(runs, "method", method, lambda run: run.method)
-    if _is_control(runs[0]):
-        raise SettingsError(f"{method} is a control and trains no network; export a method of transfer or scratch")
+    if not runs:
+        raise StoreError(f"the study {study} has no finished run that gives a network of its own architecture")
+    if not keeps_network(_method(runs[0])):
+        why = "is a control and trains no network"
+        if not isinstance(_method(runs[0]), Control):
+            why = "gives a head that reads more than the features, which no file of weights holds"
+        raise SettingsError(f"{method} {why}; export a method of transfer or scratch")
     runs = _of(runs, "source", source, lambda run: run.source or "")
     most = str(labels if labels is not None else max(run.n_labels for run in runs))
     runs = _of(runs, "number of labels", most, lambda run: str(run.n_labels))
@@ -151,8 +156,8 @@ def export(
     return Exported(model, Path(out), len(predictions), _n_equal(predictions, stored), again)
 
 
-def _is_control(run: Run) -> bool:
-    return isinstance(MethodRecipe.from_payload(run.cell.cell.payload).method, Control)
+def _method(run: Run) -> Method:
+    return MethodRecipe.from_payload(run.cell.cell.payload).method
 
 
 def _of(runs: Sequence[Run], what: str, wanted: str | None, name: Callable[[Run], str]) -> list[Run]:

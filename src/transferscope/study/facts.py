@@ -17,6 +17,7 @@ from transferscope.data.leakage import check_leakage
 from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.data.transforms import apply_transforms
+from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.methods import Control
@@ -243,6 +244,9 @@ def load_data(spec: StudySpec) -> StudyData:
             check_tokenizer(dataset, [spec.network, *(one.network for one in networks.values())])
     _raise_all(faults)
     target = loaded["[target]"]
+    for label, settings in spec.diagnostics.items():
+        with _noted(faults, f"[diagnostics.{label}]"):
+            check_labels_suit(settings.diagnostic, target.train.kind)
     sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
     held_out = {
         name: {key: loaded[f"[sources.{name}] held_out {key}"] for key in spec.sources[name].held_out}
@@ -273,7 +277,7 @@ def load_data(spec: StudySpec) -> StudyData:
 
 def _builds_network(spec: StudySpec) -> bool:
     """Whether some run begins with random weights of the study's network."""
-    starts = [method.start for method in spec.methods.values() if not isinstance(method, Control)]
+    starts = [one.start for one in spec.methods.values() if not isinstance(one, Control) or one.uses_network]
     return "random" in starts or any(source.data is not None for source in spec.sources.values())
 
 
@@ -301,10 +305,20 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
         with _noted(faults, ""):
             _check_sizes("[target] labels", spec.target.labels, target)
         with _noted(faults, ""):
-            _check_folds(spec, target)
+            fewest = min(spec.target.labels, default=len(target.train))
+            if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
+                raise DataError(
+                    f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for "
+                    "fewer folds or more examples"
+                )
     for where, dataset in loaded.items():
         with _noted(faults, ""):
-            _check_classes(where, dataset)
+            classes = dataset.train.classes
+            if classes is not None and len(classes) == 1:
+                raise DataError(
+                    f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell "
+                    "apart"
+                )
     for name in spec.sources:
         source = loaded.get(f"[sources.{name}]")
         if source is not None:
@@ -374,23 +388,6 @@ def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:
         raise DataError(
             f"{where} asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
             f"ask for {there} or fewer"
-        )
-
-
-def _check_classes(where: str, dataset: Dataset) -> None:
-    classes = dataset.train.classes
-    if classes is not None and len(classes) == 1:
-        raise DataError(
-            f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell apart"
-        )
-
-
-def _check_folds(spec: StudySpec, target: Dataset) -> None:
-    fewest = min(spec.target.labels, default=len(target.train))
-    if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
-        raise DataError(
-            f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for fewer "
-            "folds or more examples"
         )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 import torch
@@ -110,7 +109,8 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
 
 def uses_no_network(recipe: MethodRecipe) -> bool:
     """Whether the method is a control on the inputs as they are."""
-    return isinstance(recipe.method, Control) and recipe.method.start == "random"
+    method = recipe.method
+    return isinstance(method, Control) and method.start == "random" and not method.uses_network
 
 
 def _as_planned(data: DataSettings, content: str | None) -> Dataset:
@@ -154,7 +154,10 @@ def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask
     if recipe.method.start == "random" or recipe.source is None:
         return fresh_network(recipe, target, seed)
     if task.source is not None:
-        return open_network(fresh_network(recipe, task.source, seed), _pretrained(cell, context)).network
+        step = cell.labels.get("pretrain_step")
+        need = cell.needs[0]
+        file = context.snapshot(need, step) if isinstance(step, int) else context.network(need)
+        return open_network(fresh_network(recipe, task.source, seed), file).network
     return open_source(
         recipe, target.train.input_shape, n_outputs=target.train.n_outputs, seed=stream_seed(seed, "network")
     ).network
@@ -190,11 +193,6 @@ def _check_unchanged(name: str, found: str, planned: str) -> None:
             f"the network file {name} has changed since the study was planned with it; put the earlier file back, or "
             "run the study file again, which redoes the cells that start from it"
         )
-
-
-def _pretrained(cell: PlannedCell, context: WorkContext) -> Path:
-    step = cell.labels.get("pretrain_step")
-    return context.snapshot(cell.needs[0], step) if isinstance(step, int) else context.network(cell.needs[0])
 
 
 def fresh_network(recipe: PretrainRecipe | MethodRecipe, data: Dataset, seed: int) -> Network:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from transferscope.diagnostics import DIAGNOSTICS
-from transferscope.errors import SettingsError
-from transferscope.methods import PRETRAINING_VERSION, Control
+from transferscope.errors import DataError, SettingsError
+from transferscope.methods import PRETRAINING_VERSION, Control, check_task, keeps_network
 from transferscope.store import PlannedCell, StudyRow, gc_paused
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
-from transferscope.study.facts import DataFacts, count_leakage, load_data, surroundings
+from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec, depends_on_source
 from transferscope.training import choose_device
@@ -50,6 +50,7 @@ def plan_study(spec: StudySpec) -> StudyPlan:
         SettingsError: Two methods or sources are one and the same.
     """
     data = load_data(spec)
+    _check_tasks(spec, data)
     leakage = count_leakage(data)
     facts = {**data.as_json(), "leakage": leakage, **surroundings()}
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
@@ -59,6 +60,17 @@ def plan_study(spec: StudySpec) -> StudyPlan:
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))
     return StudyPlan(study, cells, {"target_test_labels": data.target.test.labels}, data.facts)
+
+
+def _check_tasks(spec: StudySpec, data: StudyData) -> None:
+    """Whether every method can learn the target, from every source that it would transfer from."""
+    for name, method in spec.methods.items():
+        sources = [source for source in spec.sources if source in data.sources or not method.uses_source]
+        for source in sources if depends_on_source(method) else [None]:
+            try:
+                check_task(method, data.target, None if source is None else data.sources.get(source))
+            except DataError as error:
+                raise DataError(f"[methods.{name}] {error}") from error
 
 
 def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
@@ -214,7 +226,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         spec.training,
         method,
         tuning,
-        None if isinstance(method, Control) else _snapshots(spec.diagnostics),
+        _snapshots(spec.diagnostics) if keeps_network(method) else None,
         data.sources[source].fingerprint if source and origin and origin.is_network else None,
         {"target": data.target}
         | ({"source": data.sources[source].content} if source and origin and origin.as_data else {}),
@@ -235,7 +247,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     diagnoses = tuple(
         _diagnosis(recipe, label, settings, arithmetic)
         for label, settings in spec.diagnostics.items()
-        if not isinstance(method, Control) and (has_data or not settings.diagnostic.needs_source)
+        if keeps_network(method) and (has_data or not settings.diagnostic.needs_source)
     )
     return _Stem(
         shared, recipe.as_payload() | arithmetic, name, source, 0 if source is None else None, diagnoses=diagnoses

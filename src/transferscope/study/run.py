@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import FrameType
 
 from transferscope.errors import SettingsError, StoreError
@@ -243,12 +242,12 @@ def _lost_networks(cells: Sequence[PlannedCell], states: Mapping[str, str], cont
     pretrained = {cell.key for cell in cells if cell.role == "pretrain" and states.get(cell.key) == "done"}
     waiting = (cell for cell in cells if pretrained and states.get(cell.key) != "done")
     read = {(key, cell.labels.get("pretrain_step")) for cell in waiting for key in cell.needs if key in pretrained}
-    lost = {key for key, step in read if not is_whole(_file(context, key, step))}
+    files = {
+        (key, step): context.snapshot(key, step) if isinstance(step, int) else context.network(key)
+        for key, step in read
+    }
+    lost = {key for (key, _), file in files.items() if not is_whole(file)}
     return [key for key in dict.fromkeys(cell.key for cell in cells) if key in lost]
-
-
-def _file(context: WorkContext, key: str, step: object) -> Path:
-    return context.snapshot(key, step) if isinstance(step, int) else context.network(key)
 
 
 @dataclass

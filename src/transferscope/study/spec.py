@@ -182,7 +182,10 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
     pretraining = _pretraining(tables, mistakes)
-    sources = {name: _source(name, table, mistakes) for name, table in _named(tables, "sources", mistakes).items()}
+    sources = {
+        name: read_table(SourceSettings, table, f"[sources.{name}]", mistakes)
+        for name, table in _named(tables, "sources", mistakes).items()
+    }
     methods = {name: _method(name, table, mistakes) for name, table in _named(tables, "methods", mistakes).items()}
     found_methods = {name: method for name, method in methods.items() if method is not None}
     found_sources = {name: source for name, source in sources.items() if source is not None}
@@ -320,10 +323,6 @@ def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[s
         return found
     mistakes.add(f"{key} is no group of tables; write one table for each, as in [{key}.NAME]")
     return {}
-
-
-def _source(name: str, table: object, mistakes: Mistakes) -> SourceSettings | None:
-    return read_table(SourceSettings, table, f"[sources.{name}]", mistakes)
 
 
 def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:

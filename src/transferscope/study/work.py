@@ -1,21 +1,25 @@
-"""Doing a cell: pre-training and methods, measured on target and source (diagnostics are in `diagnose.py`)."""
+"""Doing a cell: pre-training, methods measured on target and source, and diagnostics of the networks they trained."""
 
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from transferscope.data.task import Dataset, TransferTask
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.diagnostics import Examples, Findings, Subject
+from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
-from transferscope.methods import Control, FitOptions, Fitted, pretrain
+from transferscope.methods import Fitted, keeps_network, pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
-from transferscope.models.weights import save_weights
-from transferscope.records import HEADLINES, Record
+from transferscope.models.build import frame_network
+from transferscope.models.weights import is_whole, open_network, save_weights
+from transferscope.records import HEADLINES, Cost, Record
 from transferscope.store import Outcome, PlannedCell
-from transferscope.study.cell import MethodRecipe, PretrainRecipe
+from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe
 from transferscope.study.context import CELL_NOTE, KEEP, WorkContext
-from transferscope.study.diagnose import diagnose
 from transferscope.study.facts import as_read, kept_data
 from transferscope.study.fitting import (
     CellFit,
@@ -25,10 +29,12 @@ from transferscope.study.fitting import (
     number,
     snapshots,
     source_data,
+    spread_examples,
+    task_of,
 )
 from transferscope.study.kept import card_of
 from transferscope.trained import card_notes
-from transferscope.training import measure, outputs_of, scale_of, to_tensors
+from transferscope.training import choose_device, measure, outputs_of, scale_of, to_tensors
 from transferscope.training.evaluate import Measures
 
 
@@ -66,16 +72,22 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
     fit = fit_method(cell, recipe, context, key=cell.key)
     fitted, task = fit.fitted, fit.task
     test = measure_on(fitted.network, task.target, part="target_test")
-    if KEEP in cell.payload and not isinstance(recipe.method, Control):
+    if KEEP in cell.payload and keeps_network(recipe.method):
         _keep(cell, recipe, fit, test, context)
-    kept = _kept_after_transfer(fitted, task, _held_out(recipe))
-    records = (*fitted.history, *test.records, *_on_training_data(fitted, task), *kept)
+    further = {} if recipe.source is None else recipe.source.held_out_data
+    held_out = {name: as_read(kept_data(data), data, recipe.network) for name, data in further.items()}
+    kept = _kept_after_transfer(fitted, task, held_out)
+    trained_on = replace(task.target, test=task.target.train)
+    seen = measure_on(fitted.network, trained_on, part="target_train")
+    records = (*fitted.history, *test.records, *seen.records, *kept)
     tuning_seconds = 0.0 if fit.tuned is None else fit.tuned.cost.seconds
+    training = fit.options.training
+    budget = {"steps": training.n_steps(len(task.target.train)), "batch_size": training.batch_size}
     return Outcome(
         records,
         replace(fitted.cost, seconds=fitted.cost.seconds + tuning_seconds),
         {"predictions": test.predictions.numpy()},
-        {"status": fitted.status, "budget": _budget(fit.options, task), **fitted.notes, **_tuning_notes(fit.tuned)},
+        {"status": fitted.status, "budget": budget, **fitted.notes, **_tuning_notes(fit.tuned)},
     )
 
 
@@ -98,10 +110,6 @@ def measure_on(network: Network, data: Dataset, *, part: str) -> Measures:
     return measure(outputs_of(network, test), test.labels, part=part)
 
 
-def _on_training_data(fitted: Fitted, task: TransferTask) -> tuple[Record, ...]:
-    return measure_on(fitted.network, replace(task.target, test=task.target.train), part="target_train").records
-
-
 def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[str, Dataset]) -> tuple[Record, ...]:
     """The source head on the transferred backbone: what is left of the source task, and on which inputs."""
     if fitted.source_head is None or task.source is None:
@@ -112,19 +120,109 @@ def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[s
     return tuple(record for part, data in parts.items() for record in measure_on(reader, data, part=part).records)
 
 
-def _held_out(recipe: MethodRecipe) -> dict[str, Dataset]:
-    further = {} if recipe.source is None else recipe.source.held_out_data
-    return {name: as_read(kept_data(data), data, recipe.network) for name, data in further.items()}
-
-
-def _budget(options: FitOptions, task: TransferTask) -> dict[str, Any]:
-    n_steps = options.training.n_steps(len(task.target.train))
-    return {"steps": n_steps, "batch_size": options.training.batch_size}
-
-
 def _tuning_notes(tuned: Tuned | None) -> dict[str, Any]:
     if tuned is None:
         return {}
     trials = [{"settings": dict(trial.settings), "risk": asdict(trial.risk)} for trial in tuned.trials]
     notes = {"chosen": dict(tuned.chosen), "trials": trials, "tuning_cost": asdict(tuned.cost)}
     return notes | ({"labels_needed": tuned.labels_needed} if tuned.labels_needed else {})
+
+
+def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Measure a diagnostic at the steps that its settings ask for; the end has step None, as final values have.
+
+    The networks come from the files of the method cell; if they are gone (or were never kept, because the diagnostic
+    was asked for later), the method is fitted again, which gives the same networks.
+    """
+    recipe = DiagnoseRecipe.from_payload(cell.payload)
+    started = time.perf_counter()
+    scene = _Scene(cell, recipe, context)
+    findings: dict[int | None, Findings] = {}
+    for step in scene.steps:
+        findings[step] = recipe.diagnostic.diagnostic.measure(scene.subject(step))
+        context.progress(len(findings), len(scene.steps))
+    outcome = _outcome(recipe.diagnostic.diagnostic, findings, time.perf_counter() - started)
+    return replace(outcome, notes={**outcome.notes, "last_step": scene.last_step})
+
+
+def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], seconds: float) -> Outcome:
+    arrays = {
+        name if step is None else f"{name}@{step}": array
+        for step, found in findings.items()
+        for name, array in found.arrays.items()
+    }
+    last = list(findings.values())[-1]
+    notes = {
+        "status": "ok",
+        "diagnostic": diagnostic.name,
+        "headline": diagnostic.headline,
+        "left_out": list(last.left_out),
+        # the words of a diagnostic from outside go with its numbers: a page is built where it need not be installed
+        **{name: str(getattr(diagnostic, name)) for name in ("title", "limits") if hasattr(diagnostic, name)},
+    }
+    records = tuple(record for found in findings.values() for record in found.records)
+    return Outcome(records, Cost(seconds=seconds), arrays, notes)
+
+
+class _Scene:
+    """What the diagnostics of one cell look at."""
+
+    def __init__(self, cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> None:
+        self.recipe, self.scope = recipe.fit, recipe.diagnostic.scope
+        self.device = choose_device(context.device)
+        self.files = _networks(cell, recipe, context)
+        self.task = task_of(cell, recipe.fit)
+        train = self.task.target.train
+        self.frame = frame_network(self.recipe.network, train.input_shape, train.n_outputs).to(self.device)
+        self.start = self._network(0)
+        self.examples = self._examples(self.task.target)
+        self.source = None if self.task.source is None else self._source(self.task.source)
+
+    @property
+    def steps(self) -> list[int | None]:
+        """The steps to look at, the end last."""
+        return [step for step in self.files if self.scope.wants(step)]
+
+    @property
+    def last_step(self) -> int:
+        """The training step that the end belongs to."""
+        return self.recipe.training.n_steps(len(self.task.target.train))
+
+    def subject(self, step: int | None) -> Subject:
+        """The network of a step, beside where it started."""
+        return Subject(
+            self._network(step),
+            self.examples,
+            start=self.start,
+            source=self.source,
+            n_train=len(self.task.target.train),
+            part=self.scope.part,
+            step=step,
+        )
+
+    def _network(self, step: int | None) -> Network:
+        return open_network(self.frame, self.files[step]).network
+
+    def _examples(self, target: Dataset) -> Examples:
+        chosen = target.train if self.scope.part == "target_train" else target.test
+        return self._shown(chosen, target)
+
+    def _source(self, source: Dataset) -> Examples:
+        return self._shown(source.train, source)
+
+    def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
+        return spread_examples(
+            chosen, scale=scale_of(self.frame, data.train), at_most=self.scope.examples, device=self.device
+        )
+
+
+def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:
+    """Files of the method cell's networks by step, in order; the end is None."""
+    key, every = cell.needs[-1], recipe.diagnostic.scope.every
+    n_steps = recipe.fit.training.n_steps(number(cell, "n_target"))
+    needed = {0} if every is None or every >= n_steps else {0, every}
+    kept = context.snapshots(key)
+    if not needed <= kept.keys() or not all(is_whole(path) for path in (context.network(key), *kept.values())):
+        fit_method(cell, recipe.fit, context, key=key)
+    files: dict[int | None, Path] = {step: path for step, path in context.snapshots(key).items()}  # noqa: C416
+    return files | {None: context.network(key)}

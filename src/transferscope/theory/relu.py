@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.data.problems import ReluNetwork
+from transferscope.data.problems.relu import relu_overlap
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate, Status
-from transferscope.numerics.gaussian import relu_overlap
 from transferscope.theory.parameters import Array, Numbers, above, at_least
 
 RTOL = 1e-8

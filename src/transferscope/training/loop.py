@@ -12,12 +12,10 @@ from torch import nn
 
 from transferscope.estimate import Status
 from transferscope.records import Cost, Record
-from transferscope.training.augment import flip_crop, resized_crop
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.learner import Learner
-from transferscope.training.schedule import lr_factor
-from transferscope.training.settings import TrainingSettings
-from transferscope.training.stream import BatchStream, stream_seed
+from transferscope.training.settings import TrainingSettings, lr_factor
+from transferscope.training.stream import BatchStream, flip_crop, resized_crop, stream_seed
 from transferscope.training.tensors import Batch
 
 Curve = Callable[[int], tuple[Record, ...]]

@@ -123,7 +123,8 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     size = max(1, min(_STATISTICS_CHUNK, _STATISTICS_CHUNK * 4096 // train.inputs[0].size))
     for start in range(0, len(train), size):
         give_back(train.inputs)
-        chunk = _unit(train.inputs[start : start + size])
+        values = train.inputs[start : start + size].astype(np.float64)
+        chunk = values / 255.0 if train.inputs.dtype == np.uint8 else values
         total = total + chunk.sum(axis=axes)
         squares = squares + np.square(chunk).sum(axis=axes)
         count += chunk.size // chunk.shape[1]
@@ -183,11 +184,6 @@ def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
 
 def _joined(numbers: list[float]) -> str:
     return ",".join(repr(float(number)) for number in numbers)
-
-
-def _unit(inputs: np.ndarray) -> np.ndarray:
-    values = inputs.astype(np.float64)
-    return values / 255.0 if inputs.dtype == np.uint8 else values
 
 
 @dataclass(frozen=True)
@@ -280,19 +276,16 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
     mapped = raw if isinstance(raw, np.memmap) else None
     unit = 255.0 if data.inputs.dtype == np.uint8 else 1.0
     shape = (-1, *[1] * (data.inputs.ndim - 2))
+    types = {"classification": np.int64, "regression": np.float32, "multi-label": np.bool_}
+    labels: np.ndarray = np.ascontiguousarray(data.labels.astype(types[data.kind]))
     return TensorSet(
         inputs=torch.from_numpy(np.ascontiguousarray(raw)).to(device),
-        labels=torch.from_numpy(_labels(data)).to(device),
+        labels=torch.from_numpy(labels).to(device),
         shift=torch.from_numpy(scale.mean * unit).reshape(shape).to(device),
         factor=torch.from_numpy(1.0 / (scale.std * unit)).reshape(shape).to(device),
         n_outputs=data.n_outputs,
         mapped=mapped,
     )
-
-
-def _labels(data: LabelledSet) -> np.ndarray:
-    types = {"classification": np.int64, "regression": np.float32, "multi-label": np.bool_}
-    return np.ascontiguousarray(data.labels.astype(types[data.kind]))
 
 
 def choose_device(name: str) -> torch.device:

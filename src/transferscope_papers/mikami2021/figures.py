@@ -20,8 +20,7 @@ from transferscope.analyses.scaling.axes import (
 )
 from transferscope.analyses.scaling.figures import draw_landscapes, draw_surface, parameter_figure
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.palette import MarkStyle
-from transferscope.report.figures.style import drawing
+from transferscope.report.figures.style import MarkStyle, drawing
 from transferscope.report.save import save_figure, write_table
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations

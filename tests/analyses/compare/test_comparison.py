@@ -97,6 +97,7 @@ def test_twelve_points_in_every_seed_are_decided_at_three_seeds(tmp_path: Path) 
     assert best.p_best == max(c.p_best for c in found)
 
 
+@pytest.mark.long
 def test_verdict_and_chance_of_being_best_never_contradict_each_other(tmp_path: Path) -> None:
     """Twenty studies of random effects, spreads and gaps, with the outcomes that matter among them."""
     (tmp_path / "s").mkdir()

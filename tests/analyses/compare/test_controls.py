@@ -3,13 +3,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from cases_of_methods import classification_task
 from comparisons import baseline, candidate
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.comparison import Comparison
-from transferscope.analyses.compare.controls import controls_in_words
 from transferscope.analyses.compare.metric import ACCURACY
+from transferscope.analyses.compare.question import Budget, compare, study_tables
 from transferscope.analyses.compare.summary import summarise
+from transferscope.analyses.compare.verdict import controls_in_words
+from transferscope.analyses.decide.question import decide
+from transferscope.data.task import Dataset
+from transferscope.errors import DataError
+from transferscope.methods import METHODS_COMPARED
 
 
 def control(gain: float) -> Comparison:
@@ -45,3 +52,55 @@ def test_controls_are_no_transfer_and_dilute_nothing(tmp_path: Path) -> None:
     assert not np.isnan(p_values).any()
     assert "nearest neighbours" not in found.verdict.headline
     assert any("no transfer does better on average than nearest neighbours" in s for s in found.verdict.sentences)
+
+
+def asked(tmp_path: Path, target: Dataset, source: Dataset, methods: list[str] | None = None) -> list[str]:
+    budget = Budget(steps=2, pretraining_steps=2)
+    return list(
+        study_tables(
+            [source], target, labels=[9], methods=methods, diagnostics=[], seeds=2, budget=budget, folder=tmp_path
+        )["methods"]
+    )
+
+
+def test_the_unchanged_source_is_a_control_by_default_where_the_source_has_the_classes(tmp_path: Path) -> None:
+    task = classification_task()  # classes 0 to 2, and 0 to 3 in the source
+    assert task.source is not None
+    names = set(METHODS_COMPARED)
+    assert set(asked(tmp_path, task.target, task.source)) == names
+    assert {"raw", "random-features", "knn", "do-nothing"} < names
+    other = turned(task.target)
+    assert set(asked(tmp_path, other, task.source)) == names - {"do-nothing"}
+    assert "do-nothing" in asked(tmp_path, other, task.source, ["do-nothing"])
+    with pytest.raises(
+        DataError, match=r"^\[methods.do-nothing\] do-nothing reads .* no class .cat. of target-.*; give"
+    ):
+        compare(task.source, other, labels=[9], methods=["do-nothing"], seeds=1, tuning=False, folder=tmp_path,
+                budget=Budget(steps=2, pretraining_steps=2, workers=0))  # fmt: skip
+
+
+def turned(data: Dataset) -> Dataset:
+    names = ("class 0", "class 1", "cat")
+    return replace(data, train=replace(data.train, classes=names), test=replace(data.test, classes=names))
+
+
+def test_both_cheap_controls_run_in_a_comparison_and_in_a_race(tmp_path: Path) -> None:
+    task = classification_task(n_target=30)
+    assert task.source is not None
+    names = ["random-features", "do-nothing", "fine-tune"]
+    budget = Budget(steps=3, pretraining_steps=30, workers=0)
+    found = compare(
+        task.source, task.target, labels=[9], methods=names, seeds=2, budget=budget, tuning=False, folder=tmp_path
+    )
+    rows = {c.method: c for c in found.summary.comparisons}
+    assert {name: (row.is_control, row.source) for name, row in rows.items() if row.is_control} == {
+        "random-features": (True, None),
+        "do-nothing": (True, "source"),
+    }
+    raced = decide(
+        task.target, task.source, methods=names, labels=9, seeds=2, budget=budget, tuning=False, folder=tmp_path
+    )
+    calls = {arm.arm.method: arm.call for arm in raced.decision.arms}
+    assert calls["random-features"] == calls["do-nothing"] == "control"
+    (tuned,) = [arm for arm in raced.decision.arms if arm.arm.method == "fine-tune"]
+    assert tuned.over_control is not None

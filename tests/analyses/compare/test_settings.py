@@ -114,6 +114,7 @@ def test_a_study_without_a_search_says_nothing_of_it(tmp_path: Path) -> None:
     assert settings_section(frames) is None
 
 
+@pytest.mark.long
 def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None

@@ -16,6 +16,8 @@ from transferscope.analyses.diagnose.figures import (
 )
 from transferscope.report.figures.style import drawing, new_figure, to_svg
 
+pytestmark = pytest.mark.drawn
+
 AXIS = np.linspace(-1, 1, 5)
 
 

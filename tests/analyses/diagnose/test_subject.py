@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from study.test_diagnose import LOOKS
 from study.test_work import tables
+from study.test_work_diagnostics import LOOKS
 from transferscope.analyses.diagnose import choice as choices
 from transferscope.analyses.diagnose.choice import CHEAP, choose, make_diagnostics, read_changes
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of

@@ -64,6 +64,7 @@ def test_snapshots_are_left_out_where_there_is_no_room_the_start_last(
     assert [network.step for network in map_study(store, "small").networks] == 6 * [None]
 
 
+@pytest.mark.drawn
 def test_figure_and_tables_are_written(store: Store, tmp_path: Path) -> None:
     mapped = map_weights(store.place)
     assert mapped.verdict.headline.startswith("6 trained networks; 6 with their start, joined by lines (")

@@ -66,6 +66,7 @@ def placed(tables: Mapping[str, Any], folder: Path, **options: Any) -> tuple[Pla
     return place(folder / "store.sqlite", **options).placements.points
 
 
+@pytest.mark.long
 def test_what_is_known_of_two_teachers_is_covered(tmp_path: Path) -> None:
     write_regression(tmp_path)
     first, second = placed(regression(tmp_path), tmp_path)

@@ -112,6 +112,7 @@ def test_the_table_shows_every_number_with_its_interval(tmp_path: Path) -> None:
     assert [row[-1].tone for row in table.rows] == ["negative", "undecided"]
 
 
+@pytest.mark.drawn
 def test_several_linear_probes_are_named(tmp_path: Path) -> None:
     points = tuple(replace(one, method=m) for m in ("linear-probe", "wide") for one in POINTS)
     section = section_of(tmp_path, points)
@@ -149,6 +150,7 @@ def test_what_was_measured_is_never_cut_off(tmp_path: Path) -> None:
     assert 0 < high < 0.2
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("measured", [NOT_MEASURED, Estimate(0.1, None, 1, "too_few")])
 def test_a_point_without_interval_or_measurement_is_drawn(tmp_path: Path, measured: Estimate) -> None:
     method = "" if measured is NOT_MEASURED else "linear-probe"

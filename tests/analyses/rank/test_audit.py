@@ -50,6 +50,7 @@ def audited(store: Store, **options: Any) -> AuditResult:
     return audit(store.place, **{"scores": SCORES, "device": "cpu", **options})
 
 
+@pytest.mark.long
 def test_studies_of_one_target_are_taken_together(store: Store, tmp_path: Path) -> None:
     run(
         store,

@@ -9,7 +9,7 @@ import pytest
 
 from data.catalogue.originals import cifar_batch, write_cifar, write_idx, write_idx_set, write_svhn, write_usps
 from transferscope.data.catalogue import CATALOGUE
-from transferscope.data.catalogue.array_pickle import read_array_pickle
+from transferscope.data.catalogue.cifar10 import read_array_pickle
 from transferscope.data.catalogue.idx import read_idx
 from transferscope.errors import CorruptDataError
 

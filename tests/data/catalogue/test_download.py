@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from transferscope.data.catalogue import RemoteFile
-from transferscope.data.catalogue.download import download
+from transferscope.data.catalogue.entry import download
 from transferscope.errors import CorruptDataError, DataError, MissingDataError
 
 CONTENT = bytes(range(256)) * 1000

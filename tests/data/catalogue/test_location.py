@@ -11,8 +11,7 @@ import pytest
 
 from data.catalogue.originals import write_idx_set
 from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, RemoteFile
-from transferscope.data.catalogue.location import Location, fetch, locate
-from transferscope.data.catalogue.read import read_entry
+from transferscope.data.catalogue.entry import Location, fetch, locate, read_entry
 from transferscope.data.places import cache_folder
 from transferscope.errors import CorruptDataError, DataError, MissingDataError
 

@@ -24,8 +24,8 @@ from transferscope.data.problems import (
     teachers_at_angle,
     two_level,
 )
+from transferscope.data.problems.relu import relu_overlap
 from transferscope.errors import SettingsError
-from transferscope.numerics.gaussian import relu_overlap
 
 
 def z_score(values: np.ndarray, truth: float) -> float:

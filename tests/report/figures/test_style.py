@@ -5,7 +5,20 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 
-from transferscope.report.figures.style import INK, PAPER, direct_labels, drawing, inline_svg, new_figure, tip, to_svg
+from transferscope.report.figures.style import (
+    BASELINE_COLOUR,
+    INK,
+    PAPER,
+    direct_labels,
+    drawing,
+    inline_svg,
+    mark_styles,
+    new_figure,
+    tip,
+    to_svg,
+)
+
+pytestmark = pytest.mark.drawn
 
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone() -> None:
@@ -87,3 +100,14 @@ def test_tips_become_titles_of_marks_whatever_they_say() -> None:
     assert re.findall(r"<use [^>]*><title>(.*?)</title></use>", svg) == ["first", "second − 1 %", "third"]
     assert "tip:" not in svg
     ElementTree.fromstring(svg)
+
+
+def test_every_method_has_its_own_look() -> None:
+    methods = ["scratch", *(f"m{i}" for i in range(12))]
+    found = mark_styles(methods, "scratch")
+    assert len({(styles.colour, styles.mark) for styles in found.values()}) == len(methods)
+    assert found["scratch"].colour == BASELINE_COLOUR
+
+
+def test_a_baseline_does_not_shift_the_colours() -> None:
+    assert mark_styles(["scratch", "joint"], "scratch")["joint"] == mark_styles(["joint"], None)["joint"]

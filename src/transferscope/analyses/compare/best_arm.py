@@ -14,8 +14,7 @@ from transferscope.data.task import Dataset
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Cell, Column, Figure, Gallery, Picture, Section, Table, Text
 from transferscope.report.figures.choice import short
-from transferscope.report.figures.palette import mark_styles
-from transferscope.report.figures.style import INK, drawing, new_figure, tip
+from transferscope.report.figures.style import INK, drawing, mark_styles, new_figure, tip
 from transferscope.wording import candidate_words, counted, signed
 
 _MOST_ERRORS = 12

@@ -11,9 +11,8 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Figure, Section, Text
-from transferscope.report.figures.palette import mark_styles
 from transferscope.report.figures.panels import add_legend, new_grid
-from transferscope.report.figures.style import QUIET, drawing
+from transferscope.report.figures.style import QUIET, drawing, mark_styles
 from transferscope.wording import candidate_words, capitalised, counted, signed
 
 

@@ -22,9 +22,18 @@ from transferscope.report.figures.choice import (
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.palette import BASELINE_COLOUR, MarkStyle, mark_styles
 from transferscope.report.figures.panels import Panel, multiples, new_grid
-from transferscope.report.figures.style import INK, PAPER, QUIET, drawing, new_figure, tip
+from transferscope.report.figures.style import (
+    BASELINE_COLOUR,
+    INK,
+    PAPER,
+    QUIET,
+    MarkStyle,
+    drawing,
+    mark_styles,
+    new_figure,
+    tip,
+)
 from transferscope.wording import duration, listed
 
 MOST_CONFUSED = 20

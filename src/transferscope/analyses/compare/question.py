@@ -33,14 +33,14 @@ from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import SettingsError, TransferscopeError
-from transferscope.methods import METHODS
+from transferscope.errors import DataError, SettingsError, TransferscopeError
+from transferscope.methods import METHODS, METHODS_COMPARED, Method, check_task
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.spec import StudySpec, parse_spec, read_spec
+from transferscope.study.spec import StudySpec, depends_on_source, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.study.texts import needs_tokenizer, tokenizer_folder, with_tokenizer
 from transferscope.wording import cell_words, counted, listed
@@ -120,8 +120,8 @@ def compare(
         target: The target, likewise. Its test part is what methods are compared on.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
         methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class";
-            "scratch" is always added, as the baseline. None for all of transferscope's own that need no more than the
-            sources have: data, for those that train on source data.
+            "scratch" is always added, as the baseline. None for those of METHODS_COMPARED that need no more than the
+            sources have: data, for those that train on source data, and the target's classes, for "do-nothing".
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
         seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.
@@ -151,7 +151,7 @@ def compare(
         sources,
         target,
         labels=[_whole("labels", label) for label in _listed("labels", labels)],
-        methods=usable_methods(METHODS.own, sources) if methods is None else _listed("methods", methods),
+        methods=None if methods is None else _listed("methods", methods),
         diagnostics=_listed("diagnostics", diagnostics),
         seeds=_whole("seeds", seeds),
         budget=budget or Budget(),
@@ -190,13 +190,14 @@ def study_tables(
     target: str | Dataset,
     *,
     labels: Sequence[int],
-    methods: Sequence[str],
+    methods: Sequence[str] | None,
     diagnostics: Sequence[str],
     seeds: int,
     budget: Budget,
     folder: Path,
     tuning: bool = True,
     lr: float | None = None,
+    defaults: Sequence[str] = METHODS_COMPARED,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -214,6 +215,7 @@ def study_tables(
         folder: Where the study file will be; data given in memory are written here.
         tuning: As in `compare`.
         lr: As in `compare`.
+        defaults: What None stands for as `methods`: those of these that the sources suffice for.
 
     Returns:
         Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
@@ -229,7 +231,8 @@ def study_tables(
     names = [one.network.name if isinstance(one, Pretrained) else _specify(one, folder) for one in (*sources, target)]
     keys = _keys(names)
     *source_keys, target_key = keys
-    chosen = {_table_of(name): registry.seen_from(name, Path.cwd()) for name in ("scratch", *methods)}
+    asked = usable_methods(defaults, sources) if methods is None else methods
+    chosen = {_table_of(name): registry.seen_from(name, Path.cwd()) for name in ("scratch", *asked)}
     study = f"{'-'.join(source_keys)}-to-{_keys(names[-1:])[0]}"
     network: dict[str, Any] = {}
     if budget.network is not None:
@@ -266,7 +269,11 @@ def study_tables(
         grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in found.items() if axes}
         tables["tuning"] = {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
     data = {key: name for key, name, one in zip(keys, names, (*sources, target), strict=True) if one not in networks}
-    shapes = [load(seen_from(name, folder)).train.input_shape for name in data.values()]
+    loaded = [load(seen_from(name, folder)) for name in data.values()]
+    if methods is None:
+        for name in _untaught(spec.methods, loaded[-1], loaded[:-1], networks):
+            tables["methods"].pop(name)
+    shapes = [one.train.input_shape for one in loaded]
     transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
     if len(data) == 1 and network:
         transforms[target_key] = []  # each network brings the target to its own input
@@ -285,6 +292,20 @@ def study_tables(
         },
         "network": network,
     }
+
+
+def _untaught(
+    methods: Mapping[str, Method], target: Dataset, sources: Sequence[Dataset], networks: Sequence[Pretrained]
+) -> list[str]:
+    """The methods that cannot learn the target from every source."""
+    left_out = []
+    for name, method in methods.items():
+        try:
+            for source in (*sources, *([None] if networks else [])) if depends_on_source(method) else [None]:
+                check_task(method, target, source)
+        except DataError:
+            left_out.append(name)
+    return left_out
 
 
 @dataclass(frozen=True)

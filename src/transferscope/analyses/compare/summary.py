@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
-from transferscope.analyses.compare.controls import controls_in_words
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import verdict_on_trained
-from transferscope.analyses.compare.verdict import reach_verdict
+from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
 from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval

@@ -25,7 +25,7 @@ from transferscope.analyses.compare.words import (
     seeds_to_decide,
 )
 from transferscope.report.page import Verdict
-from transferscope.wording import capitalised, counted, listed
+from transferscope.wording import candidate_words, capitalised, counted, listed
 
 _NOTHING_TESTED: dict[Outcome, str] = {
     "one seed": "one seed cannot tell whether transfer helps",
@@ -133,3 +133,32 @@ def _next_steps(comparisons: Sequence[Comparison], outcomes: Mapping[int, Outcom
     if "no baseline" in outcomes.values():
         steps.append(_NO_BASELINE)
     return [*steps, seeds_to_decide(comparisons)]
+
+
+def controls_in_words(comparisons: Sequence[Comparison], metric: Metric) -> tuple[str, ...]:
+    """A sentence for each number of labels at which the best transfer has no better mean than the best control.
+
+    Args:
+        comparisons: All of a study.
+        metric: What they are judged by.
+
+    Returns:
+        Sentences about means, by number of labels; none where transfer is ahead or there is no control.
+    """
+
+    def better(c: Comparison) -> float:
+        return c.score.value if metric.higher_is_better else -c.score.value
+
+    said = []
+    for n_target in sorted({c.n_target for c in comparisons}):
+        group = [c for c in comparisons if c.n_target == n_target]
+        control = max((c for c in group if c.is_control), key=better, default=None)
+        transfer = max((c for c in group if c.transfers), key=better, default=None)
+        if control is not None and transfer is not None and better(control) >= better(transfer):
+            who, best = (candidate_words(c.method, c.source) for c in (control, transfer))
+            said.append(
+                f"With {counted(n_target, 'label')} no transfer does better on average than {who} "
+                f"({metric.shown(control.score.value)}), which trains no network: the best, {best}, reaches "
+                f"{metric.in_words(transfer.score.value)}."
+            )
+    return tuple(said)

@@ -20,7 +20,7 @@ from transferscope.analyses.compare.question import (
     write_study,
 )
 from transferscope.analyses.compare.settings import settings_section
-from transferscope.analyses.compare.sources import Source, named_sources, usable_methods
+from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.decide.page import decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
@@ -38,7 +38,17 @@ from transferscope.study.race import Arm, RaceSettings
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import parse_spec, read_spec
 
-METHODS_RACED = ("raw", "knn", "linear-probe", "fine-tune", "l2-sp", "joint", "merlin")
+METHODS_RACED = (
+    "raw",
+    "random-features",
+    "knn",
+    "do-nothing",
+    "linear-probe",
+    "fine-tune",
+    "l2-sp",
+    "joint",
+    "merlin",
+)
 """Methods that a race tries unless others are named: the controls, and those that differ most, the cheap ones first."""
 
 
@@ -203,7 +213,8 @@ def write_race(
         named,
         target,
         labels=[] if labels is None else [labels],
-        methods=usable_methods(METHODS_RACED, named) if methods is None else list(methods),
+        methods=None if methods is None else list(methods),
+        defaults=METHODS_RACED,
         diagnostics=[],
         seeds=seeds,
         budget=budget,

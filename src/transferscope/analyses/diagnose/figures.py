@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from transferscope.report.figures.palette import BASELINE_COLOUR, mark_styles
+from transferscope.report.figures.style import BASELINE_COLOUR, mark_styles
 
 _LINE = mark_styles(["line"], None)["line"].colour
 _DECADES = 7  # of a density below its peak: what the smoothing leaves far from any eigenvalue says nothing

@@ -12,9 +12,8 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
-from transferscope.report.figures.palette import MarkStyle, mark_styles
 from transferscope.report.figures.panels import add_legend
-from transferscope.report.figures.style import drawing, new_figure, tip
+from transferscope.report.figures.style import MarkStyle, drawing, mark_styles, new_figure, tip
 from transferscope.wording import candidate_words, capitalised, number_words
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic

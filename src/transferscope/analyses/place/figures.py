@@ -17,8 +17,7 @@ from transferscope.analyses.place.tables import placement_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, short, shown_of, tick_name
-from transferscope.report.figures.palette import MarkStyle, mark_styles
-from transferscope.report.figures.style import INK, drawing, new_figure
+from transferscope.report.figures.style import INK, MarkStyle, drawing, mark_styles, new_figure
 from transferscope.theory.placement import Pair, modelled_transferability
 
 _PANELS_IN_A_ROW = 3

@@ -12,8 +12,7 @@ from transferscope.analyses.plan.words import heading
 from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import short
-from transferscope.report.figures.palette import MarkStyle, mark_styles
-from transferscope.report.figures.style import QUIET, drawing, new_figure, tip
+from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
 
 _MOST_DRAWN = 5
 _BAND = (0.05, 0.5, 0.95)

@@ -14,7 +14,7 @@ from transferscope.analyses.plan.words import LIMITS, headline, notes, sentences
 from transferscope.analyses.result import AnalysisResult
 from transferscope.errors import DataError, SettingsError
 from transferscope.report.blocks import Block, Points, Section, Table, Text
-from transferscope.report.figures.palette import MarkStyle, mark_styles
+from transferscope.report.figures.style import MarkStyle, mark_styles
 from transferscope.report.page import Part, Verdict
 from transferscope.wording import candidate_words
 

@@ -12,8 +12,7 @@ from transferscope.analyses.rank.tables import estimate_columns, number_cell, po
 from transferscope.analyses.result import AnalysisResult
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
-from transferscope.report.figures.palette import BASELINE_COLOUR
-from transferscope.report.figures.style import INK, drawing, new_figure
+from transferscope.report.figures.style import BASELINE_COLOUR, INK, drawing, new_figure
 from transferscope.report.page import Verdict
 from transferscope.wording import counted, listed, measure_words, p_words
 

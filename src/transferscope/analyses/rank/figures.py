@@ -11,8 +11,7 @@ from transferscope.analyses.rank.tables import ranking_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import evenly_chosen, short
-from transferscope.report.figures.palette import BASELINE_COLOUR
-from transferscope.report.figures.style import INK, drawing, new_figure
+from transferscope.report.figures.style import BASELINE_COLOUR, INK, drawing, new_figure
 from transferscope.wording import capitalised, measure_words, method_words
 
 _PANELS_IN_A_ROW = 4

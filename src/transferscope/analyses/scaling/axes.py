@@ -11,8 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from transferscope.report.figures.palette import MarkStyle, mark_styles
-from transferscope.report.figures.style import QUIET, new_figure
+from transferscope.report.figures.style import QUIET, MarkStyle, mark_styles, new_figure
 
 MOST_IN_A_ROW = 3
 LINE_POINTS = 120

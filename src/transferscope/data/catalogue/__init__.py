@@ -8,9 +8,7 @@ here, and one line below.
 from types import MappingProxyType
 
 from transferscope.data.catalogue import cifar10, digits, fashion_mnist, mnist, svhn, usps
-from transferscope.data.catalogue.entry import CatalogueEntry, Decoder, RemoteFile
-from transferscope.data.catalogue.location import Location, fetch, locate
-from transferscope.data.catalogue.read import read_entry
+from transferscope.data.catalogue.entry import CatalogueEntry, Decoder, Location, RemoteFile, fetch, locate, read_entry
 
 CATALOGUE: MappingProxyType[str, CatalogueEntry] = MappingProxyType(
     {

@@ -1,10 +1,23 @@
-"""What the catalogue says about a data set."""
+"""A data set of the catalogue: what is said of it, where its files lie, how they are downloaded and read.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+TRANSFERSCOPE_DATA comes first, then the cache, then its home on the network.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
+
+import pooch
+import requests
+from tqdm import tqdm
 
 from transferscope.data.arrays import Parts
+from transferscope.data.npz import load_npz
+from transferscope.data.places import cache_folder, data_folder
+from transferscope.data.task import Dataset
+from transferscope.errors import CorruptDataError, DataError, MissingDataError
 
 Decoder = Callable[[Mapping[str, Path], int], Parts]
 """Reads the original files of a data set: takes where each `RemoteFile.name` lies, and the seed of the split for a data
@@ -48,3 +61,236 @@ class CatalogueEntry:
     classes: tuple[str, ...]
     files: tuple[RemoteFile, ...]
     decode: Decoder
+
+
+_RETRIES = 2
+_TIMEOUT = 30.0  # seconds without a byte
+_CHUNK = 2**16  # bytes
+
+
+def download(file: RemoteFile, folder: Path) -> Path:
+    """Fetch a file into a folder, unless it is there already and whole.
+
+    The file is written under a temporary name, checked, and renamed, so that a file under its own name is complete.
+    A wrong file under that name is replaced. Every address is tried three times before the next one is.
+
+    Args:
+        file: What to fetch.
+        folder: Where to put it; made if absent.
+
+    Returns:
+        Its path.
+
+    Raises:
+        MissingDataError: No address could be reached.
+        CorruptDataError: What came has another checksum than the published one; nothing of it is kept.
+        DataError: The folder cannot be written.
+    """
+    failures: list[DataError] = []
+    for address in file.addresses:
+        try:
+            return _download_from(address, file, folder)
+        except (CorruptDataError, MissingDataError) as error:
+            failures.append(error)
+    corrupt = [error for error in failures if isinstance(error, CorruptDataError)]
+    if corrupt:
+        raise corrupt[0]
+    raise MissingDataError("; ".join(str(error) for error in failures))
+
+
+def _download_from(address: str, file: RemoteFile, folder: Path) -> Path:
+    store = pooch.create(
+        path=folder,
+        base_url="",
+        registry={file.name: f"md5:{file.md5}"},
+        urls={file.name: address},
+        retry_if_failed=_RETRIES,
+    )
+    try:
+        return Path(store.fetch(file.name, downloader=_stream))
+    except requests.RequestException as error:
+        raise MissingDataError(f"{address} {_reason(error)}") from error
+    except OSError as error:
+        raise DataError(f"cannot write {folder} ({error}); set TRANSFERSCOPE_CACHE to a folder with room") from error
+    except ValueError as error:
+        raise CorruptDataError(
+            f"{address} gave a file whose MD5 checksum is not {file.md5}; it was thrown away: try again later, "
+            f"or put the right {file.name} into {folder}"
+        ) from error
+
+
+def _stream(address: str, output: str, _: object) -> None:
+    """Copy the content of an address to a file; the progress bar is for terminals only."""
+    request = requests.get(address, stream=True, timeout=_TIMEOUT, headers={"Accept-Encoding": "identity"})
+    with request as response, Path(output).open("wb") as stream:
+        response.raise_for_status()
+        size = int(response.headers.get("Content-Length", 0)) or None
+        with tqdm(desc=address.rpartition("/")[2], total=size, unit="B", unit_scale=True, disable=None) as bar:
+            for chunk in response.iter_content(_CHUNK):
+                stream.write(chunk)
+                bar.update(len(chunk))
+
+
+def _reason(error: requests.RequestException) -> str:
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"answers {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.Timeout):
+        return "does not answer in time"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "breaks off in the middle of the file"
+    return "cannot be reached"
+
+
+Form = Literal["npz", "original", "bundled", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a data set lies, and in which form.
+
+    Attributes:
+        form: "npz" (one NAME.npz), "original" (the files of its home), "bundled" (comes with a package), or "absent".
+        files: The paths by file name; for "absent", those of its files that are there.
+    """
+
+    form: Form
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+def locate(entry: CatalogueEntry) -> Location:
+    """Find a data set on this computer, without the network.
+
+    TRANSFERSCOPE_DATA may hold `NAME.npz`, or the original files, by themselves or in a sub-folder NAME; in NAME, "_"
+    may stand for "-". The cache holds original files that were downloaded before.
+
+    Args:
+        entry: The data set.
+
+    Returns:
+        The first place that has all of it.
+
+    Raises:
+        CorruptDataError: The sub-folder NAME holds an original file with another checksum than the published one.
+    """
+    archive = _first(folder / f"{spelling}.npz" for folder in _data_folders() for spelling in _spellings(entry.name))
+    if archive is not None:
+        return Location("npz", {archive.name: archive})
+    if not entry.files:
+        return Location("bundled")
+    found = {file.name: path for file in entry.files if (path := _find_original(entry, file)) is not None}
+    return Location("original" if len(found) == len(entry.files) else "absent", found)
+
+
+def fetch(entry: CatalogueEntry) -> Location:
+    """Find a data set, and download what is missing of it into the cache.
+
+    Args:
+        entry: The data set.
+
+    Returns:
+        Where it lies now; never "absent".
+
+    Raises:
+        MissingDataError: It is not here and cannot be downloaded; the message says what to put where.
+        CorruptDataError: A file is not what it should be.
+    """
+    location = locate(entry)
+    if location.form != "absent":
+        return location
+    files = dict(location.files)
+    for file in entry.files:
+        if file.name not in files:
+            files[file.name] = _download(entry, file)
+    return Location("original", files)
+
+
+def _download(entry: CatalogueEntry, file: RemoteFile) -> Path:
+    try:
+        return download(file, cache_folder() / entry.name)
+    except MissingDataError as error:
+        folder = data_folder()
+        named = f"({folder})" if folder else "(it is unset)"
+        raise MissingDataError(
+            f"data set {entry.name} is not on this computer and cannot be downloaded: {error}; put {entry.name}.npz "
+            f"(x_train, y_train, x_test, y_test) or {', '.join(file.name for file in entry.files)} "
+            f"into the folder that TRANSFERSCOPE_DATA names {named}"
+        ) from error
+
+
+def _find_original(entry: CatalogueEntry, file: RemoteFile) -> Path | None:
+    for folder in _data_folders():
+        own = _first(folder / spelling / file.name for spelling in _spellings(entry.name))
+        if own is not None and _md5(own) != file.md5:
+            raise CorruptDataError(
+                f"{own} has another MD5 checksum than the published {file.md5}; replace it, or remove it to have it "
+                "downloaded"
+            )
+        loose = folder / file.name  # may belong to another data set whose files have the same names
+        if own is not None or (loose.is_file() and _md5(loose) == file.md5):
+            return own or loose
+    cached = cache_folder() / entry.name / file.name
+    return cached if cached.is_file() and _md5(cached) == file.md5 else None
+
+
+def _data_folders() -> list[Path]:
+    folder = data_folder()
+    return [] if folder is None else [folder]
+
+
+def _spellings(name: str) -> list[str]:
+    return list(dict.fromkeys((name, name.replace("-", "_"))))
+
+
+def _first(paths: Iterable[Path]) -> Path | None:
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "md5").hexdigest()
+
+
+def read_entry(entry: CatalogueEntry, *, seed: int) -> Dataset:
+    """Read a data set of the catalogue from the first place that has it; download it if none does.
+
+    Args:
+        entry: The data set.
+        seed: Seed of the split, for a data set that comes without one.
+
+    Returns:
+        The data.
+
+    Raises:
+        MissingDataError: It is not here and cannot be downloaded.
+        CorruptDataError: A file is not what it should be.
+        DataError: An .npz file under its name holds other classes.
+    """
+    location = fetch(entry)
+    if location.form == "npz":
+        (path,) = location.files.values()
+        parts = _with_class_names(load_npz(path), entry.classes, path)
+    else:
+        parts = entry.decode(location.files, seed)
+    return Dataset(entry.name, parts.train, parts.test, _provenance(entry, location))
+
+
+def _with_class_names(parts: Parts, classes: tuple[str, ...], path: Path) -> Parts:
+    expected = tuple(str(label) for label in range(len(classes)))
+    if parts.train.classes != expected:
+        raise DataError(
+            f"{path} has the labels {', '.join(parts.train.classes or ('floating-point numbers',))}; expected "
+            f"0 to {len(classes) - 1} for {', '.join(classes)} (name another file of your own as 'npz:PATH')"
+        )
+    return Parts(replace(parts.train, classes=classes), replace(parts.test, classes=classes))
+
+
+def _provenance(entry: CatalogueEntry, location: Location) -> Mapping[str, str]:
+    if location.form == "original":
+        return {
+            "spec": entry.name,
+            "address": " ".join(file.addresses[0] for file in entry.files if file.addresses) or entry.home,
+            "licence": entry.licence,
+            "checksum": " ".join(f"md5:{file.md5}" for file in entry.files),
+        }
+    address = " ".join(str(path) for path in location.files.values()) or entry.home
+    return {"spec": entry.name, "address": address, "licence": entry.licence}

@@ -1,11 +1,100 @@
 """Rendered characters: a synthetic source without end, with its complexity as settings.
 
 `glyphs(n, settings, seed=...)` makes images from any index on, `load_glyphs(...)` a data set. A character is rendered
-once per font as a field of distances to its outline (`atlas`); an image samples that field at a random pose (`pose`,
-`layer`), paints it (`surface`), lights it (`light`) and puts the layers together (`scene`), many images at a time.
+once per font as a field of distances to its outline (`atlas`); an image samples that field at a random pose (`layer`),
+and is painted and lit (`scene`), many images at a time.
 """
 
-from transferscope.data.glyphs.settings import GlyphSettings
-from transferscope.data.glyphs.source import glyphs, load_glyphs
+import numpy as np
+import PIL
+
+from transferscope.data.glyphs.atlas import make_atlas
+from transferscope.data.glyphs.layer import make_canvas
+from transferscope.data.glyphs.scene import GlyphSettings, render
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.errors import SettingsError
+
+TEST_START = 2**40  # test images are counted from here: no training set is that long
+
+# Images drawn at once; their intermediate arrays fit in a processor's cache. Chunks are always whole and start at its
+# multiples, as matrix products round differently for other numbers of rows.
+_CHUNK = 256
+_DEFAULT = GlyphSettings()
+
+
+def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
+    """Images of characters in random fonts and poses.
+
+    The i-th image of a seed is the same however many are made and in however many calls. It depends on the fonts and
+    on the version of Pillow's font renderer; `load_glyphs` notes both.
+
+    Args:
+        n: Number of images, at least 1.
+        settings: What they look like.
+        seed: Seed of everything random, at least 0.
+        start: Index of the first image, at least 0.
+
+    Returns:
+        uint8 images (n, C, size, size) with C = 1 or 3, white on black at the default settings, and the index of the
+        character as label; all characters are equally likely.
+
+    Raises:
+        SettingsError: `n` is below 1, or `start` or `seed` negative.
+        MissingDataError: The folder of fonts does not exist or holds none.
+        DataError: No font has all the characters.
+
+    Example:
+        >>> ten = glyphs(10, GlyphSettings(characters="abc", size=16), seed=0)
+        >>> ten.inputs.shape, ten.classes
+        ((10, 1, 16, 16), ('a', 'b', 'c'))
+    """
+    if n < 1 or start < 0:
+        raise SettingsError(f"{n} glyphs from index {start} were asked for; expected at least 1, from index 0 or more")
+    atlas = make_atlas(settings.fonts, settings.characters)
+    canvas = make_canvas(settings.size)
+    images = np.empty((n, settings.n_channels, settings.size, settings.size), np.uint8)
+    labels = np.empty(n, np.int64)
+    stop = start + n
+    for first in range(start - start % _CHUNK, stop, _CHUNK):
+        scenes = render(_CHUNK, settings, atlas, canvas, seed=seed, start=first)
+        low, high = max(start, first), min(stop, first + _CHUNK)
+        images[low - start : high - start] = scenes.images[low - first : high - first]
+        labels[low - start : high - start] = scenes.labels[low - first : high - first]
+    return LabelledSet(images, labels, tuple(settings.characters))
+
+
+def load_glyphs(
+    *, n_train: int = 10_000, n_test: int = 2_000, settings: GlyphSettings = _DEFAULT, seed: int = 0
+) -> Dataset:
+    """A data set of rendered characters; training and test images come from separate ranges of indices.
+
+    Args:
+        n_train: Number of training images, 1 to 2^40.
+        n_test: Number of test images, at least 1; the same whatever `n_train`.
+        settings: What the images look like.
+        seed: Seed of everything random, at least 0.
+
+    Returns:
+        The data set; its provenance names the settings, the seed, the fonts and the version of Pillow.
+
+    Raises:
+        SettingsError: A number is out of its range.
+        MissingDataError: The folder of fonts does not exist or holds none.
+        DataError: No font has all the characters.
+    """
+    fonts = make_atlas(settings.fonts, settings.characters).fonts
+    return Dataset(
+        name="glyphs",
+        train=glyphs(n_train, settings, seed=seed),
+        test=glyphs(n_test, settings, seed=seed, start=TEST_START),
+        provenance={
+            "spec": "glyphs",
+            "settings": repr(settings),
+            "seed": str(seed),
+            "fonts": ", ".join(file.stem for file in fonts),
+            "pillow": PIL.__version__,
+        },
+    )
+
 
 __all__ = ["GlyphSettings", "glyphs", "load_glyphs"]

@@ -1,4 +1,4 @@
-"""One character per image, as coverage and height of every pixel."""
+"""One character per image: where it is, how large and how crooked, and how much of every pixel it covers."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,84 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from transferscope.data.glyphs.atlas import Atlas
-from transferscope.data.glyphs.pose import Poses, wobble_basis
+
+N_POSE_DRAWS = 16 + 2 * 16  # uniform numbers per pose: 8 named below, and the wobble of a 4 x 4 grid
+
+_KNOTS = 4  # wobble: displacements on a 4 x 4 grid of points
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Random poses of n characters.
+
+    Attributes:
+        inverse: Maps image coordinates, relative to the centre of the character, into its cell; shape (n, 2, 2).
+        shift: Centre of the character in the image, -1 to 1 along each axis (x, y); shape (n, 2).
+        wobble: Displacements (x, y) at the knots, in cell units; shape (n, 2, 16).
+        stroke: Added to the distance to the outline: positive is bolder; shape (n,).
+    """
+
+    inverse: Float[np.ndarray, "n 2 2"]
+    shift: Float[np.ndarray, "n 2"]
+    wobble: Float[np.ndarray, "n 2 16"]
+    stroke: Float[np.ndarray, " n"]
+
+    def scaled(self, factor: Float[np.ndarray, " n"], centre: Float[np.ndarray, "n 2"]) -> "Poses":
+        """The same poses at `factor` times the size and around other centres (x, y)."""
+        return Poses(self.inverse / factor[:, None, None], centre, self.wobble, self.stroke)
+
+
+def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses:
+    """Poses from uniform numbers.
+
+    All are uniform, at strength 1: rotation up to 17 degrees, shear up to 0.35, width by factors 0.82 to 1.22 and
+    height 0.90 to 1.11, shifts up to 1.7 of 28 pixels, strokes thinner by up to 0.6 pixels or bolder by up to 1.4 on
+    both sides together, and a smooth wobble of up to 3 pixels.
+
+    Args:
+        uniforms: Shape (n, `N_POSE_DRAWS`), in [0, 1).
+        strength: 0 for upright characters of the same size in the middle.
+
+    Returns:
+        The poses.
+    """
+    signed = (2 * uniforms - 1).astype(np.float32)
+    angle = signed[:, 0] * strength * np.deg2rad(17)
+    shear = signed[:, 1] * strength * 0.35
+    width = np.exp(signed[:, 2] * strength * 0.2)
+    height = np.exp(signed[:, 3] * strength * 0.1)
+    return Poses(
+        inverse=_inverse(angle, shear, width, height),
+        shift=signed[:, 4:6] * np.float32(strength * 0.12),
+        wobble=signed[:, 16:48].reshape(-1, 2, _KNOTS**2) * np.float32(strength * 0.22),
+        stroke=strength * (0.015 + 0.035 * signed[:, 6]).astype(np.float32),
+    )
+
+
+def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
+    """Weights of the 4 x 4 knots at every pixel of an image: products of cubic Bernstein polynomials.
+
+    Args:
+        size: Height and width of the image.
+
+    Returns:
+        Shape (16, size * size), float32; columns sum to 1.
+    """
+    t = (np.arange(size) + 0.5) / size
+    cubic = np.stack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
+    products: np.ndarray = np.einsum("iy,jx->ijyx", cubic, cubic).reshape(_KNOTS**2, size * size)
+    return products.astype(np.float32)
+
+
+def _inverse(angle: np.ndarray, shear: np.ndarray, width: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """The inverse of: scale along each axis, then shear along x, then rotate."""
+    cos, sin = np.cos(angle), np.sin(angle)
+    forward = np.empty((len(angle), 2, 2), np.float32)
+    forward[:, 0, 0] = cos * width
+    forward[:, 0, 1] = (cos * shear - sin) * height
+    forward[:, 1, 0] = sin * width
+    forward[:, 1, 1] = (sin * shear + cos) * height
+    return np.linalg.inv(forward)
 
 
 @dataclass(frozen=True)

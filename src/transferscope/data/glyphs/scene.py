@@ -1,18 +1,196 @@
-"""Images of characters: layers, surfaces and light put together."""
+"""Images of characters: what they show, painted layer by layer and lit."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from transferscope.data.arrays import check_side
 from transferscope.data.counter_random import uniform_rows
-from transferscope.data.glyphs import light, pose, surface
 from transferscope.data.glyphs.atlas import Atlas
-from transferscope.data.glyphs.layer import Canvas, Layer, place
-from transferscope.data.glyphs.settings import GlyphSettings
+from transferscope.data.glyphs.layer import N_POSE_DRAWS, Canvas, Layer, draw_poses, place
+from transferscope.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class GlyphSettings:
+    """The complexity of rendered characters.
+
+    The four settings `appearance`, `light`, `background` and `texture` follow section 4.5 and appendix F of "A Scaling
+    Law for Syn2Real Transfer" (Mikami et al. 2021), where they say what a rendered scene contains. At their defaults
+    the images resemble MNIST: one white character on black.
+
+    Attributes:
+        characters: The classes, in label order; at least 1 character, all different.
+        size: Height and width in pixels, from 8 to `arrays.LARGEST_SIDE`.
+        colour: Whether images have three channels (light, backgrounds and textures are then coloured) or one.
+        appearance: "single", or "several": up to 4 smaller characters or fragments around and behind the labelled one.
+        light: "fixed" (from the front), or "random": from a random side with random strength, which shades the scene
+            and makes the characters stand out in relief.
+        background: "fixed" (black), or "random": a random texture, darker than the characters on average.
+        texture: "without" (white characters), or "with": each character has its own stripes, as each object of the
+            paper has its own surface. Textures then tell the classes apart as well as shapes do.
+        pose: Strength of the random shift, scale, rotation, shear, stroke width and wobble; 0 for upright characters of
+            equal size, 1 for about the variation of handwriting; in [0, 2].
+        fonts: Folder with TrueType or OpenType fonts; None for those that come with matplotlib.
+
+    Raises:
+        SettingsError: A value is out of its range.
+    """
+
+    characters: str = "0123456789"
+    size: int = 28
+    colour: bool = False
+    appearance: Literal["single", "several"] = "single"
+    light: Literal["fixed", "random"] = "fixed"
+    background: Literal["fixed", "random"] = "fixed"
+    texture: Literal["without", "with"] = "without"
+    pose: float = 1.0
+    fonts: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        if not self.characters or len(set(self.characters)) != len(self.characters):
+            raise SettingsError(f"characters = {self.characters!r} must name at least one, and each only once")
+        if any(character.isspace() for character in self.characters):
+            raise SettingsError(f"characters = {self.characters!r} holds a space, which cannot be seen; leave it out")
+        if self.size < 8:
+            raise SettingsError(f"size = {self.size} is too small to show a character; expected at least 8 pixels")
+        check_side(self.size, f"size = {self.size}")
+        if not 0 <= self.pose <= 2:
+            raise SettingsError(f"pose = {self.pose} is out of range; expected 0 (upright) to 2")
+        choices = {
+            "appearance": ("single", "several"),
+            "light": ("fixed", "random"),
+            "background": ("fixed", "random"),
+            "texture": ("without", "with"),
+        }
+        for name, valid in choices.items():
+            if getattr(self, name) not in valid:
+                raise SettingsError(f"{name} = {getattr(self, name)!r} is unknown; expected {' or '.join(valid)}")
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of an image: 3 in colour, 1 in grey."""
+        return 3 if self.colour else 1
+
+
+N_WAVES = 3
+_GOLDEN = 0.61803399
+
+
+def n_background_draws(size: int) -> int:
+    """Uniform numbers per random background: two colours, three waves, the grain's strength and the grain."""
+    return 6 + 3 * N_WAVES + 1 + size * size
+
+
+def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas: Canvas) -> Float[np.ndarray, "n C P"]:
+    """Random textures: two random colours mixed by three random waves and some grain.
+
+    Args:
+        uniforms: Shape (n, `n_background_draws(size)`), in [0, 1).
+        n_channels: 1, or 3 for coloured textures.
+        canvas: Where they are painted.
+
+    Returns:
+        Brightness in [0, 0.65], mostly darker than characters; shape (n, C, P).
+    """
+    draws = uniforms.astype(np.float32)
+    dark, bright = draws[:, :n_channels, None] * 0.35, 0.1 + 0.5 * draws[:, 3 : 3 + n_channels, None]
+    waves = np.zeros((len(draws), len(canvas.x)), np.float32)
+    for index in range(N_WAVES):
+        angle, cycles, phase = draws[:, 6 + 3 * index : 9 + 3 * index].T
+        waves += _waves(angle * np.pi, 0.3 + 2.7 * cycles**2, phase, canvas)
+    grain = 2 * draws[:, -len(canvas.x) :] - 1
+    strength = 0.5 * draws[:, 6 + 3 * N_WAVES, None]
+    mix = np.clip(0.5 + 0.3 * waves + strength * grain, 0, 1)[:, None]
+    return np.asarray(np.clip(dark + (bright - dark) * mix, 0, 0.65))
+
+
+def _waves(angle: np.ndarray, cycles: np.ndarray, phase: np.ndarray, canvas: Canvas) -> np.ndarray:
+    """sin(2 pi (cycles (x cos angle + y sin angle) + phase)), shape (n, P); cycles per canvas unit."""
+    across = np.outer(cycles * np.cos(angle), canvas.x)
+    down = np.outer(cycles * np.sin(angle), canvas.y)
+    return np.asarray(np.sin(2 * np.pi * (across + down + phase[:, None])))
+
+
+def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
+    """Each character's own stripes: white, alternating with grey, or with a hue of its own.
+
+    The k-th character has stripes at the angle k * golden ratio * pi, with one of three widths. They are painted on
+    the character and move with it.
+
+    Args:
+        layer: The characters.
+        n_channels: 1, or 3 for coloured stripes.
+
+    Returns:
+        Brightness in [0, 1], shape (n, C, P).
+    """
+    turn = np.pi * (layer.character * _GOLDEN % 1)
+    cycles = np.array([1.2, 1.9, 2.7])[layer.character % 3]
+    across = (cycles * np.cos(turn)).astype(np.float32)[:, None] * layer.u
+    down = (cycles * np.sin(turn)).astype(np.float32)[:, None] * layer.v
+    paint = np.clip(0.5 + np.sin(np.float32(2 * np.pi) * (across + down)), 0, 1)[:, None]
+    other = _paints(layer.character, n_channels)[:, :, None]
+    return np.asarray(1 - paint * (1 - other))
+
+
+def _paints(character: np.ndarray, n_channels: int) -> np.ndarray:
+    """The second colour of each character's stripes, shape (n, C)."""
+    if n_channels == 1:
+        return np.full((len(character), 1), 0.5, np.float32)
+    hue = (character * _GOLDEN)[:, None] + np.array([0.0, 1 / 3, 2 / 3])
+    return np.asarray(0.6 + 0.4 * np.cos(2 * np.pi * hue), np.float32)
+
+
+_N_LIGHT_DRAWS = 8
+
+_BEVEL = 0.15  # canvas units: how far characters rise from their outline inwards
+
+
+def shading(
+    uniforms: Float[np.ndarray, "n 8"], height: Float[np.ndarray, "n P"], n_channels: int, canvas: Canvas
+) -> Float[np.ndarray, "n C P"]:
+    """Brightness of every point under a random light.
+
+    The light stands at a random side. What is nearer to it is brighter, and so are the slopes that face it (Lambert's
+    law to first order in the slope):
+
+        shade(p) = intensity * (1 + strength * (0.4 p . l - 0.7 grad(height) . l))
+
+    Args:
+        uniforms: Shape (n, `_N_LIGHT_DRAWS`), in [0, 1).
+        height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units, shape (n, P).
+        n_channels: 1, or 3 for coloured light.
+        canvas: Where it falls.
+
+    Returns:
+        Factor of the scene's brightness, at least 0; shape (n, C, P).
+    """
+    draws = uniforms.astype(np.float32)
+    angle = 2 * np.pi * draws[:, :1]
+    strength = 0.3 + 0.7 * draws[:, 1:2]
+    intensity = 0.55 + 0.45 * draws[:, 2:3]
+    side = (np.cos(angle), np.sin(angle))
+    bevel = np.clip(height, 0, _BEVEL).reshape(len(height), canvas.size, canvas.size)
+    slope_y, slope_x = (slope.reshape(height.shape) for slope in np.gradient(bevel, canvas.pixel, axis=(1, 2)))
+    near = canvas.x * side[0] + canvas.y * side[1]
+    facing = slope_x * side[0] + slope_y * side[1]
+    shade = np.maximum(intensity * (1 + strength * (0.4 * near - 0.7 * facing)), 0)
+    return np.asarray(shade[:, None] * _colours(draws, n_channels)[:, :, None])
+
+
+def _colours(draws: np.ndarray, n_channels: int) -> np.ndarray:
+    """Colour of the light, shape (n, C); white when images are grey."""
+    if n_channels == 1:
+        return np.ones((len(draws), 1), np.float32)
+    return np.asarray(1 - 0.4 * draws[:, 3:6])
+
 
 _N_DISTRACTORS = 4
-_DRAWS_PER_DISTRACTOR = 6 + pose.N_DRAWS
+_DRAWS_PER_DISTRACTOR = 6 + N_POSE_DRAWS
 _GAP = 1.2  # pixels left free around the labelled character, so that no distractor touches it
 
 _WHITE = np.float32(1)
@@ -48,18 +226,18 @@ def render(n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, see
     Returns:
         The images with their labels.
     """
-    subject = uniform_rows(n, 2 + pose.N_DRAWS, seed=seed, purpose="glyphs/subject", start=start)
+    subject = uniform_rows(n, 2 + N_POSE_DRAWS, seed=seed, purpose="glyphs/subject", start=start)
     labels = _pick(subject[:, 0], len(settings.characters))
     font = _pick(subject[:, 1], len(atlas.fonts))
-    main = place(atlas, font, labels, pose.draw_poses(subject[:, 2:], settings.pose), canvas)
+    main = place(atlas, font, labels, draw_poses(subject[:, 2:], settings.pose), canvas)
     layers = [main]
     if settings.appearance == "several":
         layers = [*_distractors(n, settings, atlas, canvas, seed=seed, start=start), main]
     picture = _painted(n, settings, layers, canvas, seed=seed, start=start)
     if settings.light == "random":
-        draws = uniform_rows(n, light.N_DRAWS, seed=seed, purpose="glyphs/light", start=start)
+        draws = uniform_rows(n, _N_LIGHT_DRAWS, seed=seed, purpose="glyphs/light", start=start)
         height = np.maximum.reduce([layer.depth for layer in layers])
-        picture = picture * light.shading(draws, height, settings.n_channels, canvas)
+        picture = picture * shading(draws, height, settings.n_channels, canvas)
     pixels = np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)
     return Scenes(pixels.reshape(n, settings.n_channels, canvas.size, canvas.size), labels)
 
@@ -85,7 +263,7 @@ def _distractor(draws: np.ndarray, slot: int, settings: GlyphSettings, atlas: At
     present = (slot == 0) | (draws[:, 5] < 0.7)
     radius = np.where(present, radius, 10.0)  # far outside the image
     centre = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float32)
-    poses = pose.draw_poses(draws[:, 6:], settings.pose).scaled(scale, centre)
+    poses = draw_poses(draws[:, 6:], settings.pose).scaled(scale, centre)
     return place(atlas, font, character, poses, canvas)
 
 
@@ -95,14 +273,14 @@ def _painted(
     """The layers over the background, the last on top, in even light."""
     picture = np.zeros((n, settings.n_channels, len(canvas.x)), np.float32)
     if settings.background == "random":
-        width = surface.n_background_draws(canvas.size)
+        width = n_background_draws(canvas.size)
         draws = uniform_rows(n, width, seed=seed, purpose="glyphs/background", start=start)
-        picture = surface.backgrounds(draws, settings.n_channels, canvas)
+        picture = backgrounds(draws, settings.n_channels, canvas)
     empty = picture
     for layer in layers:
         if layer is layers[-1] and len(layers) > 1:
             picture = _mixed(picture, empty, layer.coverage(_GAP))
-        paint = surface.stripes(layer, settings.n_channels) if settings.texture == "with" else _WHITE
+        paint = stripes(layer, settings.n_channels) if settings.texture == "with" else _WHITE
         picture = _mixed(picture, paint, layer.coverage())
     return picture
 

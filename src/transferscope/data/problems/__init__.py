@@ -3,17 +3,26 @@
 Each has `.sample(n, generator) -> Sample` (NumPy float64 arrays `inputs` (n, d) and `targets` (n,)) and a population
 risk in closed form. A transfer problem has a `.source` and a `.target`, each such a problem, and samples its target.
 
-    linear.py       linear teachers at an angle, or a given vector apart (tahir2024 section 3, shachaf2021 sec. 4 and 5)
-    covariance.py   the spectrum of Gaussian inputs
-    deep_linear.py  small and balanced weights of deep linear networks
+    linear.py       linear teachers at an angle, or a given vector apart (tahir2024 section 3, shachaf2021 sec. 4, 5),
+                    the spectrum of their Gaussian inputs, small and balanced weights of deep linear networks
     relu.py         two-layer ReLU teachers and ablated sources (tahir2024 section 4)
     quadratic.py    the distributions of quadratic networks (merlin2020 section 5)
     power_law.py    functions with a power-law spectrum (mikami2021 Appendix E)
 """
 
-from transferscope.data.problems.covariance import Covariance, isotropic, power_law_covariance, two_level
-from transferscope.data.problems.deep_linear import balanced_layers, end_to_end, small_layers
-from transferscope.data.problems.linear import LinearTeacher, LinearTransfer, teachers_apart, teachers_at_angle
+from transferscope.data.problems.linear import (
+    Covariance,
+    LinearTeacher,
+    LinearTransfer,
+    balanced_layers,
+    end_to_end,
+    isotropic,
+    power_law_covariance,
+    small_layers,
+    teachers_apart,
+    teachers_at_angle,
+    two_level,
+)
 from transferscope.data.problems.power_law import (
     PowerLawTarget,
     PowerLawTransfer,

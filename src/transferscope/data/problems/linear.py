@@ -1,14 +1,90 @@
-"""Linear teachers, as in tahir2024 (section 3) and shachaf2021 (sections 4 and 5)."""
+"""Linear teachers, their Gaussian inputs, and deep linear networks that learn them.
 
+As in tahir2024 (section 3) and shachaf2021 (sections 4 and 5).
+"""
+
+import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.data.problems.covariance import Covariance, isotropic
 from transferscope.data.problems.sample import Sample, check_at_least, check_size
 from transferscope.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """A covariance matrix Sigma = V diag(lambda) V' in d dimensions.
+
+    Attributes:
+        eigenvalues: lambda, shape (d,), decreasing, none negative.
+        eigenvectors: V, shape (d, d), orthonormal columns in the order of `eigenvalues`; None for the identity.
+
+    Raises:
+        SettingsError: The eigenvalues are empty, increasing or negative, or V is not orthonormal.
+    """
+
+    eigenvalues: Float64[np.ndarray, "d"]
+    eigenvectors: Float64[np.ndarray, "d d"] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the spectrum and the basis."""
+        lam = self.eigenvalues
+        if len(lam) == 0 or not np.isfinite(lam).all() or lam[-1] < 0 or (np.diff(lam) > 0).any():
+            raise SettingsError("the eigenvalues of a covariance must be finite, decreasing and not negative")
+        basis = self.eigenvectors
+        if basis is not None and not np.allclose(basis.T @ basis, np.eye(len(lam)), atol=1e-8):
+            raise SettingsError("the eigenvectors of a covariance must be orthonormal columns; use numpy.linalg.eigh")
+
+    @property
+    def d(self) -> int:
+        """Number of dimensions."""
+        return len(self.eigenvalues)
+
+    def to_eigenbasis(self, vectors: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k d"]:
+        """Coordinates V'v of each vector v, shape (*k, d)."""
+        return vectors if self.eigenvectors is None else vectors @ self.eigenvectors
+
+    def from_eigenbasis(self, coordinates: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k d"]:
+        """Vectors V z with coordinates z, shape (*k, d)."""
+        return coordinates if self.eigenvectors is None else coordinates @ self.eigenvectors.T
+
+    def squared_norm(self, vectors: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k"]:
+        """v' Sigma v of each vector v: the mean square of v'x."""
+        return np.asarray(np.sum(self.eigenvalues * self.to_eigenbasis(vectors) ** 2, axis=-1))
+
+    def sample(self, n: int, generator: np.random.Generator) -> Float64[np.ndarray, "n d"]:
+        """Draw n vectors from N(0, Sigma)."""
+        return self.from_eigenbasis(generator.standard_normal((n, self.d)) * np.sqrt(self.eigenvalues))
+
+
+def isotropic(d: int) -> Covariance:
+    """The identity in d >= 1 dimensions."""
+    check_at_least("d", d, 1)
+    return Covariance(np.ones(d))
+
+
+def two_level(d: int, *, n_top: int, top: float = 1.5, bottom: float = 0.3) -> Covariance:
+    """n_top eigenvalues of size `top` above d - n_top of size `bottom` (shachaf2021: 50 of 1000 at 1.5, the rest 0.3).
+
+    Args:
+        d: Number of dimensions.
+        n_top: How many large eigenvalues, in 0..d.
+        top: The large eigenvalue.
+        bottom: The small eigenvalue, in [0, top].
+    """
+    if not 0 <= n_top <= d:
+        raise SettingsError(f"n_top = {n_top} is out of range; it must be between 0 and d = {d}")
+    return Covariance(np.concatenate([np.full(n_top, float(top)), np.full(d - n_top, float(bottom))]))
+
+
+def power_law_covariance(d: int, *, exponent: float) -> Covariance:
+    """Eigenvalues i^-exponent for i = 1..d, with exponent >= 0."""
+    check_at_least("d", d, 1)
+    check_at_least("exponent", exponent, 0)
+    return Covariance(np.arange(1, d + 1, dtype=np.float64) ** -exponent)
 
 
 @dataclass(frozen=True)
@@ -166,3 +242,58 @@ def teachers_apart(
     """
     target = LinearTeacher(source + difference, sigma, covariance)
     return LinearTransfer(LinearTeacher(source, 0.0, covariance), target)
+
+
+def small_layers(
+    d: int, *, depth: int, scale: float, generator: np.random.Generator
+) -> tuple[Float64[np.ndarray, "d _"], ...]:
+    """Layers W_1..W_L of independent N(0, scale^2/d) entries: the near-zero start of tahir2024 and shachaf2021.
+
+    Args:
+        d: Number of inputs and width of every hidden layer, at least 1.
+        depth: Number of layers L, at least 1.
+        scale: The alpha of tahir2024; the theorems are about scale -> 0.
+        generator: Source of randomness.
+
+    Returns:
+        L arrays: (d, d) for all but the last, which is (d, 1). The network is f(x) = x'W_1...W_L.
+    """
+    _check_shape(d, depth)
+    shapes = [(d, d)] * (depth - 1) + [(d, 1)]
+    return tuple(generator.standard_normal(shape) * (scale / np.sqrt(d)) for shape in shapes)
+
+
+def balanced_layers(
+    weights: Float64[np.ndarray, " d"], *, depth: int, generator: np.random.Generator
+) -> tuple[Float64[np.ndarray, "d _"], ...]:
+    """The 0-balanced rank-one layers whose product is `weights` (shachaf2021, Def. 5.1; limit of tahir2024, Thm. 3.4).
+
+    W_l = ||w||^(1/L) u_l u_{l+1}' with unit vectors u_1 = w/||w||, u_2..u_L random and u_{L+1} = 1.
+
+    Args:
+        weights: End-to-end weights w, shape (d,), not zero.
+        depth: Number of layers L, at least 1.
+        generator: Draws u_2..u_L.
+
+    Returns:
+        L arrays: (d, d) for all but the last, which is (d, 1).
+    """
+    d = len(weights)
+    _check_shape(d, depth)
+    size = float(np.linalg.norm(weights))
+    inner = generator.standard_normal((depth - 1, d))
+    units = [weights / size, *(inner / np.linalg.norm(inner, axis=1, keepdims=True)), np.ones(1)]
+    return tuple(size ** (1 / depth) * np.outer(u, v) for u, v in itertools.pairwise(units))
+
+
+def end_to_end(layers: tuple[Float64[np.ndarray, "d _"], ...]) -> Float64[np.ndarray, " d"]:
+    """The linear map W_1...W_L of a network, shape (d,)."""
+    product = layers[-1]
+    for layer in reversed(layers[:-1]):
+        product = layer @ product
+    return product[:, 0]
+
+
+def _check_shape(d: int, depth: int) -> None:
+    check_at_least("d", d, 1)
+    check_at_least("depth", depth, 1)

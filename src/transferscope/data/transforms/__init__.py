@@ -1,8 +1,106 @@
 """Transformations of whole data sets, named in a study file, for controlled similarity of source and target.
 
-`apply_transforms(dataset, ["resize:28", "grey"], seed=0)`; `TRANSFORMS` lists them.
+`apply_transforms(dataset, ["resize:28", "grey"], seed=0)`; `TRANSFORMS` lists them. `pixels` has those of images,
+`labels` those that change no input.
 """
 
-from transferscope.data.transforms.apply import TRANSFORMS, Transform, apply_transforms, check_transforms
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from transferscope.data.counter_random import check_seed
+from transferscope.data.task import Dataset
+from transferscope.data.transforms.labels import label_noise, relabel, train_rows
+from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, resize, upside_down
+from transferscope.errors import SettingsError, unknown_name
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A transformation as `TRANSFORMS` lists it.
+
+    Attributes:
+        apply: Takes a data set, the text after the colon ("" for none) and a seed; returns a new data set.
+        example: An argument it can be given; "" when it takes none.
+        random: Whether it draws from the seed.
+        of_labels: Whether it changes labels or the choice of rows, and no input.
+    """
+
+    apply: Callable[[Dataset, str, int], Dataset]
+    example: str = ""
+    random: bool = False
+    of_labels: bool = False
+
+
+TRANSFORMS: dict[str, Transform] = {
+    "resize": Transform(resize, "28"),
+    "pad": Transform(pad, "32"),
+    "grey": Transform(grey),
+    "colour": Transform(colour),
+    "upside-down": Transform(upside_down),
+    "mirror": Transform(mirror),
+    "invert": Transform(invert),
+    "permuted": Transform(permuted, random=True),
+    "relabel": Transform(relabel, "brightness", of_labels=True),
+    "label-noise": Transform(label_noise, "0.2", random=True, of_labels=True),
+    "train-rows": Transform(train_rows, "0-3", of_labels=True),
+}
+
+
+def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Dataset:
+    """Change a data set step by step, for controlled similarity of source and target.
+
+    Args:
+        dataset: What to change; it stays as it is.
+        names: Transforms in order, each "name" or "name:argument", as in ("resize:28", "grey").
+        seed: Seed of the random ones; the same seed gives two data sets the same pixel permutation.
+
+    Returns:
+        The new data set; its provenance lists what was done under "transforms".
+
+    Raises:
+        UnknownNameError: There is no such transform.
+        SettingsError: An argument is missing, superfluous or wrong, or the seed negative.
+        DataError: The data cannot be changed in this way.
+
+    Example:
+        >>> from transferscope.data.glyphs import load_glyphs
+        >>> small = apply_transforms(load_glyphs(n_train=10, n_test=10), ["resize:16", "upside-down"], seed=0)
+        >>> small.train.input_shape, small.provenance["transforms"]
+        ((1, 16, 16), 'resize:16, upside-down')
+    """
+    check_seed(seed)
+    check_transforms(names)
+    for spec in names:
+        name, _, argument = spec.partition(":")
+        dataset = TRANSFORMS[name].apply(dataset, argument, seed)
+        done, before = (
+            f"{spec} (seed {seed})" if TRANSFORMS[name].random else spec,
+            dataset.provenance.get("transforms"),
+        )
+        provenance = {**dataset.provenance, "transforms": done if before is None else f"{before}, {done}"}
+        dataset = replace(dataset, provenance=provenance)
+    return dataset
+
+
+def check_transforms(names: Sequence[str]) -> None:
+    """Refuse transforms that do not exist or are written wrongly, before any data are read.
+
+    Args:
+        names: As in `apply_transforms`.
+
+    Raises:
+        UnknownNameError: There is no such transform.
+        SettingsError: An argument is missing or superfluous.
+    """
+    for spec in names:
+        name, _, argument = spec.partition(":")
+        if name not in TRANSFORMS:
+            raise unknown_name("transform", name, TRANSFORMS)
+        example = TRANSFORMS[name].example
+        if example and not argument:
+            raise SettingsError(f"transform {name!r} needs an argument, as in '{name}:{example}'")
+        if argument and not example:
+            raise SettingsError(f"transform {name!r} was given the argument {argument!r} and takes none")
+
 
 __all__ = ["TRANSFORMS", "Transform", "apply_transforms", "check_transforms"]

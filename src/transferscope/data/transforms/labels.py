@@ -1,12 +1,13 @@
-"""Other labels on the same inputs."""
+"""Changes that leave inputs as they are: other labels, or fewer training examples."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.data.transforms.images import Images, check_images
+from transferscope.data.transforms.pixels import Images, check_images
 from transferscope.errors import DataError, SettingsError, unknown_name
 
 _CHUNK = 4096
@@ -67,7 +68,14 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
         DataError: The labels are numbers, or there is one class only.
         SettingsError: The argument is no share.
     """
-    share = _share(argument)
+    try:
+        share = float(argument)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise SettingsError(
+            f"label-noise was given {argument!r}; expected a share from 0 to 1, as in 'label-noise:0.2'"
+        )
     n_classes = _n_classes(dataset, "label-noise")
     random = np.random.default_rng(seed)
     n_wrong = round(share * len(dataset.train))
@@ -117,11 +125,29 @@ def _n_classes(dataset: Dataset, name: str) -> int:
     return len(classes)
 
 
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise SettingsError(f"label-noise was given {text!r}; expected a share from 0 to 1, as in 'label-noise:0.2'")
-    return share
+def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
+    """Keep a range of the training examples in their original order, so that two sets can be disjoint parts of one.
+
+    "train-rows:0-500" keeps the first 500; "train-rows:500-2000" begins where that ends.
+
+    Args:
+        dataset: What to change.
+        argument: "FIRST-END" with 0 <= FIRST < END; END is not included.
+        seed: Unused.
+
+    Returns:
+        The data set with fewer training examples; its test set is the same.
+
+    Raises:
+        SettingsError: The argument is no such range.
+        DataError: There are fewer training examples than END.
+    """
+    found = re.fullmatch(r"(\d+)-(\d+)", argument)
+    if found is None or int(found[1]) >= int(found[2]):
+        raise SettingsError(
+            f"transform 'train-rows' was given {argument!r}; expected FIRST-END, as in 'train-rows:0-500'"
+        )
+    first, end = int(found[1]), int(found[2])
+    if end > len(dataset.train):
+        raise DataError(f"train-rows:{argument} was asked of {dataset.name}, which has {len(dataset.train)} examples")
+    return replace(dataset, train=dataset.train.take(np.arange(first, end)))

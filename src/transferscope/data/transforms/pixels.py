@@ -1,18 +1,82 @@
-"""Changes of pixels that keep the labels."""
+"""Changes of images that keep the labels: of their pixels, channels and sides."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float, Num
 
-from transferscope.data.task import Dataset
-from transferscope.data.transforms.images import (
-    Images,
-    Reshaped,
-    as_type_of,
-    check_images,
-    full_scale,
-    map_images,
-    side_of_images,
-)
-from transferscope.errors import DataError
+from transferscope.data.arrays import check_side
+from transferscope.data.task import Dataset, LabelledSet, made_of
+from transferscope.errors import DataError, SettingsError
+
+Images = Num[np.ndarray, "N C H W"]
+Reshaped = Num[np.ndarray, "N K h w"]  # as many images, with other channels or sides
+
+
+def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> Dataset:
+    """The data set with the same change made to training and test images.
+
+    Args:
+        dataset: Images with their labels.
+        change: Takes images (N, C, H, W) and returns images; it must not look at one image to change another.
+
+    Returns:
+        A new data set; labels, name and provenance stay.
+
+    Raises:
+        DataError: The inputs are no images.
+    """
+    check_images(dataset)
+    return replace(dataset, train=_changed(dataset.train, change), test=_changed(dataset.test, change))
+
+
+def check_images(dataset: Dataset) -> None:
+    """Refuse a data set whose inputs are not images.
+
+    Raises:
+        DataError: The inputs are no images.
+    """
+    if not dataset.train.is_image:
+        raise DataError(
+            f"{dataset.name} has inputs of shape {dataset.train.input_shape}; this transform needs images (channels, "
+            "height, width)"
+        )
+
+
+def side_of_images(text: str, what: str) -> int:
+    """The argument of a transform read as the height and width of images in pixels.
+
+    Args:
+        text: The argument as written after the colon.
+        what: The transform with a good argument, for the message.
+
+    Raises:
+        SettingsError: It is no whole number, or too large or small for a side.
+    """
+    if not text.isdecimal() or int(text) < 1:
+        raise SettingsError(
+            f"a transform was given the argument {text!r}; expected a whole number >= 1, as in {what!r}"
+        )
+    check_side(int(text), f"{what.partition(':')[0]}:{text}")
+    return int(text)
+
+
+def full_scale(images: Images) -> int:
+    """The value of white: 255 in bytes, 1 in floating point."""
+    return 255 if images.dtype == np.uint8 else 1
+
+
+def as_type_of(values: Float[np.ndarray, "*shape"], images: Images) -> Num[np.ndarray, "*shape"]:
+    """Floating-point pixel values in the type of `images`, rounded and clamped when that is bytes."""
+    if images.dtype == np.uint8:
+        values = np.clip(np.rint(values), 0, 255)
+    return values.astype(images.dtype)
+
+
+def _changed(data: LabelledSet, change: Callable[[np.ndarray], np.ndarray]) -> LabelledSet:
+    return replace(data, inputs=np.ascontiguousarray(change(data.inputs)))
+
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601, as in Pillow's conversion to "L"
 _CHUNK = 1024
@@ -100,3 +164,72 @@ def _padded(images: Images, side: int) -> Reshaped:
 def _check_three(images: Images) -> None:
     if images.shape[1] != 3:
         raise DataError(f"images have {images.shape[1]} channels; grey and colour need 1 or 3")
+
+
+_RESIZED_AT_ONCE = 1024  # images at a time, of at most 64 x 64 x 3 numbers each; fewer of larger ones
+
+
+def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
+    """Square images of the given side, by antialiased bilinear interpolation ("resize:28").
+
+    Args:
+        dataset: Images of any size.
+        argument: Height and width in pixels.
+        seed: Unused.
+
+    Returns:
+        The data set with images (N, C, side, side) of the same type.
+
+    Raises:
+        DataError: The inputs are no images.
+        SettingsError: The argument is no whole number.
+    """
+    side = side_of_images(argument, "resize:28")
+    return map_images(dataset, lambda images: resized(images, side))
+
+
+def resized(images: Images, side: int) -> Reshaped:
+    """Images at `side` x `side` pixels, by antialiased bilinear interpolation along one axis and then the other.
+
+    Args:
+        images: Shape (N, C, H, W).
+        side: New height and width, at least 1.
+
+    Returns:
+        Shape (N, C, side, side), in the type of `images`.
+    """
+    n, channels, height, width = images.shape
+    if (height, width) == (side, side):
+        return images
+    rows = resampling_matrix(height, side)
+    columns = resampling_matrix(width, side)
+    size = max(1, min(_RESIZED_AT_ONCE, _RESIZED_AT_ONCE * 3 * 64**2 // (channels * height * width)))
+
+    def parts() -> Iterator[np.ndarray]:
+        for start in range(0, n, size):
+            yield as_type_of(rows @ images[start : start + size].astype(np.float32) @ columns.T, images)
+
+    return made_of(images, n, (channels, side, side), parts)
+
+
+def resampling_matrix(n_in: int, n_out: int) -> Float[np.ndarray, "n_out n_in"]:
+    """Weights of linear resampling along one axis, with a triangle as wide as a new pixel when shrinking.
+
+        w_ij = t((j + 1/2 - c_i) / s) / sum_k t((k + 1/2 - c_i) / s),   t(x) = max(0, 1 - |x|),
+        c_i = (i + 1/2) n_in / n_out,   s = max(1, n_in / n_out)
+
+    This is the rule of Pillow's and torchvision's antialiased bilinear resize.
+
+    Args:
+        n_in: Pixels before, at least 1.
+        n_out: Pixels after, at least 1.
+
+    Returns:
+        Shape (n_out, n_in), float32; every row sums to 1.
+    """
+    ratio = n_in / n_out
+    centres = (np.arange(n_out) + 0.5) * ratio
+    distances = (np.arange(n_in) + 0.5)[None, :] - centres[:, None]
+    weights = np.maximum(0.0, 1.0 - np.abs(distances) / max(1.0, ratio))
+    normalised: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
+    return normalised.astype(np.float32)

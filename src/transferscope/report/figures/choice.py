@@ -36,4 +36,10 @@ def tick_name(method: str) -> str:
     return _TICK_NAMES.get(method) or capitalised(method_words(method))
 
 
-_TICK_NAMES = {"scratch": "From scratch", "knn": "Nearest neighbours", "raw": "Ridge on inputs"}
+_TICK_NAMES = {
+    "scratch": "From scratch",
+    "knn": "Nearest neighbours",
+    "raw": "Ridge on inputs",
+    "random-features": "Random features",
+    "do-nothing": "Unchanged source",
+}

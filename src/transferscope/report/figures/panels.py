@@ -16,8 +16,7 @@ from transferscope.report.figures.choice import (
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.palette import MarkStyle
-from transferscope.report.figures.style import new_figure
+from transferscope.report.figures.style import MarkStyle, new_figure
 
 _MOST_IN_A_ROW = 3
 _NARROW = 3.6  # inches

@@ -1,11 +1,15 @@
-"""The style of figures, and how they become SVG and PDF. No pyplot: nothing global changes."""
+"""The style of figures, a colour and a mark for each method, and how figures become SVG and PDF.
+
+No pyplot: nothing global changes.
+"""
 
 import html
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 import matplotlib as mpl
@@ -172,3 +176,42 @@ def _moved_apart(ends: dict[str, float], gap: float) -> dict[str, float]:
         if not moved:
             break
     return dict(zip(names, heights, strict=True))
+
+
+BASELINE_COLOUR = "#7a7a7a"
+
+# Okabe and Ito's colours, told apart with every common kind of colour blindness; without black and yellow, which vanish
+# on a dark or a light page.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_MARKS = ("o", "s", "^", "D", "v", "P")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkStyle:
+    """How a method is drawn.
+
+    Attributes:
+        colour: Hexadecimal colour.
+        mark: Marker of matplotlib.
+    """
+
+    colour: str
+    mark: str
+
+
+def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
+    """The style of every method of a study.
+
+    Args:
+        methods: Methods in the order of the study file.
+        baseline: The one that trains from scratch, drawn in grey; None when there is none.
+
+    Returns:
+        By method. Colours repeat after six methods, with another mark.
+    """
+    others = [method for method in methods if method != baseline]
+    n = len(_COLOURS)
+    found = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}
+    if baseline is not None:
+        found[baseline] = MarkStyle(BASELINE_COLOUR, "o")
+    return found

@@ -1,12 +1,22 @@
-"""The best split of a budget between pre-training and labelled examples."""
+"""Both sizes can be chosen: the best split of a budget between pre-training and labels, and the next run to make."""
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from transferscope.errors import SettingsError
+from transferscope.scaling.advice.next_run import (
+    FEASIBLE_FACTOR,
+    STEPS_AHEAD,
+    NextRun,
+    information,
+    next_run,
+    share_of_value,
+)
+from transferscope.scaling.bootstrap import Bootstrap, bootstrap
+from transferscope.scaling.fit import LawFit
 from transferscope.scaling.surface import Surface
 
 SHARES = 400
@@ -81,7 +91,14 @@ def best_split(surface: Surface, costs: Costs, budget: float) -> Split:
     Raises:
         SettingsError: A cost is 0, or the budget does not pay for the smallest measured run.
     """
-    return _plan(surface, costs, splits(surface, costs, budget, count=SHARES))
+    options = splits(surface, costs, budget, count=SHARES)
+    predicted = surface.predict(options)
+    best = int(predicted.argmin())
+    n, s = (float(size) for size in options[best])
+    each = [float(surface.fits[name].predict(options[best : best + 1])[0]) for name in surface.weights]
+    measured = next(iter(surface.fits.values())).observations.sizes.max(axis=0)
+    beyond = bool(n > measured[0] or s > measured[1])
+    return Split(n, s, costs.of(n, s), float(predicted[best]), min(each), max(each), beyond)
 
 
 def splits(surface: Surface, costs: Costs, budget: float, *, count: int) -> Float[np.ndarray, "count 2"]:
@@ -126,11 +143,190 @@ def _smallest(surface: Surface) -> tuple[float, float]:
     return float(n[n > 0].min()), float(sizes[:, 1].min())
 
 
-def _plan(surface: Surface, costs: Costs, sizes: Float[np.ndarray, "t 2"]) -> Split:
-    predicted = surface.predict(sizes)
-    best = int(predicted.argmin())
-    n, s = (float(size) for size in sizes[best])
-    each = [float(surface.fits[name].predict(sizes[best : best + 1])[0]) for name in surface.weights]
-    measured = next(iter(surface.fits.values())).observations.sizes.max(axis=0)
-    beyond = bool(n > measured[0] or s > measured[1])
-    return Split(n, s, costs.of(n, s), float(predicted[best]), min(each), max(each), beyond)
+DRAWS_PER_LAW = 400
+LEAST_NOISE = 1e-6
+
+
+@dataclass(frozen=True)
+class SurfaceDraws:
+    """Weighted draws of the error surface.
+
+    Attributes:
+        refits: Bootstrap refits of each law.
+        weights: Weight of each draw over all laws, shape (N,), summing to 1.
+        noise: Standard deviation of the log error of a new run around each draw, shape (N,).
+    """
+
+    refits: tuple[Bootstrap, ...]
+    weights: Float[np.ndarray, " N"]
+    noise: Float[np.ndarray, " N"]
+
+    def predict(self, sizes: Float[np.ndarray, "t 2"]) -> Float[np.ndarray, "N t"]:
+        """The error at each (n, s) under each draw."""
+        predicted: Float[np.ndarray, "N t"] = np.maximum(
+            np.concatenate([one.predict(sizes) for one in self.refits]), 1e-12
+        )
+        return predicted
+
+    def probability(self, happens: Float[np.ndarray, " N"]) -> float:
+        """Weighted mean of an indicator of each draw."""
+        return float(np.clip(self.weights @ happens, 0, 1))
+
+
+def surface_draws(surface: Surface, *, per_law: int = DRAWS_PER_LAW) -> SurfaceDraws:
+    """Draws of every law by bootstrap, each law with its weight beyond the measured sizes.
+
+    A draw stands for the noise of the points; the different laws stand for not knowing the form.
+
+    Args:
+        surface: The fitted surface.
+        per_law: Draws of each law.
+
+    Returns:
+        The draws. The noise of a new run around a law is the residual of its own fit with its degrees of freedom, so
+        that a law that misses the points is not expected to hit the next one; at least the median standard error.
+    """
+    fits = {name: surface.fits[name] for name in surface.weights}
+    refits = tuple(bootstrap(fit, draws=per_law) for fit in fits.values())
+    weights = np.repeat(np.array([surface.weights[name] for name in fits]), per_law) / per_law
+    noise = np.repeat(np.array([_noise(fit) for fit in fits.values()]), per_law)
+    return SurfaceDraws(refits, weights / weights.sum(), noise)
+
+
+def _noise(fit: LawFit) -> float:
+    data = fit.observations
+    degrees = max(len(fit.residuals) - len(fit.law.parameters), 1)
+    measured = 0.0 if data.stderr is None else float(np.median(data.stderr / data.errors))
+    return max(float(np.sqrt((fit.residuals**2).sum() / degrees)), measured, LEAST_NOISE)
+
+
+MOST_MEASURED = 12
+"""Measured sizes on an axis that candidates are combined from."""
+
+UNCERTAIN = (0.02, 0.98)
+ACTIONS = 41
+"""Splits of a budget that are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceRun:
+    """The next run over (n, s), and the decision it is meant for.
+
+    The decision is whether a plan reaches the target error: the cheapest plan when costs of both kinds of data are
+    given, otherwise more pre-training alone, at the largest measured s. With a budget it is how to split it.
+
+    Attributes:
+        run: The run.
+        pretrain_size: n of the plan.
+        finetune_size: s of the plan.
+        target_error: The target; None for the split of a budget.
+        reached: Probability that the plan reaches the target; None for the split of a budget.
+    """
+
+    run: NextRun
+    pretrain_size: float
+    finetune_size: float
+    target_error: float | None
+    reached: float | None
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it is open that the plan reaches the target; once it is not, the next run is for the error there."""
+        return self.reached is not None and UNCERTAIN[0] < self.reached < UNCERTAIN[1]
+
+
+def next_surface_run(
+    surface: Surface,
+    *,
+    target_error: float | None = None,
+    costs: Costs | None = None,
+    budget: float | None = None,
+    largest_size: float | None = None,
+) -> SurfaceRun | None:
+    """Search (n, s) for the run whose measurement would sharpen the decision most.
+
+    Candidates are the pairs of measured sizes that were not measured together, and 2, 4, 8 and 16 times the largest
+    size on each axis; n up to the largest feasible one, s beyond the measured ones only where the plan asks for it,
+    and nothing dearer than the budget.
+
+    Args:
+        surface: The fitted surface.
+        target_error: The error that is wanted, above 0.
+        costs: Costs of data and runs, by which candidates are compared; None to compare them by time, taken as
+            proportional to n + s.
+        budget: What may be spent; needs costs of both kinds of data.
+        largest_size: Largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
+
+    Returns:
+        The run with its decision; None without a target and without a budget that can be split, when a measured error
+        reaches the target already, and when the budget pays for no run that was not made yet.
+
+    Raises:
+        SettingsError: The budget does not pay for the smallest measured run.
+    """
+    both = costs is not None and costs.per_pretrain > 0 and costs.per_label > 0
+    if costs is not None and both and budget is not None:
+        return _for_split(surface, surface_draws(surface), costs, budget)
+    if target_error is None or surface.least_error <= target_error:
+        return None
+    n, s = surface.largest
+    limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * n
+    cheapest = cheapest_split(surface, costs, target_error) if costs is not None and both else None
+    plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
+    return _for_target(surface, surface_draws(surface), plan, target_error, costs, limit)
+
+
+def _for_target(
+    surface: Surface,
+    draws: SurfaceDraws,
+    plan: tuple[float, float],
+    target_error: float,
+    costs: Costs | None,
+    limit: float,
+) -> SurfaceRun:
+    candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
+    error = draws.predict(np.array([plan]))[:, 0]
+    hit = (error <= target_error).astype(np.float64)
+    reached = draws.probability(hit)
+    turns_on = hit if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
+    gains = information(draws.predict(candidates), turns_on, draws.weights, noise=draws.noise)
+    run = _run(candidates, gains, costs)
+    return SurfaceRun(run, *plan, target_error=target_error, reached=reached)
+
+
+def _for_split(surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float) -> SurfaceRun | None:
+    plan = best_split(surface, costs, budget)
+    actions = splits(surface, costs, budget, count=ACTIONS)
+    candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
+    affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])
+    if not affordable.any():
+        return None
+    candidates = candidates[affordable]
+    losses = np.log(draws.predict(actions))
+    gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
+    run = _run(candidates, gains, costs)
+    return SurfaceRun(run, plan.pretrain_size, plan.finetune_size, target_error=None, reached=None)
+
+
+def candidate_runs(surface: Surface, *, most_n: float, most_s: float) -> Float[np.ndarray, "R 2"]:
+    """Pairs (n, s) that were not measured yet; what is measured already may lie above the limits, nothing else."""
+    measured = next(iter(surface.fits.values())).observations.sizes
+    n, s = (_axis(column, most) for column, most in zip(measured.T, (most_n, most_s), strict=True))
+    pairs = np.stack([axis.ravel() for axis in np.meshgrid(n, s, indexing="ij")], axis=1)
+    new = ~(pairs[:, None, :] == measured).all(axis=2).any(axis=1)
+    return pairs[new] if new.any() else pairs[-1:]
+
+
+def _axis(sizes: Float[np.ndarray, " m"], most: float) -> Float[np.ndarray, " k"]:
+    distinct = np.unique(sizes[sizes > 0])
+    kept = distinct[np.unique(np.linspace(0, len(distinct) - 1, MOST_MEASURED).round().astype(int))]
+    ahead = distinct[-1] * np.array(STEPS_AHEAD)
+    return np.concatenate([kept, ahead[ahead <= most * (1 + 1e-9)]])
+
+
+def _run(candidates: Float[np.ndarray, "R 2"], gains: Float[np.ndarray, " R"], costs: Costs | None) -> NextRun:
+    """The run with the most information for its cost; without costs, for its time, taken as proportional to n + s."""
+    spent = None if costs is None else np.array([costs.of(float(n), float(s)) for n, s in candidates])
+    if spent is None or not (spent > 0).all():
+        return replace(next_run(candidates, gains, candidates.sum(axis=1)), cost=None)
+    return next_run(candidates, gains, spent)

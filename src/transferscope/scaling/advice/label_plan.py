@@ -13,7 +13,7 @@ from transferscope.scaling.advice.next_run import NextRun, information, next_run
 from transferscope.scaling.averaging import averaged_posterior
 from transferscope.scaling.fit import usable
 from transferscope.scaling.laws import law_named
-from transferscope.scaling.laws.power_floor import POWER_FLOOR
+from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import Noise, power_posterior
 

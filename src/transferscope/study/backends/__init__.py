@@ -3,8 +3,7 @@
 Only this package knows processes. A backend takes planned cells and gives back messages; it knows nothing of the store.
 """
 
-from transferscope.study.backends.backend import Advanced, Backend, Failed, Finished, Message
-from transferscope.study.backends.inline import InlineBackend
+from transferscope.study.backends.backend import Advanced, Backend, Failed, Finished, InlineBackend, Message
 from transferscope.study.backends.local import LocalBackend, default_workers
 
 __all__ = ["Advanced", "Backend", "Failed", "Finished", "InlineBackend", "LocalBackend", "Message", "default_workers"]

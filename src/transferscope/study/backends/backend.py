@@ -1,12 +1,22 @@
-"""What runs cells: start one, receive its messages, stop all."""
+"""What runs cells: start one, receive its messages, stop all; how a cell is attempted; the backend of this process."""
 
+import errno
+import sys
+import time
+import traceback
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from types import TracebackType
+from typing import Protocol, Self, runtime_checkable
 
-from transferscope.records import Failure
-from transferscope.store import Outcome, PlannedCell
+from threadpoolctl import threadpool_limits
+
+from transferscope.errors import SettingsError, StoreError, TransferscopeError
+from transferscope.records import Failure, FailureKind
+from transferscope.store import Outcome, PlannedCell, check_outcome
+from transferscope.study.context import CellTimeout, Work, WorkContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +85,150 @@ class Backend(AbstractContextManager["Backend"], Protocol):
     def messages(self, timeout: float) -> Iterator[Message]:
         """What has happened, waiting at most `timeout` seconds for something to happen; may be nothing."""
         ...
+
+
+_MEMORY_SIGNS = ("out of memory", "can't allocate memory", "cannot allocate memory")
+_DISK_SIGNS = ("no space left on device", "disk quota exceeded", "file write failed")  # the last one is torch's
+
+
+def find_work(name: str) -> Work:
+    """The function with a dotted name, as in "package.module:function".
+
+    Raises:
+        SettingsError: There is none.
+    """
+    module, _, function = name.partition(":")
+    try:
+        work: Work = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SettingsError(f"{name!r} names no work; expected package.module:function ({error})") from error
+    return work
+
+
+def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | Failed:
+    """Do a cell; every exception but an interruption becomes its failure, and so does what cannot be stored.
+
+    A cell that was planned for a number of threads or a device is done with those, whoever does it.
+    """
+    context = replace(
+        context,
+        threads=cell.payload.get("threads", context.threads),
+        device=cell.payload.get("device", context.device),
+    )
+    try:
+        with thread_limit(context.threads):
+            found: object = work(cell, context)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # code of another package may raise anything
+        return Failed(cell.key, failure_of(error))
+    try:
+        outcome = check_outcome(found)
+    except StoreError as error:
+        return Failed(cell.key, Failure("exception", str(error)))
+    if outcome.notes.get("status") == "non_finite":
+        message = "the loss stopped being a finite number during training; try a smaller learning rate"
+        return Failed(cell.key, Failure("non_finite", message))
+    return Finished(cell.key, outcome)
+
+
+@contextmanager
+def thread_limit(threads: int) -> Iterator[None]:
+    """Compute with so many threads, in torch and in the libraries below NumPy and SciPy; the same as before afterwards.
+
+    Sums of floating-point numbers depend on how they are divided among threads.
+
+    Args:
+        threads: At least 1.
+    """
+    torch = sys.modules.get("torch")  # only if the work uses it
+    before = None if torch is None else torch.get_num_threads()
+    with threadpool_limits(limits=threads):
+        if torch is not None:
+            torch.set_num_threads(threads)
+        try:
+            yield
+        finally:
+            if torch is not None and before is not None:
+                torch.set_num_threads(before)
+
+
+def failure_of(error: BaseException) -> Failure:
+    """What the store keeps of an exception."""
+    details = "".join(traceback.format_exception(error))
+    try:
+        message = " ".join(str(error).split()) or type(error).__name__
+    except Exception:  # an exception whose text cannot be made
+        message = type(error).__name__
+    match _kind(error, message.lower()):
+        case "out_of_memory":
+            return Failure(
+                "out_of_memory", f"the memory ran out ({message}); use fewer workers or smaller batches", details
+            )
+        case "disk_full":
+            return Failure("disk_full", f"the disk is full ({message}); free some space and run again", details)
+        case "exception":
+            return Failure("exception", f"{type(error).__name__}: {message}", details)
+        case kind:
+            return Failure(kind, message, details)
+
+
+def _kind(error: BaseException, message: str) -> FailureKind:
+    if isinstance(error, CellTimeout):
+        return "timeout"
+    if isinstance(error, TransferscopeError):
+        return "bad_input"
+    if isinstance(error, FloatingPointError):
+        return "non_finite"
+    if isinstance(error, MemoryError) or any(sign in message for sign in _MEMORY_SIGNS):
+        return "out_of_memory"
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "disk_full" if full or any(sign in message for sign in _DISK_SIGNS) else "exception"
+
+
+class InlineBackend:
+    """Does one cell at a time, while its messages are waited for.
+
+    Args:
+        work: Dotted name of the work.
+        context: Where cells are done.
+        seconds: How long a cell may take; one that tells no progress cannot be stopped here. None for no limit.
+
+    Raises:
+        SettingsError: Nothing answers to the name.
+    """
+
+    def __init__(self, work: str, context: WorkContext, *, seconds: float | None = None) -> None:
+        self._work = find_work(work)
+        self._context = context
+        self._seconds = seconds
+        self._cell: PlannedCell | None = None
+
+    @property
+    def free(self) -> int:
+        """See `Backend`."""
+        return 1 if self._cell is None else 0
+
+    def start(self, cell: PlannedCell) -> None:
+        """See `Backend`."""
+        self._cell = cell
+
+    def messages(self, timeout: float) -> Iterator[Message]:
+        """See `Backend`; a cell is done to its end, however long that takes."""
+        cell, self._cell = self._cell, None
+        if cell is not None:
+            begun = time.monotonic()
+
+            def watch(done: int, total: int) -> None:
+                if self._seconds is not None and time.monotonic() - begun > self._seconds:
+                    raise CellTimeout(too_slow(self._seconds))
+
+            yield attempt(self._work, cell, replace(self._context, progress=watch))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._cell = None

@@ -22,8 +22,7 @@ import psutil
 
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
-from transferscope.study.backends.attempt import failure_of, find_work
-from transferscope.study.backends.backend import Advanced, Failed, Message, too_slow
+from transferscope.study.backends.backend import Advanced, Failed, Message, failure_of, find_work, too_slow
 from transferscope.study.backends.worker import serve
 from transferscope.study.context import WorkContext
 
@@ -163,7 +162,10 @@ class LocalBackend:
             self._workers.remove(dead)
         here, there = _context.Pipe()
         process = _context.Process(target=serve, args=(there, self._work, self._context), daemon=True)
-        with _without_main(), _without_interrupts(), _environment(_thread_limits(self._context.threads)):
+        threads = dict.fromkeys(
+            ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self._context.threads)
+        )
+        with _without_main(), _without_interrupts(), _environment(threads):
             process.start()
         there.close()  # so that the end of the process is the end of the pipe
         worker = _Worker(process, here, losses=losses)
@@ -203,10 +205,6 @@ def _lost(exit_code: int | None) -> Failure:
         how += ", as the system does when memory runs out"
     message = f"the process of this cell ended twice before its time ({how}); use fewer workers, and run again"
     return Failure("lost", message)
-
-
-def _thread_limits(threads: int) -> dict[str, str]:
-    return {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
 
 @contextmanager

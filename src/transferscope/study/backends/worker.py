@@ -10,8 +10,7 @@ from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
 
-from transferscope.study.backends.attempt import attempt, failure_of, find_work
-from transferscope.study.backends.backend import Advanced, Failed
+from transferscope.study.backends.backend import Advanced, Failed, attempt, failure_of, find_work
 from transferscope.study.context import WorkContext
 
 _SECONDS_BETWEEN_REPORTS = 0.2

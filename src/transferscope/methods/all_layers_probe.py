@@ -1,0 +1,182 @@
+"""Head2Toe: a probe on the features of every block, of which the useful ones are kept."""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.block_outputs import BlockOutputs, channel_dimension
+from transferscope.methods.common import Domain, domain, working_copy
+from transferscope.methods.held_out import labels_needed, risk, stratified_folds
+from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.probe_head import ridge_probe
+from transferscope.models.network import Network
+from transferscope.records import Cost
+from transferscope.training import frozen_features, outputs_of, stream_seed
+from transferscope.training.loop import memory_in_use
+
+FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
+"""Shares of the features that are tried; 0 is the last block alone, which wins a tie."""
+
+FOLDS = 4
+MOST_EXAMPLES = 4000
+"""Training examples, evenly chosen, by which the share is chosen."""
+
+
+class AllLayers(nn.Module):
+    """Pooled outputs of all blocks of a backbone, standardised, as one vector; or of some of its numbers.
+
+    Args:
+        network: Its backbone is read.
+        pool: Maps are averaged over pool x pool parts, tokens over all.
+    """
+
+    mean: Tensor
+    factor: Tensor
+    kept: Tensor
+
+    def __init__(self, network: Network, *, pool: int) -> None:
+        super().__init__()
+        self.network = network
+        self.pool = pool
+        self.register_buffer("mean", torch.zeros(()))
+        self.register_buffer("factor", torch.ones(()))
+        self.register_buffer("kept", torch.zeros(0, dtype=torch.int64))
+
+    def forward(self, inputs: Tensor) -> Float[Tensor, "n m"]:
+        """All numbers, or those that are kept; the last are the features."""
+        blocks = BlockOutputs(self.network)
+        with blocks.watched():
+            *earlier, features = blocks.of(inputs).values()
+        parts = [self._pooled(output) for output in earlier if len(output) == len(features)]
+        together = (torch.cat([*parts, features], dim=1) - self.mean) * self.factor
+        return together[:, self.kept] if len(self.kept) else together
+
+    def extra_repr(self) -> str:
+        """What is not in the weights, for the key of kept features."""
+        return f"pool={self.pool}"
+
+    def _pooled(self, output: Tensor) -> Tensor:
+        if output.ndim == 4:
+            side = min(self.pool, *output.shape[2:])
+            return F.adaptive_avg_pool2d(output, side).flatten(1)
+        if output.ndim == 2:
+            return output
+        return output.movedim(channel_dimension(output), 1).flatten(2).mean(dim=2)
+
+
+@dataclass(frozen=True)
+class AllLayersProbe:
+    """Fit a linear head to the best of the pooled outputs of all blocks; the backbone stays as it is.
+
+    "Head2Toe: Utilizing Intermediate Representations for Better Transfer Learning" (Evci, Dumoulin, Larochelle, Mozer
+    2022), with ridge regression in the place of the paper's group lasso: a ridge head is fitted to all numbers,
+    standardised, each scored by the norm of its weights over outputs (the paper's relevance score), and the share
+    `fraction` with the highest scores gets the final ridge head.
+
+    Attributes:
+        fraction: Share of the numbers to keep, from 0 (the last block alone: the linear probe, exactly) to 1; "auto"
+            chooses among FRACTIONS by the risk over folds of the target's training examples, and takes 0 where there
+            are fewer than four for each class.
+        pool: Maps are averaged over pool x pool parts, at least 1; tokens over all.
+    """
+
+    fraction: float | Literal["auto"] = "auto"
+    pool: int = 2
+
+    name: ClassVar[str] = "all-layers-probe"
+    version: ClassVar[int] = 1
+    keeps_architecture: ClassVar[bool] = False  # its head reads more than the features
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if (self.fraction != "auto" and not 0 <= self.fraction <= 1) or self.pool < 1:
+            raise SettingsError(
+                f'fraction = {self.fraction} and pool = {self.pool}; expected a share from 0 to 1, or "auto", and a '
+                "pool of at least 1"
+            )
+
+    @property
+    def start(self) -> Start:
+        """The pretrained network."""
+        return "pretrained"
+
+    @property
+    def uses_source(self) -> bool:
+        """No source data: the network is enough."""
+        return False
+
+    @torch.no_grad()
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`; notes the "fraction" and how many "features" were kept."""
+        started = time.perf_counter()
+        target = domain(task.target, options, network)
+        own = working_copy(network, task.target.train, options, start=self.start)
+        train, n_outputs = target.train, target.train.n_outputs
+        layers = AllLayers(own, pool=self.pool)
+        numbers = torch.zeros(len(train), 0)
+        if self.fraction != 0:
+            numbers = outputs_of(layers, train)
+            layers.mean, layers.factor = _standardisation(numbers)
+            numbers = (numbers - layers.mean) * layers.factor
+        fraction = self._chosen(task, own, target, numbers, options) if self.fraction == "auto" else self.fraction
+        if fraction == 0:
+            head = ridge_probe(frozen_features(own, train), train.labels, n_outputs).head
+            fitted = own.with_head(head)
+        else:
+            layers.kept = _best(numbers, train.labels, n_outputs, fraction)
+            head = ridge_probe(numbers[:, layers.kept], train.labels, n_outputs).head
+            fitted = Network(layers, head, len(layers.kept), input=own.input)
+        fitted.is_frozen = True
+        cost = Cost(
+            seconds=time.perf_counter() - started,
+            peak_memory=memory_in_use(train.device),
+            trained_parameters=sum(p.numel() for p in head.parameters()),
+            examples_seen=len(train),
+        )
+        notes = {"fraction": float(fraction), "features": float(fitted.n_features)}
+        return Fitted(fitted, target.scale, None, (), cost, "converged", notes)
+
+    def _chosen(
+        self, task: TransferTask, own: Network, target: Domain, numbers: Float[Tensor, "N m"], options: FitOptions
+    ) -> float:
+        """The share with the least risk over folds."""
+        few = np.unique(np.linspace(0, len(numbers) - 1, min(MOST_EXAMPLES, len(numbers))).round().astype(int))
+        train = task.target.train.take(few)
+        if len(train) < labels_needed(train, FOLDS):
+            return 0.0
+        last, labels, n_outputs = frozen_features(own, target.train)[few], target.train.labels[few], train.n_outputs
+        numbers = numbers[few]
+        risks = dict.fromkeys(FRACTIONS, 0.0)
+        for fold in stratified_folds(train, FOLDS, seed=stream_seed(options.seed, "held out")):
+            fit, left = torch.from_numpy(fold.fit), torch.from_numpy(fold.validate)
+            for fraction in FRACTIONS:
+                seen = last
+                if fraction:
+                    seen = numbers[:, _best(numbers[fit], labels[fit], n_outputs, fraction)]
+                head = ridge_probe(seen[fit], labels[fit], n_outputs).head
+                risks[fraction] += len(left) * risk(head(seen[left]), labels[left].cpu())
+        return min(FRACTIONS, key=lambda fraction: risks[fraction])
+
+
+def _standardisation(numbers: Float[Tensor, "N m"]) -> tuple[Tensor, Tensor]:
+    """Mean and inverse standard deviation of each number; 1 for one that does not vary."""
+    std = numbers.double().std(dim=0, correction=0)
+    return numbers.double().mean(dim=0).float(), torch.where(std > 1e-6, 1 / std, 1.0).float()
+
+
+def _best(numbers: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, fraction: float) -> Tensor:
+    """Indices, ascending, of the share of the numbers whose weights in a ridge head of all are largest."""
+    n_kept = max(1, round(fraction * numbers.shape[1]))
+    if n_kept == numbers.shape[1]:
+        return torch.arange(n_kept, device=numbers.device)
+    relevance = ridge_probe(numbers, labels, n_outputs).head.weight.norm(dim=0)
+    kept: Tensor = relevance.topk(n_kept).indices.sort().values
+    return kept

@@ -1,0 +1,63 @@
+"""BitFit: biases and normalisation alone are trained."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import nn
+
+from transferscope.errors import SettingsError
+from transferscope.methods.method import FitOptions, Value
+from transferscope.methods.target_training import Beginning, FineTuning, other_head
+from transferscope.training import TrainingSettings
+
+
+@dataclass(frozen=True)
+class BitFit(FineTuning):
+    """Train the head, the biases and the normalisation layers; all other weights stay as they are.
+
+    "BitFit: Simple Parameter-efficient Fine-tuning for Transformer-based Masked Language-models" (Ben-Zaken, Goldberg,
+    Ravfogel 2022), with the scales of normalisation layers, which "Training BatchNorm and Only BatchNorm" (Frankle,
+    Schwab, Morcos 2021) found to matter most. Statistics of batch normalisation are those of target batches, as in
+    fine-tuning.
+
+    Attributes:
+        lr_scale: As in `FineTuning`; few numbers take a larger rate than all weights do.
+    """
+
+    lr_scale: float = 1.0
+
+    name: ClassVar[str] = "bitfit"
+    version: ClassVar[int] = 1
+
+    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+        """Hold everything else.
+
+        Raises:
+            SettingsError: The backbone has neither biases nor normalisation layers.
+        """
+        backbone = begun.own.features
+        trained = {
+            id(parameter)
+            for module in backbone.modules()
+            for name, parameter in module.named_parameters(recurse=False)
+            if "bias" in name or is_normalisation(module)
+        }
+        held = [parameter for parameter in backbone.parameters() if id(parameter) not in trained]
+        if held and not trained:
+            raise SettingsError(
+                "bitfit trains biases and normalisation layers, and the backbone has none; train it with lora or "
+                "fine-tune"
+            )
+        for parameter in held:
+            parameter.requires_grad_(False)
+        return ()
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Either head."""
+        return other_head(self.head)
+
+
+def is_normalisation(module: nn.Module) -> bool:
+    """Whether a module normalises: those of torch, and those of other packages by the name of their class."""
+    return "Norm" in type(module).__name__

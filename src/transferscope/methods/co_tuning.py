@@ -1,0 +1,115 @@
+"""Co-Tuning: the source head learns along, from what the target's classes look like to it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transferscope.data.task import Dataset, TransferTask
+from transferscope.errors import DataError, SettingsError
+from transferscope.methods.method import FitOptions, Fitted, Value
+from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.models.network import Network
+from transferscope.training import Batch, ParameterGroup, TrainingSettings, outputs_of, task_loss
+
+
+@dataclass(frozen=True)
+class CoTuning(FineTuning):
+    """Minimise L_target + trade_off * mean over examples of -sum over s of p(s | y) log q_s(x).
+
+    "Co-Tuning for Transfer Learning" (You, Kou, Long, Wang 2020), equation 1: y is the target class of an example, q
+    the softmax of the source head, which goes on being trained, and p(s | y) the relationship of the classes. It is
+    learned by the paper's direct approach (section 3.1): the mean of q over the target's training examples of a class,
+    before training, by the pretrained network in evaluation mode. The paper's calibration and its reverse approach
+    need held-out source data, and are left out.
+
+    Attributes:
+        trade_off: Weight of the source head's loss, at least 0.
+    """
+
+    trade_off: float = 1.0
+
+    name: ClassVar[str] = "co-tuning"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        super().__post_init__()
+        if self.trade_off < 0:
+            raise SettingsError(f"trade_off = {self.trade_off} is out of range; expected 0 or more")
+
+    def check_task(self, target: Dataset, source: Dataset | None) -> None:
+        """Refuse tasks without classes on both sides.
+
+        Raises:
+            DataError: Target or source is something else than classification, or there are no source data, so that
+                the study gives the network a new head.
+        """
+        if target.train.kind != "classification":
+            raise DataError(f"co-tuning relates classes, and {target.name} is {target.train.kind}; leave co-tuning out")
+        if source is None:
+            raise DataError(
+                "co-tuning needs the source head, and of a source that is a network the backbone alone is taken; give "
+                "source data, or leave co-tuning out"
+            )
+        if source.train.kind != "classification":
+            raise DataError(f"co-tuning relates classes, and {source.name} is {source.train.kind}; leave co-tuning out")
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`.
+
+        Raises:
+            DataError: The task has no classes on both sides; see `check_task`.
+        """
+        self.check_task(task.target, task.source)
+        return super().fit(task, network, options)
+
+    def module(self, begun: Beginning) -> nn.Module:
+        """The network and the source head."""
+        return nn.ModuleDict({"network": begun.own, "source_head": _source_head(begun)})
+
+    def all_groups(self, begun: Beginning) -> Sequence[ParameterGroup]:
+        """The source head at the rate of the backbone, from which it comes."""
+        return [*self.groups(begun.own), ParameterGroup(list(_source_head(begun).parameters()), self.lr_scale)]
+
+    def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
+        """Both losses."""
+        own, source_head, train = begun.own, _source_head(begun), begun.target.train
+        chances = outputs_of(own.under(source_head), train).softmax(dim=1)
+        relationship = class_relationship(chances, train.labels, train.n_outputs)
+
+        def loss(batch: Batch) -> Float[Tensor, ""]:
+            features = own.features(batch.inputs)
+            of_source = F.cross_entropy(source_head(features), relationship[batch.labels])
+            return task_loss(own.head(features), batch.labels) + self.trade_off * of_source
+
+        return loss
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """A weaker loss of the source head."""
+        return {"trade_off": (self.trade_off, self.trade_off / 10)}
+
+
+def class_relationship(
+    chances: Float[Tensor, "N S"], labels: Int[Tensor, " N"], n_classes: int
+) -> Float[Tensor, "K S"]:
+    """p(source class | target class): the mean prediction of the source classes over the examples of each class.
+
+    Args:
+        chances: Softmax of the source head.
+        labels: Target classes.
+        n_classes: K; a class without an example gets the mean over all.
+    """
+    members = F.one_hot(labels.long(), n_classes).to(chances.dtype)  # (N, K)
+    counts = members.sum(dim=0)[:, None]
+    means: Tensor = torch.where(counts > 0, members.T @ chances / counts.clamp(min=1), chances.mean(dim=0))
+    return means
+
+
+def _source_head(begun: Beginning) -> nn.Module:
+    assert begun.source_head is not None
+    return begun.source_head

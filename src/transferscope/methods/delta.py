@@ -1,0 +1,141 @@
+"""DELTA: fine-tuning that is held back to the feature maps of the pretrained network."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.errors import SettingsError
+from transferscope.methods.block_outputs import BlockOutputs, channel_dimension
+from transferscope.methods.l2_sp import squared_distance
+from transferscope.methods.method import Value
+from transferscope.methods.probe_head import ridge_probe
+from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.models.network import Network
+from transferscope.training import Batch, ParameterGroup, TrainingSettings, frozen_features, task_loss
+from transferscope.training.loop import preserved_mode
+
+MOST_EXAMPLES = 128
+"""Training examples, evenly chosen, by which channels are weighed."""
+
+
+@dataclass(frozen=True)
+class Delta(FineTuning):
+    """Minimise L_target + (beta/2) sum over blocks l and channels j of a_lj |FM_j(x; w) - FM_j(x; w0)|^2 + decay.
+
+    "DELTA: DEep Learning Transfer using Feature Map with Attention for Convolutional Networks" (Li, Xiong, Wang, Rao,
+    Liu, Huan 2019), equations 4 to 8. FM_j is channel j of a block's output, its square is averaged over positions and
+    over the examples of the batch, and the a_lj of a block sum to its number of channels. The pretrained network reads
+    the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay.
+
+    Attributes:
+        beta: Weight of the distances, at least 0.
+        alpha: Weight decay of the new head, at least 0.
+        attention: "removal" weighs a channel by how much the loss on the target's training examples grows without it,
+            under a ridge probe on the pretrained features: softmax over the channels of the block, of the growth as a
+            share of its standard deviation there. "none" gives all channels the same weight, the simplified form of the
+            paper's ablation ("DELTA without attention").
+    """
+
+    beta: float = 0.1
+    alpha: float = 0.01
+    attention: Literal["removal", "none"] = "removal"
+
+    name: ClassVar[str] = "delta"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.beta < 0 or self.alpha < 0:
+            raise SettingsError(f"beta = {self.beta} and alpha = {self.alpha}; expected both to be 0 or more")
+
+    def groups(self, own: Network) -> Sequence[ParameterGroup]:
+        """Backbone and head, without weight decay."""
+        return [replace(group, weight_decay=0.0) for group in super().groups(own)]
+
+    def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
+        """The task's loss, the distances and the decay of the head."""
+        own, head = begun.own, list(begun.own.head.parameters())
+        reference = own.copy().eval().requires_grad_(False)
+        weights = channel_weights(begun) if self.attention == "removal" else {}
+        now, then = BlockOutputs(own), BlockOutputs(reference)
+
+        def loss(batch: Batch) -> Float[Tensor, ""]:
+            with now.watched(), then.watched():
+                outputs = now.of(batch.inputs)
+                with torch.no_grad():
+                    anchors = then.of(batch.inputs)
+            *_, features = outputs.values()
+            distance = sum(
+                (map_distance(output, anchors[name], weights.get(name)) for name, output in outputs.items()),
+                torch.zeros((), device=features.device),
+            )
+            decay = squared_distance(head, [torch.zeros(()).to(p) for p in head])
+            return task_loss(own.head(features), batch.labels) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
+
+        return loss
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """A weaker pull."""
+        return {"beta": (self.beta, self.beta / 10)}
+
+
+def map_distance(
+    output: Float[Tensor, "n ..."], anchor: Float[Tensor, "n ..."], weights: Float[Tensor, " C"] | None
+) -> Float[Tensor, ""]:
+    """Squared distance of two outputs of a block: mean over examples and positions, weighted sum over channels.
+
+    Args:
+        output: Of the network as it is.
+        anchor: Of the pretrained network.
+        weights: A weight for each channel; None for 1.
+    """
+    squares = (output - anchor).square().movedim(channel_dimension(output), 1)
+    squares = squares.reshape(*squares.shape[:2], -1).mean(dim=2)  # (n, C)
+    return (squares if weights is None else squares * weights).sum(dim=1).mean()
+
+
+@torch.no_grad()
+def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " C"]]:
+    """How much each channel of each block matters to the target; a block's weights sum to its number of channels.
+
+    Args:
+        begun: The network before training; its backbone is read in evaluation mode, under a ridge probe.
+    """
+    target = begun.target.train
+    probe = ridge_probe(frozen_features(begun.own, target), target.labels, target.n_outputs).head
+    shown = target.spread(MOST_EXAMPLES)
+    batch = shown.batch(torch.arange(len(shown), device=shown.device))
+    blocks = BlockOutputs(begun.own)
+    found = {}
+    with preserved_mode(begun.own), blocks.watched():
+        begun.own.eval()
+
+        def loss() -> Tensor:
+            *_, features = blocks.of(batch.inputs).values()
+            return task_loss(probe(features), batch.labels)
+
+        whole = loss()
+        for name, output in blocks.of(batch.inputs).items():
+            axis = channel_dimension(output)
+            growth = []
+            for channel in range(output.shape[axis]):
+                blocks.change = {name: partial(_without, axis=axis, channel=channel)}
+                growth.append(loss() - whole)
+            blocks.change = {}
+            grown = torch.stack(growth)
+            spread = grown.std(correction=0)
+            scaled = grown / spread if spread > 0 else torch.zeros_like(grown)
+            found[name] = len(grown) * scaled.softmax(dim=0)
+    return found
+
+
+def _without(output: Tensor, *, axis: int, channel: int) -> Tensor:
+    changed = output.clone()
+    changed.select(axis, channel).zero_()
+    return changed

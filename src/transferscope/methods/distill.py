@@ -1,0 +1,82 @@
+"""Distillation of features: the source network's features are a target beside the labels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.method import FitOptions, Value
+from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.models.initialise import reinitialise
+from transferscope.models.network import Network
+from transferscope.training import Batch, TrainingSettings, frozen_features, stream_seed, task_loss
+
+
+@dataclass(frozen=True)
+class Distill(FineTuning):
+    """Minimise L_target + beta |f(x; w) - f(x; w0)|^2 / s, of the features of a network and its pretrained teacher.
+
+    After "FitNets: Hints for Thin Deep Nets" (Romero et al. 2015), equation 3, with the last features as the hint and
+    no regressor, as both networks have the same width. The square is summed over features and averaged over the batch;
+    s is the mean of |f(x; w0) - mean f|^2 over the target's training examples, so that beta means the same for every
+    network. The teacher reads the same batch in evaluation mode.
+
+    Attributes:
+        beta: Weight of the distance, at least 0.
+        initial: "pretrained" starts the student as the teacher, so that the distance holds it back; "random" starts it
+            from fresh weights, so that the features are all that it gets from the source.
+    """
+
+    beta: float = 0.1
+    initial: Literal["pretrained", "random"] = "pretrained"
+
+    name: ClassVar[str] = "distill"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.beta < 0:
+            raise SettingsError(f"beta = {self.beta} is out of range; expected 0 or more")
+        if self.initial == "random" and (self.head == "probe" or self.frozen_blocks):
+            raise SettingsError(
+                f'head = "{self.head}" and frozen_blocks = {self.frozen_blocks} with initial = "random" would keep '
+                'what belongs to other weights; give head = "random" and frozen_blocks = 0, or initial = "pretrained"'
+            )
+
+    def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
+        """The student under its first head, which keeps the teacher beside it."""
+        begun = super().begin(task, network, options)
+        teacher = begun.own.copy().eval().requires_grad_(False)
+        if self.initial == "random":
+            fresh = reinitialise(begun.own, seed=stream_seed(options.seed, "network"))
+            fresh.is_random, fresh.head = False, begun.own.head
+            begun = replace(begun, own=fresh.to(begun.target.train.device), source_head=None)
+        return replace(begun, teacher=teacher)
+
+    def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
+        """The task's loss and the distance."""
+        own, teacher = begun.own, begun.teacher
+        assert teacher is not None
+        known = frozen_features(teacher, begun.target.train)
+        scale = (known - known.mean(dim=0)).square().sum(dim=1).mean() if len(known) else torch.ones(())
+        scale = torch.where(scale > 0, scale, 1.0)
+
+        def loss(batch: Batch) -> Float[Tensor, ""]:
+            features = own.features(batch.inputs)
+            with torch.no_grad():
+                taught = teacher.features(batch.inputs)
+            distance = (features - taught).square().sum(dim=1).mean() / scale
+            total: Tensor = task_loss(own.head(features), batch.labels) + self.beta * distance
+            return total
+
+        return loss
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """A stronger pull."""
+        return {"beta": (self.beta, 10 * self.beta or 0.1)}

@@ -1,0 +1,145 @@
+"""What methods share that choose something of their own on a held-out part of the target's training data."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from transferscope.data.splits import Fold, folds
+from transferscope.data.task import LabelledSet
+from transferscope.methods.method import FitOptions
+from transferscope.models.network import Network
+from transferscope.numerics.average_precision import macro_average_precision
+from transferscope.records import Cost
+from transferscope.training import check_targets
+
+PARTS = 4
+"""One of so many parts of the training examples is held out."""
+
+
+def held_out_part(train: LabelledSet, *, seed: int) -> Fold | None:
+    """A stratified quarter of the training examples to choose by, and the rest to fit on.
+
+    Args:
+        train: The target's training examples.
+        seed: Seed of the choice.
+
+    Returns:
+        The two parts; None where there are fewer examples than four for each class (or than 16 in all), which leaves
+        too few to choose by.
+    """
+    if len(train) < labels_needed(train, PARTS):
+        return None
+    return stratified_folds(train, PARTS, seed=seed)[0]
+
+
+def labels_needed(train: LabelledSet, n_folds: int) -> int:
+    """How many examples there should be for so many folds: one of each class in a fold, and four in all."""
+    return n_folds * max(4, len(train.classes or ()))
+
+
+def stratified_folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
+    """Folds; an example that is the only one of its class is in every fitting part, and in no validation part."""
+    of_classes = train.kind == "classification"
+    single = np.flatnonzero(train.class_counts()[train.labels] == 1) if of_classes else np.arange(0)
+    others = np.setdiff1d(np.arange(len(train)), single)
+    if not len(single) or len(others) < n_folds:
+        return folds(train, n_folds, seed=seed)
+    dealt = folds(train.take(others), n_folds, seed=seed)
+    return tuple(Fold(np.union1d(single, others[fold.fit]), others[fold.validate]) for fold in dealt)
+
+
+def risk(outputs: Tensor, labels: Tensor) -> float:
+    """How wrong outputs are, by the type of the labels; infinite where an output is not finite.
+
+    Args:
+        outputs: Logits or regression values, shape (N, K).
+        labels: int64 classes (N,): the share of errors; truth values (N, K): one minus the average precision, as mean
+            over the labels that occur; float targets (N, K): the mean squared error.
+    """
+    outputs = outputs.cpu()
+    if not torch.isfinite(outputs).all():
+        return math.inf
+    if labels.dtype == torch.bool:
+        precision = macro_average_precision(outputs.numpy(), labels.numpy())
+        return 0.0 if math.isnan(precision) else 1.0 - precision  # without any label in the fold all settings tie
+    if labels.is_floating_point():
+        check_targets(labels, tuple(outputs.shape))
+        return float(F.mse_loss(outputs.double(), labels.double()))
+    return float((outputs.argmax(dim=1) != labels).double().mean())
+
+
+def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
+    """A copy of the first network with the weighted mean of all weights.
+
+    Statistics of batch normalisation are averaged like weights, and its counters are those of the last network. A
+    network of weight 1 comes back as it is, bit for bit, whatever the others hold.
+
+    Args:
+        networks: Networks of one architecture.
+        weights: A weight for each, which sum to 1.
+
+    Returns:
+        The mean, in the mode of the first network.
+    """
+    mean = networks[0].copy()
+    if 1.0 in weights:
+        mean.load_state_dict(networks[list(weights).index(1.0)].state_dict())
+        return mean
+    states = [network.state_dict() for network in networks]
+    with torch.no_grad():
+        for name, tensor in mean.state_dict().items():
+            if tensor.is_floating_point():
+                terms = [weight * state[name] for weight, state in zip(weights, states, strict=True)]
+                tensor.copy_(torch.stack(terms).sum(dim=0))
+            else:
+                tensor.copy_(states[-1][name])
+    return mean
+
+
+def one_of_several(options: FitOptions, run: int, n_runs: int) -> FitOptions:
+    """The options of one of several runs that a method takes: a checkpoint of its own, and its part of the progress.
+
+    Args:
+        options: Those of the method.
+        run: Which run, from 0.
+        n_runs: How many there are.
+    """
+    tell = options.on_progress
+    return replace(
+        options,
+        checkpoint=None if options.checkpoint is None else _checkpoint(options.checkpoint, run),
+        on_progress=None if tell is None else lambda done, steps: tell(run * steps + done, n_runs * steps),
+    )
+
+
+def forget_runs(options: FitOptions, n_runs: int) -> None:
+    """Delete the checkpoints of several runs once the last is done; that of the first is the caller's."""
+    for run in range(1, n_runs) if options.checkpoint is not None else ():
+        assert options.checkpoint is not None
+        _checkpoint(options.checkpoint, run).unlink(missing_ok=True)
+
+
+def _checkpoint(first: Path, run: int) -> Path:
+    return first if run == 0 else first.with_suffix(f".run{run}")
+
+
+def total_cost(costs: Sequence[Cost]) -> Cost:
+    """What several runs took together."""
+    return reduce(
+        lambda one, other: Cost(
+            one.seconds + other.seconds,
+            max(one.peak_memory, other.peak_memory),
+            max(one.trained_parameters, other.trained_parameters),
+            one.examples_seen + other.examples_seen,
+            one.steps + other.steps,
+        ),
+        costs,
+        Cost(),
+    )

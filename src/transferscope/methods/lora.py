@@ -1,0 +1,133 @@
+"""LoRA: a low-rank change of every weight matrix, and nothing else of the backbone."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from transferscope.errors import SettingsError
+from transferscope.methods.bit_fit import is_normalisation
+from transferscope.methods.method import FitOptions, Value
+from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.models.network import Network, seeded
+from transferscope.training import TrainingSettings, stream_seed
+
+ADAPTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.MultiheadAttention)
+"""Layers that get a low-rank change. Attention of transformers is made of linear layers; of torch's own
+`MultiheadAttention` the one matrix of queries, keys and values gets it as a whole, and its output layer is linear."""
+
+
+class LowRank(nn.Module):
+    """The weight W as W + (alpha / r) B A, with W of any shape read as a matrix of one row for each output.
+
+    A (r, n_in) is drawn as `nn.Linear` draws its weights and B (n_out, r) is zero, so that nothing has changed before
+    the first step.
+
+    Args:
+        weight: W.
+        rank: r, at least 1; the smaller side of the matrix where that is less.
+        alpha: Factor.
+    """
+
+    def __init__(self, weight: Tensor, *, rank: int, alpha: float) -> None:
+        super().__init__()
+        n_out, n_in = len(weight), weight[0].numel()
+        rank = min(rank, n_out, n_in)
+        self.scale = alpha / rank
+        self.a = nn.Parameter(torch.empty(rank, n_in, dtype=weight.dtype))
+        nn.init.kaiming_uniform_(self.a, a=math.sqrt(5))
+        self.a.data = self.a.data.to(weight.device)
+        self.b = nn.Parameter(weight.new_zeros(n_out, rank))
+
+    def forward(self, weight: Float[Tensor, "n_out ..."]) -> Float[Tensor, "n_out ..."]:
+        """The weight with its change."""
+        return weight + self.scale * (self.b @ self.a).view_as(weight)
+
+
+@dataclass(frozen=True)
+class LoRA(FineTuning):
+    """Train a new head and, for every linear, convolutional and attention layer, the factors of a low-rank change.
+
+    "LoRA: Low-Rank Adaptation of Large Language Models" (Hu et al. 2022), section 4.1: W = W0 + (alpha / r) B A. The
+    pretrained weights, biases and normalisation layers (with the statistics of batch normalisation) stay as they are.
+    A convolution is read as the matrix (outputs, inputs * kernel). The network that predicts has the changes merged
+    into its weights, and is as large as any other.
+
+    Attributes:
+        lr_scale: As in `FineTuning`; two factors take a larger rate than their product does.
+        rank: r, at least 1; in a layer with a side shorter than it, that side.
+        alpha: Factor on the change, above 0, divided by the rank.
+    """
+
+    lr_scale: float = 1.0
+    rank: int = 4
+    alpha: float = 4.0
+
+    name: ClassVar[str] = "lora"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.rank < 1 or self.alpha <= 0:
+            raise SettingsError(
+                f"rank = {self.rank} and alpha = {self.alpha}; expected a rank of at least 1 and alpha above 0"
+            )
+
+    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+        """Put the changes in; blocks that are frozen get none.
+
+        Raises:
+            SettingsError: The backbone has parameters to train and no layer that can be changed.
+        """
+        backbone, of_weight = begun.own.features, dict[int, LowRank]()
+        free = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
+        for parameter in free:
+            parameter.requires_grad_(False)
+        free_ids = set(map(id, free))
+        with seeded(stream_seed(options.seed, "low rank")):
+            for module in [one for one in backbone.modules() if isinstance(one, ADAPTED)]:
+                for name, weight in list(module.named_parameters(recurse=False)):
+                    if id(weight) not in free_ids or weight.ndim < 2 or "bias" in name:
+                        continue
+                    if id(weight) not in of_weight:  # a weight that two layers share keeps being one
+                        of_weight[id(weight)] = LowRank(weight, rank=self.rank, alpha=self.alpha)
+                    parametrize.register_parametrization(module, name, of_weight[id(weight)], unsafe=True)
+        if free and not of_weight:
+            raise SettingsError(
+                "lora changes linear, convolutional and attention layers, and the backbone has none to train; train it "
+                "with bitfit or fine-tune"
+            )
+        return [module for module in backbone.modules() if is_normalisation(module)]
+
+    def predictor(self, begun: Beginning) -> Callable[[], Network]:
+        """The network with the changes merged into its weights."""
+        plain, own = begun.own.copy(), begun.own
+        return lambda: merged(plain, own)
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """A higher rank."""
+        return {"rank": (self.rank, 4 * self.rank)}
+
+
+@torch.no_grad()
+def merged(plain: Network, adapted: Network) -> Network:
+    """Give a network without parametrizations the weights that one with them computes.
+
+    Args:
+        plain: The network as it was before; changed in place.
+        adapted: The same network with parametrized weights.
+
+    Returns:
+        `plain`.
+    """
+    modules = dict(adapted.named_modules())
+    for path, module in plain.named_modules():
+        for name, tensor in (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)):
+            tensor.copy_(getattr(modules[path], name))
+    return plain

@@ -1,0 +1,30 @@
+"""A probe on the features of an untrained network: a control that says what the architecture alone gives."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from transferscope.methods.linear_probe import LinearProbe
+from transferscope.methods.method import Control, Start
+
+
+@dataclass(frozen=True)
+class RandomFeatures(Control, LinearProbe):
+    """The linear probe on the same architecture with random weights, those of the run's seed.
+
+    What a probe on pretrained features gains over it is owed to what the source has taught, and not to the
+    architecture (Saxe et al. 2011, "On random weights and unsupervised feature learning"; as a control of transfer,
+    Wieting and Kiela 2019, "No training required"). The settings are those of `LinearProbe`.
+    """
+
+    name: ClassVar[str] = "random-features"
+    version: ClassVar[int] = 1
+
+    @property
+    def start(self) -> Start:
+        """A freshly initialised network."""
+        return "random"
+
+    @property
+    def uses_network(self) -> bool:
+        """The features are those of the study's network."""
+        return True

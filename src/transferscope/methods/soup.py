@@ -1,0 +1,140 @@
+"""A model soup: the average of fine-tuned networks that began alike."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.fine_tune import FineTune
+from transferscope.methods.held_out import blend, forget_runs, held_out_part, one_of_several, risk, total_cost
+from transferscope.methods.method import FitOptions, Fitted, Value
+from transferscope.methods.target_training import Beginning
+from transferscope.models.network import Network
+from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors
+
+FACTORS = (1.0, 5.0, 25.0)
+"""Learning rates of the members as multiples of the given ones."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One network of a soup: its factor on the rates, and which order it reads the examples in."""
+
+    factor: float
+    order: int
+
+
+@dataclass(frozen=True)
+class Soup(FineTune):
+    """Fine-tune several times from one start and average the weights of those that help.
+
+    "Model soups: averaging weights of multiple fine-tuned models improves accuracy without increasing inference time"
+    (Wortsman et al. 2022), recipe 1 ("greedy soup"): members by their risk on held-out examples, the best first; each
+    joins if the average with it is no worse. A quarter of the target's training examples is held out for that; the
+    members that joined are then trained again on all of them and averaged. Statistics of batch normalisation are
+    averaged like weights. With fewer than four examples for each class nothing can be held out: then all members of
+    the given rate are averaged ("uniform soup").
+
+    The training curve and the networks on the way are those of the first member.
+
+    Attributes:
+        lr_scale: As in `FineTuning`: the least rate of the members.
+        head: As in `FineTuning`; all members begin with the same.
+        rates: How many of FACTORS the members are trained with, from 1 to 3.
+        orders: In how many orders of the examples each of these is trained, at least 1.
+    """
+
+    head: Literal["random", "probe"] = "probe"
+    rates: int = field(default=3, kw_only=True)
+    orders: int = field(default=1, kw_only=True)
+
+    name: ClassVar[str] = "soup"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if not 1 <= self.rates <= len(FACTORS) or self.orders < 1:
+            raise SettingsError(
+                f"rates = {self.rates} and orders = {self.orders}; expected 1 to {len(FACTORS)} rates and at least 1 "
+                "order"
+            )
+
+    @property
+    def most_runs(self) -> int:
+        """Twice all members, if all join."""
+        members = self.rates * self.orders
+        return 2 * members if members > 1 else 1
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`; notes how many runs it took ("runs") and how many "joined"."""
+        members = [_Member(factor, order) for factor in FACTORS[: self.rates] for order in range(self.orders)]
+        train = task.target.train
+        part = held_out_part(train, seed=stream_seed(options.seed, "held out"))
+        tried: list[Fitted] = []
+        joined = [member for member in members if member.factor == 1.0]
+        if part is not None and len(members) > 1:
+            begun = self.begin(task.with_target_train(train.take(part.fit)), network, options)
+            quiet = replace(options, curve_examples=0, snapshots=None)
+            several = [one_of_several(quiet, i, 2 * len(members)) for i in range(len(members))]
+            tried = self._trained(begun, members, several)
+            held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
+
+            def harm(some: Sequence[int]) -> float:
+                mean = blend([tried[i].network for i in some], [1 / len(some)] * len(some))
+                return risk(outputs_of(mean, held_out), held_out.labels.cpu())
+
+            joined = [members[i] for i in greedy(len(members), harm)]
+        n_runs = len(tried) + len(joined)
+        several = [one_of_several(options, len(tried) + i, n_runs) for i in range(len(joined))]
+        made = self._trained(self.begin(task, network, options), joined, several)
+        forget_runs(options, n_runs)
+        mean = blend([one.network for one in made], [1 / len(made)] * len(made))
+        return replace(
+            made[0],
+            network=mean,
+            cost=total_cost([one.cost for one in (*tried, *made)]),
+            status=next((one.status for one in made if one.status == "non_finite"), made[0].status),
+            notes={"runs": float(n_runs), "joined": float(len(joined))},
+        )
+
+    def _trained(self, begun: Beginning, members: Sequence[_Member], options: Sequence[FitOptions]) -> list[Fitted]:
+        """Members trained from one start, each with options of its own; only the first keeps curve and snapshots."""
+        made = []
+        for i, (member, own) in enumerate(zip(members, options, strict=True)):
+            method = replace(
+                self,
+                lr_scale=member.factor * self.lr_scale,
+                head_lr_scale=None if self.head_lr_scale is None else member.factor * self.head_lr_scale,
+            )
+            seed = stream_seed(own.seed, f"order {member.order}") if member.order else own.seed
+            quiet = {"curve_examples": 0, "snapshots": None} if i else {}
+            made.append(
+                method.fit_from(replace(begun, own=begun.own.copy()), replace(own, seed=seed, **quiet))  # type: ignore[arg-type]
+            )
+        return made
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Nothing: the members are the search."""
+        return {}
+
+
+def greedy(n: int, harm: Callable[[Sequence[int]], float]) -> list[int]:
+    """Which of n members join a soup, in the order in which they do.
+
+    Args:
+        n: How many there are, at least 1.
+        harm: The held-out risk of the average of some members; infinite for what is not finite.
+
+    Returns:
+        Their indices: the best alone first, then, by their own risk, each with which the average is no worse.
+    """
+    alone = sorted(range(n), key=lambda i: harm([i]))
+    joined, least = alone[:1], harm(alone[:1])
+    for i in alone[1:]:
+        with_it = harm([*joined, i])
+        if with_it <= least and math.isfinite(with_it):
+            joined, least = [*joined, i], with_it
+    return joined

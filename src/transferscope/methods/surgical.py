@@ -1,0 +1,111 @@
+"""Surgical fine-tuning: one block is trained, and the head."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import ClassVar, Literal
+
+import torch
+from torch import nn
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.method import FitOptions, Fitted, Value
+from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.models.network import Network
+from transferscope.training import TrainingSettings, task_loss
+from transferscope.training.loop import preserved_mode
+
+EXAMPLES = 512
+"""Training examples, evenly chosen, by which blocks are compared, and how many are read at once."""
+AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Surgical(FineTuning):
+    """Train one block of the backbone with the head; the others stay as they are, in evaluation mode.
+
+    "Surgical Fine-Tuning Improves Adaptation to Distribution Shifts" (Lee, Chen, Tajwar and others 2023): the first
+    blocks for shifts of the inputs, the middle ones for shifts of features, the last for shifts of the labels. "auto"
+    takes the block with the largest relative gradient norm (section 5.2), |g| / |w| over all parameters of the block,
+    for the loss on the target's training examples before training; the paper's Auto-RGN has a rate for every block
+    instead.
+
+    Attributes:
+        lr_scale: As in `FineTuning`.
+        head: As in `FineTuning`; under a random head gradients say little of the blocks.
+        block: Name of a block, as `transferscope show network` lists them; "auto" to choose it.
+    """
+
+    head: Literal["random", "probe"] = "probe"
+    block: str = field(default="auto", kw_only=True)
+
+    name: ClassVar[str] = "surgical"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        if self.frozen_blocks:
+            raise SettingsError(
+                f"frozen_blocks = {self.frozen_blocks} of surgical, which freezes all blocks but one; name it as block"
+            )
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`; notes the place of the trained "block", from 1 at the input."""
+        begun = self.begin(task, network, options)
+        chosen = self._chosen(begun)
+        if chosen is None:  # a network without blocks, whose head alone is trained
+            return self.fit_from(begun, options)
+        fitted = replace(self, block=chosen).fit_from(begun, options)
+        return replace(fitted, notes={"block": 1.0 + list(begun.own.named_blocks()).index(chosen)})
+
+    def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
+        """Hold the other blocks."""
+        held = [block for name, block in begun.own.named_blocks().items() if name != self.block]
+        for block in held:
+            block.requires_grad_(False)
+        return held
+
+    def _chosen(self, begun: Beginning) -> str | None:
+        """Name of the block to train; None where there is none."""
+        names = list(begun.own.named_blocks())
+        if self.block == "auto":
+            norms = relative_gradient_norms(begun)
+            return max(norms, key=lambda name: norms[name]) if norms else None
+        if self.block not in names:
+            near = get_close_matches(self.block, names, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise SettingsError(
+                f"block = {self.block!r} is no block of the backbone: {hint}its blocks are {', '.join(names) or 'none'}"
+            )
+        return self.block
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Weight decay, as the block is chosen already."""
+        return super(FineTuning, self).searched(training)
+
+
+def relative_gradient_norms(begun: Beginning) -> dict[str, float]:
+    """|g| / |w| of each block, for the loss of the network in evaluation mode; 0 where a norm is not finite.
+
+    Args:
+        begun: A network before training, under its first head; its gradients are left as they were, none.
+    """
+    own, shown = begun.own, begun.target.train.spread(EXAMPLES)
+    with preserved_mode(own):
+        own.eval()
+        for start in range(0, len(shown), AT_ONCE):
+            batch = shown.batch(torch.arange(start, min(start + AT_ONCE, len(shown)), device=shown.device))
+            share = len(batch.labels) / len(shown)
+            torch.autograd.backward(share * task_loss(own(batch.inputs), batch.labels))
+    norms = {}
+    for name, block in own.named_blocks().items():
+        weights = [parameter for parameter in block.parameters() if parameter.grad is not None]
+        gradient = sum(float(p.grad.double().square().sum()) for p in weights if p.grad is not None)
+        size = sum(float(p.detach().double().square().sum()) for p in weights)
+        norms[name] = math.sqrt(gradient / size) if size > 0 and math.isfinite(gradient) else 0.0
+    for parameter in own.parameters():
+        parameter.grad = None
+    return norms

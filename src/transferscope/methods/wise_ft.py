@@ -1,0 +1,89 @@
+"""WiSE-FT: between the pretrained and the fine-tuned weights."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.fine_tune import FineTune
+from transferscope.methods.held_out import blend, forget_runs, held_out_part, one_of_several, risk, total_cost
+from transferscope.methods.method import FitOptions, Fitted, Value
+from transferscope.methods.target_training import Beginning
+from transferscope.models.network import Network
+from transferscope.training import TrainingSettings, outputs_of, stream_seed, task_loss, to_tensors
+
+SHARES = tuple(i / 10 for i in range(10, -1, -1))
+"""Shares of the fine-tuned weights that are tried, all of them first: it wins a tie."""
+
+UNTRIED = 0.5
+"""The share where there are too few labels to choose one; what the authors advise where nothing is held out."""
+
+
+@dataclass(frozen=True)
+class WiseFt(FineTune):
+    """Fine-tune from the probe's head, then go back part of the way: w = (1 - share) w0 + share w1.
+
+    "Robust fine-tuning of zero-shot models" (Wortsman et al. 2022), section 3; w0 is the pretrained backbone under the
+    ridge probe, in the place of the zero-shot head that image-text models have, and w1 what fine-tuning made of both.
+    Statistics of batch normalisation go along like weights.
+
+    Attributes:
+        head: As in `FineTuning`; "random" goes back towards a head that knows nothing.
+        share: From 0, the start, to 1, fine-tuning, both exact; "auto" chooses among SHARES by the risk on a held-out
+            quarter of the target's training examples (their loss among equals), with a run of its own of the whole
+            budget on the other three, and takes UNTRIED where there are fewer than four examples for each class.
+    """
+
+    head: Literal["random", "probe"] = "probe"
+    share: float | Literal["auto"] = field(default="auto", kw_only=True)
+
+    name: ClassVar[str] = "wise-ft"
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.share != "auto" and not 0 <= self.share <= 1:
+            raise SettingsError(f'share = {self.share} is out of range; expected a share from 0 to 1, or "auto"')
+
+    @property
+    def most_runs(self) -> int:
+        """Two, where the share is chosen."""
+        return 2 if self.share == "auto" else 1
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`; notes the "share"."""
+        if self.share != "auto":
+            return super().fit(task, network, options)
+        train = task.target.train
+        part = held_out_part(train, seed=stream_seed(options.seed, "held out"))
+        if part is None:
+            return replace(replace(self, share=UNTRIED).fit(task, network, options), notes={"share": UNTRIED})
+        first = replace(one_of_several(options, 0, 2), curve_examples=0, snapshots=None)
+        begun = self.begin(task.with_target_train(train.take(part.fit)), network, first)
+        start = begun.own.copy()
+        tried = replace(self, share=1.0).fit_from(begun, first)
+        held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
+
+        def harm(share: float) -> tuple[float, float]:
+            outputs = outputs_of(blend([start, tried.network], [1 - share, share]), held_out)
+            return risk(outputs, held_out.labels.cpu()), float(task_loss(outputs, held_out.labels))
+
+        share = min(SHARES, key=harm)
+        fitted = replace(self, share=share).fit(task, network, one_of_several(options, 1, 2))
+        forget_runs(options, 2)
+        cost = total_cost([tried.cost, fitted.cost])
+        return replace(fitted, cost=cost, notes={"share": share, "runs": 2.0})
+
+    def predictor(self, begun: Beginning) -> Callable[[], Network]:
+        """The weights between the start and those of now."""
+        start, share = begun.own.copy(), self.share
+        assert share != "auto"
+        if share == 1:
+            return super().predictor(begun)
+        return lambda: blend([start, begun.own], [1 - share, share])
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Weight decay, as the share is chosen already."""
+        return super(FineTune, self).searched(training)

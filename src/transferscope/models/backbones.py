@@ -1,0 +1,232 @@
+"""The own networks without their heads, each a function (input_shape, widths) -> Backbone."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transferscope.errors import NetworkError
+
+
+@dataclass(frozen=True, slots=True)
+class Backbone:
+    """Features without a head.
+
+    Attributes:
+        features: Named blocks from the input up; maps (N, *input_shape) to (N, n_features).
+        n_features: Width of the features.
+    """
+
+    features: nn.Module
+    n_features: int
+
+
+def n_inputs(input_shape: tuple[int, ...]) -> int:
+    """Number of scalars of one input, whatever its shape."""
+    return prod(input_shape)
+
+
+def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> None:
+    """Refuse inputs that a convolutional backbone cannot read.
+
+    Args:
+        name: The backbone, for the message.
+        input_shape: Shape of one input; should be (C, H, W).
+        smallest: Least height and width in pixels.
+
+    Raises:
+        NetworkError: The inputs are no images, or too small.
+    """
+    if len(input_shape) != 3:
+        raise NetworkError(
+            f"{name} reads images (channels, height, width), and the inputs have shape {input_shape}; use linear or mlp"
+        )
+    _, height, width = input_shape
+    if min(height, width) < smallest:
+        raise NetworkError(
+            f"{name} needs images of at least {smallest} x {smallest} pixels, and these are {height} x {width}; "
+            f'resize them (transforms "resize:{max(28, smallest)}") or use mlp'
+        )
+
+
+def linear(input_shape: tuple[int, ...], widths: tuple[()]) -> Backbone:
+    """Features are the flattened inputs, so that the network is one linear map.
+
+    Args:
+        input_shape: Shape of one input.
+        widths: Empty: there are no layers.
+
+    Returns:
+        A backbone without parameters.
+    """
+    return Backbone(nn.Sequential(OrderedDict(flatten=nn.Flatten())), n_inputs(input_shape))
+
+
+def mlp(input_shape: tuple[int, ...], widths: tuple[int, ...]) -> Backbone:
+    """A multilayer perceptron with ReLU after every layer; one block per layer.
+
+    Args:
+        input_shape: Shape of one input; it is flattened.
+        widths: Units of each hidden layer, from the input up; the last one is the width of the features.
+
+    Returns:
+        The backbone, with blocks `hidden1`, `hidden2`, ...
+    """
+    sizes = (n_inputs(input_shape), *widths)
+    blocks: OrderedDict[str, nn.Module] = OrderedDict(flatten=nn.Flatten())
+    for depth, (n_in, n_out) in enumerate(pairwise(sizes), start=1):
+        blocks[f"hidden{depth}"] = nn.Sequential(nn.Linear(n_in, n_out), nn.ReLU())
+    return Backbone(nn.Sequential(blocks), widths[-1])
+
+
+LENET_SMALLEST = 16  # pixels: the side that leaves one pixel after two convolutions and poolings
+
+
+def lenet(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
+    """Two 5 x 5 convolutions without padding, each with 2 x 2 max pooling and ReLU, and one hidden layer.
+
+    The Caffe variant of LeNet-5 (LeCun et al. 1998), with 431,080 parameters on 28 x 28 grey images and ten classes.
+    Pooling comes before ReLU: max pooling and ReLU commute, and ReLU then has a quarter of the work.
+
+    Args:
+        input_shape: Shape of one image (C, H, W), at least 16 x 16 pixels.
+        widths: Channels of both convolutions and units of the hidden layer; (20, 50, 500) by default.
+
+    Returns:
+        The backbone, with blocks `conv1`, `conv2` and `hidden`.
+
+    Raises:
+        NetworkError: The inputs are no images, or too small.
+    """
+    check_image("lenet", input_shape, smallest=LENET_SMALLEST)
+    channels, height, width = input_shape
+    first, second, hidden = widths
+    n_pooled = second * _pooled(_pooled(height)) * _pooled(_pooled(width))
+    blocks: OrderedDict[str, nn.Module] = OrderedDict(
+        conv1=nn.Sequential(nn.Conv2d(channels, first, 5), nn.MaxPool2d(2), nn.ReLU()),
+        conv2=nn.Sequential(nn.Conv2d(first, second, 5), nn.MaxPool2d(2), nn.ReLU()),
+        hidden=nn.Sequential(nn.Flatten(), nn.Linear(n_pooled, hidden), nn.ReLU()),
+    )
+    return Backbone(nn.Sequential(blocks), hidden)
+
+
+def _pooled(side: int) -> int:
+    """Side in pixels after a 5 x 5 convolution and 2 x 2 pooling."""
+    return (side - 4) // 2
+
+
+CONV4_SMALLEST = 16  # pixels: the side that leaves one pixel after four poolings
+
+
+def conv4(input_shape: tuple[int, ...], widths: tuple[int, int, int, int]) -> Backbone:
+    """Four blocks of a 3 x 3 convolution, batch normalisation, ReLU and 2 x 2 max pooling.
+
+    Conv-4 of "Matching Networks for One Shot Learning" (Vinyals et al. 2016, section 4.1.1; there with 64 channels),
+    with the 32 channels of "Model-Agnostic Meta-Learning" (Finn et al. 2017, section 5.2) by default: on 32 x 32 images
+    as many multiplications as LeNet with a twentieth of its weights.
+
+    Args:
+        input_shape: Shape of one image (C, H, W), at least 16 x 16 pixels.
+        widths: Channels of the four blocks; (32, 32, 32, 32) by default.
+
+    Returns:
+        The backbone, with blocks `conv1` to `conv4`.
+
+    Raises:
+        NetworkError: The inputs are no images, or too small.
+    """
+    check_image("conv4", input_shape, smallest=CONV4_SMALLEST)
+    channels = (input_shape[0], *widths)
+    blocks: OrderedDict[str, nn.Module] = OrderedDict(
+        (f"conv{i}", _conv4_block(channels[i - 1], channels[i])) for i in range(1, len(channels))
+    )
+    blocks["flatten"] = nn.Flatten()
+    _, height, width = input_shape
+    return Backbone(nn.Sequential(blocks), widths[-1] * (height // 16) * (width // 16))
+
+
+def _conv4_block(n_in: int, n_out: int) -> nn.Sequential:
+    convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(n_out), nn.MaxPool2d(2), nn.ReLU())
+
+
+class ResidualBlock(nn.Module):
+    """relu(x' + bn(conv(relu(bn(conv(x)))))), with the parameter-free shortcut x' of He et al. (2016), option A.
+
+    Args:
+        n_in: Input channels.
+        n_out: Output channels, at least `n_in`; the shortcut fills the new channels with zeros.
+        stride: Stride of the first convolution and of the shortcut.
+    """
+
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(n_in, n_out, 3, stride=stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(n_out)
+        self.conv2 = nn.Conv2d(n_out, n_out, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(n_out)
+        self.stride = stride
+        self.n_new = n_out - n_in
+
+    def forward(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K h w"]:
+        """The block's output, at 1 / stride of the input's resolution."""
+        residual = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        return F.relu(self._shortcut(x) + residual)
+
+    def _shortcut(self, x: Tensor) -> Tensor:
+        before = self.n_new // 2
+        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
+
+
+def resnet20(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
+    """3 residual blocks per stage, 0.27 million parameters at the default widths; see `resnet56`."""
+    return _resnet("resnet20", input_shape, widths, n_per_stage=3)
+
+
+def resnet32(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
+    """5 residual blocks per stage, 0.46 million parameters at the default widths; see `resnet56`."""
+    return _resnet("resnet32", input_shape, widths, n_per_stage=5)
+
+
+def resnet56(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
+    """9 residual blocks per stage, 0.85 million parameters at the default widths.
+
+    The CIFAR-10 networks of section 4.2 of "Deep Residual Learning for Image Recognition" (He et al. 2016): a 3 x 3
+    convolution, three stages at full, half and quarter resolution, and global average pooling. Batch normalisation
+    after every convolution; weights from He's normal initialisation.
+
+    Args:
+        input_shape: Shape of one image (C, H, W); 32 x 32 in the paper, any size of at least 4 x 4 here.
+        widths: Channels of the three stages, not decreasing; (16, 32, 64) by default.
+
+    Returns:
+        The backbone, with blocks `stem`, `stage1_block1`, ..., and as many features as the last stage has channels.
+
+    Raises:
+        NetworkError: The inputs are no images, too small, or the widths decrease.
+    """
+    return _resnet("resnet56", input_shape, widths, n_per_stage=9)
+
+
+def _resnet(name: str, input_shape: tuple[int, ...], widths: tuple[int, int, int], *, n_per_stage: int) -> Backbone:
+    check_image(name, input_shape, smallest=4)
+    if list(widths) != sorted(widths):
+        raise NetworkError(f"{name} has widths {widths}; its shortcuts need widths that do not decrease")
+    n_in = widths[0]
+    stem = nn.Sequential(nn.Conv2d(input_shape[0], n_in, 3, padding=1, bias=False), nn.BatchNorm2d(n_in), nn.ReLU())
+    blocks: OrderedDict[str, nn.Module] = OrderedDict(stem=stem)
+    for stage, n_out in enumerate(widths, start=1):
+        for index in range(1, n_per_stage + 1):
+            stride = 2 if stage > 1 and index == 1 else 1
+            blocks[f"stage{stage}_block{index}"] = ResidualBlock(n_in, n_out, stride)
+            n_in = n_out
+    blocks["pool"] = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    features = nn.Sequential(blocks)
+    for module in features.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight)
+    return Backbone(features, n_in)

@@ -1,1 +1,0 @@
-"""Backbones, one family per file, each a function (input_shape, widths) -> Backbone."""

@@ -1,0 +1,340 @@
+"""The error at sizes that were not measured: a combination of forecasts, with an interval and a rolling back-test.
+
+The back-test is what would have been predicted, from fewer points, about the points there are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy.typing import ArrayLike
+
+from transferscope.errors import DataError, SettingsError
+from transferscope.estimate import Status
+from transferscope.scaling.forecasts import CANDIDATES, Curve, curve_of, forecasts
+from transferscope.scaling.observations import observe
+
+DEPTHS = (0.5, 1.0, 1.5)
+"""How far back the origins lie, in asked horizons (log size)."""
+
+LEAST_SEEN = 3
+LEAST_HORIZON = 1.2
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where back-tests start, and which points each is scored on.
+
+    Attributes:
+        sizes: Sizes up to which points are seen, shape (O,); O may be 0.
+        scored: Points beyond each origin and within the horizon, shape (O, m).
+    """
+
+    sizes: Float[np.ndarray, " O"]
+    scored: Bool[np.ndarray, "O m"]
+
+
+def origins(curve: Curve, horizon: float) -> Origins:
+    """Back-test origins at an asked horizon.
+
+    Each origin is the largest size at or below x_max / horizon^depth with LEAST_SEEN points behind it. When the curve
+    is too short for that, the origins are its last points but one, at whatever horizon they have.
+
+    Args:
+        curve: The curve.
+        horizon: Largest asked size over the largest seen size; below LEAST_HORIZON counts as that.
+
+    Returns:
+        The origins, nearest first, without repeats.
+    """
+    ratio = max(horizon, LEAST_HORIZON)
+    places = [int((curve.x <= curve.x[-1] / ratio**depth).sum()) - 1 for depth in DEPTHS]
+    places = [place for place in places if LEAST_SEEN - 1 <= place < len(curve) - 1]
+    if not places:
+        places = [place for place in (len(curve) - 2, len(curve) - 3) if place >= LEAST_SEEN - 1]
+    places = list(dict.fromkeys(places))
+    sizes = curve.x[places] if places else np.zeros(0)
+    scored = np.zeros((len(places), len(curve)), dtype=bool)
+    for row, place in enumerate(places):
+        within = curve.x <= sizes[row] * ratio * (1 + 1e-9)
+        scored[row] = (np.arange(len(curve)) > place) & (within | (np.arange(len(curve)) == place + 1))
+    return Origins(sizes, scored)
+
+
+def candidate_errors(
+    predicted: Float[np.ndarray, "O K m"], curve: Curve, scored: Bool[np.ndarray, "O m"]
+) -> Float[np.ndarray, " K"]:
+    """Root mean square back-test error of each candidate in log error, every origin counting the same; NaN without one.
+
+    Args:
+        predicted: Log errors that each candidate predicts from each origin at the points of the curve.
+        curve: The curve.
+        scored: Which points each origin is scored on.
+    """
+    squared = np.where(scored[:, None, :], (predicted - curve.log_y) ** 2, 0.0)
+    by_origin = squared.sum(axis=2) / scored.sum(axis=1)[:, None]  # (O, K)
+    known = np.isfinite(by_origin)
+    count = known.sum(axis=0)
+    total = np.where(known, by_origin, 0.0).sum(axis=0)
+    return np.where(count > 0, np.sqrt(total / np.maximum(count, 1)), np.nan)
+
+
+SHRINKAGE = 0.1
+"""Share of the median squared back-test error that is added to every candidate's."""
+
+WINSORISED = 0.1
+"""Share of the weight on each side whose forecasts are pulled in, so that one wild form cannot move the mean far."""
+
+
+def combination_weights(
+    errors: Float[np.ndarray, " K"], available: Float[np.ndarray, "K T"]
+) -> Float[np.ndarray, " K"]:
+    r"""Weights w_k \propto (e_k^2 + \lambda \tilde e^2)^{-1/2}, with \tilde e the median error; 0 without a forecast.
+
+    A candidate without a back-test has the median error. The square root keeps the weights close to equal: choosing the
+    candidate with the smallest back-test error does worse than the plain mean.
+
+    Args:
+        errors: Back-test error of each candidate, NaN where unknown.
+        available: Their forecasts; a candidate with NaN has weight 0.
+
+    Returns:
+        Weights that sum to 1.
+    """
+    usable = np.isfinite(available).all(axis=1)
+    known = errors[np.isfinite(errors)]
+    middle = float(np.median(known)) if len(known) else 1.0
+    filled = np.where(np.isfinite(errors), errors, middle)
+    weights = usable / np.sqrt(filled**2 + SHRINKAGE * middle**2 + 1e-24)
+    result: Float[np.ndarray, " K"] = weights / weights.sum()
+    return result
+
+
+def weighted_quantile(
+    values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"], level: float
+) -> Float[np.ndarray, " T"]:
+    """Quantile over candidates, interpolated between the middles of their weights.
+
+    Args:
+        values: Forecasts; rows of weight 0 are not read.
+        weights: At least one of them above 0.
+        level: In [0, 1].
+    """
+    used = weights > 0
+    values, weights = values[used], weights[used]
+    order = np.argsort(values, axis=0)
+    ordered, ordered_weights = np.take_along_axis(values, order, axis=0), weights[order]
+    middles = (np.cumsum(ordered_weights, axis=0) - ordered_weights / 2) / weights.sum()
+    return np.array([np.interp(level, middles[:, t], ordered[:, t]) for t in range(values.shape[1])])
+
+
+def winsorised_mean(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
+    """Weighted mean after pulling candidates beyond the outer quantiles (WINSORISED on each side) in to them."""
+    low = weighted_quantile(values, weights, WINSORISED)
+    high = weighted_quantile(values, weights, 1 - WINSORISED)
+    used = weights > 0
+    return np.average(np.clip(values[used], low, high), axis=0, weights=weights[used])
+
+
+def spread(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
+    """Half the distance between the weighted 16 % and 84 % quantiles: a standard deviation if forms were normal."""
+    low, high = weighted_quantile(values, weights, 0.16), weighted_quantile(values, weights, 0.84)
+    half: Float[np.ndarray, " T"] = (high - low) / 2
+    return half
+
+
+FACTORS: dict[float, dict[int, float]] = {
+    0.5: {3: 0.8, 8: 0.57, 16: 0.63},
+    0.8: {3: 1.59, 8: 1.22, 16: 1.25},
+    0.9: {3: 2.29, 8: 1.75, 16: 1.73},
+}
+"""Half width over scale by level, then by the fewest points it holds for.
+
+Split-conformal: printed by benchmarks/scaling_calibrate.py from the development half of the benchmark curves.
+"""
+
+BACKTEST_SHARE = 0.5
+
+RESOLUTION = 1e-4
+"""Least scale in log error: no error is known to more than one part in ten thousand. It keeps the interval of a curve
+that stands still from having no width, so that rounding would decide what it covers."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the width of an interval is made of, in log error.
+
+    Attributes:
+        spread: Distance between forms at each target, shape (T,).
+        backtest: Root mean square back-test error of the combination; NaN without a back-test.
+        noise: Root mean square residual of the combination on the last half of the points.
+    """
+
+    spread: Float[np.ndarray, " T"]
+    backtest: float
+    noise: float
+
+    def total(self) -> Float[np.ndarray, " T"]:
+        """sqrt(spread^2 + (backtest / 2)^2 + noise^2 + RESOLUTION^2)."""
+        return np.sqrt(self.spread**2 + (BACKTEST_SHARE * self.backtest) ** 2 + self.noise**2 + RESOLUTION**2)
+
+
+def half_width(scale: Scale, *, level: float, n_points: int) -> Float[np.ndarray, " T"]:
+    """Half width of the interval in log error.
+
+    Args:
+        scale: Its parts.
+        level: Nominal coverage, one of `FACTORS`.
+        n_points: Points of the curve, at least 3.
+    """
+    by_count = FACTORS[level]
+    return by_count[max(least for least in by_count if least <= n_points)] * scale.total()
+
+
+LEAST_POINTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BackTest:
+    """A prediction about a point there is, from fewer points.
+
+    Attributes:
+        origin: Largest size that was seen.
+        size: Size that was predicted at.
+        predicted: The prediction.
+        observed: The error that was measured.
+    """
+
+    origin: float
+    size: float
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class Extrapolation:
+    """Errors predicted at sizes.
+
+    Attributes:
+        sizes: Shape (T,).
+        predicted: Shape (T,).
+        low: Lower end of the interval, shape (T,); NaN when the status says that there is none.
+        high: Upper end.
+        level: Nominal coverage of the interval at each size.
+        weights: Weight of each candidate by its description.
+        candidates: Prediction of each candidate with a weight, by its description, shape (T,) each.
+        backtests: What the same combination would have predicted before.
+        scale: Parts of the width, in log error.
+        status: "ok", or "too_few": under three points, the last value without an interval.
+        notes: Sentences on the data.
+    """
+
+    sizes: Float[np.ndarray, " T"]
+    predicted: Float[np.ndarray, " T"]
+    low: Float[np.ndarray, " T"]
+    high: Float[np.ndarray, " T"]
+    level: float
+    weights: Mapping[str, float]
+    candidates: Mapping[str, Float[np.ndarray, " T"]]
+    backtests: tuple[BackTest, ...]
+    scale: Scale
+    status: Status
+    notes: tuple[str, ...]
+
+
+def extrapolate(
+    sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, level: float = 0.9, rows: ArrayLike | None = None
+) -> Extrapolation:
+    """Predict the error at sizes beyond (or between) those measured.
+
+    A weighted mean (of logarithms, winsorised) of several laws on several windows; the weights come from rolling
+    back-tests at the asked horizon and stay close to equal. The interval is the spread of the forms with the back-test
+    error and the noise, times a factor that was calibrated on development curves (docs/scaling.md). Broken rows of a
+    long curve are left out, and a note names them.
+
+    Args:
+        sizes: Sizes x, shape (m,).
+        errors: Errors or losses, shape (m,), >= 0.
+        at: Sizes to predict at, above 0, shape (T,).
+        level: Nominal coverage: 0.5, 0.8 or 0.9.
+        rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
+
+    Returns:
+        The prediction. With one or two points it is the last value, with status "too_few" and no interval.
+
+    Raises:
+        DataError: The numbers cannot be read, or no size is above 0.
+        SettingsError: `level` or `at` is out of range.
+    """
+    targets = np.atleast_1d(np.asarray(at, dtype=np.float64))
+    if level not in FACTORS:
+        raise SettingsError(f"level = {level} is not calibrated; choose one of {', '.join(map(str, FACTORS))}")
+    if not (np.isfinite(targets) & (targets > 0)).all():
+        raise SettingsError("a size to predict at is not a finite number above 0")
+    curve = curve_of(observe(sizes, errors, rows=rows))
+    if len(curve) == 0:
+        raise DataError(f"nothing can be extrapolated: {'; '.join(curve.notes)}")
+    return _combined(curve, targets, level)
+
+
+def _combined(curve: Curve, targets: Float[np.ndarray, " T"], level: float) -> Extrapolation:
+    back = origins(curve, float(targets.max() / curve.x[-1]))
+    everything = np.concatenate([curve.x, targets])
+    values = forecasts(curve, np.concatenate([curve.x[-1:], back.sizes]), everything)  # (1 + O, K, m + T)
+    m = len(curve)
+    errors = candidate_errors(values[1:, :, :m], curve, back.scored)
+    weights = combination_weights(errors, values[0])
+    combined = winsorised_mean(values[0], weights)
+    past = _past(values[1:, :, :m], weights)
+    scale = Scale(
+        spread=spread(values[0, :, m:], weights),
+        backtest=_backtest_error(past, curve, back.scored),
+        noise=_noise(combined[:m], curve),
+    )
+    half = half_width(scale, level=level, n_points=m) if m >= LEAST_POINTS else np.full(len(targets), np.nan)
+    used = np.flatnonzero(weights)
+    return Extrapolation(
+        sizes=targets,
+        predicted=np.exp(combined[m:]),
+        low=np.exp(combined[m:] - half),
+        high=np.exp(combined[m:] + half),
+        level=level,
+        weights={str(CANDIDATES[k]): float(weights[k]) for k in used},
+        candidates={str(CANDIDATES[k]): np.exp(values[0, k, m:]) for k in used},
+        backtests=_listed(past, curve, back),
+        scale=scale,
+        status="ok" if m >= LEAST_POINTS else "too_few",
+        notes=curve.notes,
+    )
+
+
+def _past(values: Float[np.ndarray, "O K m"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, "O m"]:
+    """The combination as it would have been at each origin, with the candidates there were."""
+    there = np.isfinite(values).all(axis=2)
+    rows = [winsorised_mean(values[o], weights * there[o]) for o in range(len(values))]
+    return np.array(rows).reshape(len(values), values.shape[2])
+
+
+def _backtest_error(past: Float[np.ndarray, "O m"], curve: Curve, scored: Bool[np.ndarray, "O m"]) -> float:
+    """Root mean square over origins; without one, what the curve falls over its last doubling."""
+    if len(past) == 0:
+        slope = np.polyfit(np.log(curve.x), curve.log_y, 1)[0] if len(curve) > 1 else 0.0
+        return float(abs(slope) * np.log(2))
+    squared = np.where(scored, (past - curve.log_y) ** 2, 0.0).sum(axis=1) / scored.sum(axis=1)
+    return float(np.sqrt(squared.mean()))
+
+
+def _noise(combined: Float[np.ndarray, " m"], curve: Curve) -> float:
+    """Root mean square residual over the last half of the points, for as many points as are left over."""
+    m = len(curve)
+    last = np.arange(m) >= m // 2
+    residual = np.sqrt(np.average((combined - curve.log_y)[last] ** 2, weights=curve.counts[last]))
+    return float(residual * np.sqrt(m / max(m - LEAST_POINTS, 1)))
+
+
+def _listed(past: Float[np.ndarray, "O m"], curve: Curve, back: Origins) -> tuple[BackTest, ...]:
+    return tuple(
+        BackTest(float(back.sizes[o]), float(curve.x[i]), float(np.exp(past[o, i])), float(np.exp(curve.log_y[i])))
+        for o, i in zip(*np.nonzero(back.scored), strict=True)
+    )

@@ -1,0 +1,252 @@
+"""Forecasts of one error curve, one for each candidate: a law on a window of the points.
+
+Forecasts need the curve with one error per size, positive, and not too many points.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from transferscope.scaling.laws import Law, law_named
+from transferscope.scaling.observations import Observations
+from transferscope.scaling.posterior import Noise, power_posterior
+from transferscope.scaling.solve import QUICK, Problem, solve
+
+MOST_POINTS = 64
+"""Longer curves are averaged over runs of neighbouring sizes."""
+
+LONG_ENOUGH, SIDE = 32, 8
+"""Fewest points of a curve whose points are judged, and fewest on each side of one that is."""
+BROKEN, BROKEN_LEAST = 16.0, 0.1
+"""How far outside its neighbourhood a broken point lies: in standard deviations of the noise, and in log error."""
+MOST_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Positive errors at increasing sizes.
+
+    Attributes:
+        x: Sizes, strictly increasing, above 0, shape (m,).
+        log_y: Logarithms of the errors, shape (m,).
+        counts: How many observations each point stands for, shape (m,).
+        notes: Sentences on what was changed.
+    """
+
+    x: Float[np.ndarray, " m"]
+    log_y: Float[np.ndarray, " m"]
+    counts: Float[np.ndarray, " m"]
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+def curve_of(data: Observations) -> Curve:
+    """The curve of observations in one size; size 0 is left out, repeats are averaged.
+
+    An error of 0 is read as half the smallest positive one.
+    """
+    notes = data.notes
+    positive = data.sizes[:, 0] > 0
+    if not positive.all():
+        notes = (*notes, f"left out {(~positive).sum()} observation(s) at size 0, which has no logarithm")
+    x, y = data.sizes[positive, 0], data.errors[positive]
+    if (y > 0).any() and not (y > 0).all():
+        floor = float(y[y > 0].min()) / 2
+        notes = (*notes, f"{(y == 0).sum()} error(s) of 0 were read as {floor:.2g}")
+        y = np.maximum(y, floor)
+    elif not (y > 0).any():
+        x, y = x[:0], y[:0]
+        notes = (*notes, "every error is 0: there is nothing left to predict")
+    numbers = None if data.rows is None else data.rows[positive]
+    bad = broken(x, y)
+    if bad.any():
+        notes = (*notes, _left_out(x, y, bad, numbers))
+        x, y = x[~bad], y[~bad]
+    distinct, index, counts = np.unique(x, return_inverse=True, return_counts=True)
+    mean = np.bincount(index, weights=y) / counts if len(x) else y
+    return _thinned(Curve(distinct, np.log(mean), counts.astype(np.float64), notes))
+
+
+def broken(x: Float[np.ndarray, " m"], y: Float[np.ndarray, " m"]) -> Bool[np.ndarray, " m"]:
+    """Points far above or below both sides of their neighbourhood, as broken rows of a training log are.
+
+    Over increasing sizes a falling curve lies between the median of the points before and that of the points after. A
+    point counts as broken when it lies outside of both by BROKEN times the noise (the median step from point to point
+    over sqrt(2), in units of a normal standard deviation) and by BROKEN_LEAST at least. Runs of up to half a side
+    are found. Curves of fewer than LONG_ENOUGH points, and the SIDE first and last points, are not judged.
+
+    Args:
+        x: Sizes, increasing.
+        y: Errors, above 0.
+
+    Returns:
+        Which points are broken.
+    """
+    m = len(x)
+    result = np.zeros(m, dtype=bool)
+    if m < LONG_ENOUGH:
+        return result
+    log_y, side = np.log(y), max(SIDE, m // 8)
+    noise = 1.4826 * float(np.median(np.abs(np.diff(log_y)))) / np.sqrt(2)
+    for place in range(1, m - 1):
+        before, after = log_y[max(place - side, 0) : place], log_y[place + 1 : place + 1 + side]
+        if min(len(before), len(after)) < SIDE:
+            continue
+        low, high = sorted((float(np.median(before)), float(np.median(after))))
+        result[place] = max(log_y[place] - high, low - log_y[place]) > max(BROKEN * noise, BROKEN_LEAST)
+    return result
+
+
+def _left_out(
+    x: Float[np.ndarray, " m"],
+    y: Float[np.ndarray, " m"],
+    bad: Bool[np.ndarray, " m"],
+    rows: Int[np.ndarray, " m"] | None,
+) -> str:
+    """Which points were left out, by their rows where they are known."""
+    places = np.flatnonzero(bad)
+    named = [
+        f"{'' if rows is None else f'row {rows[place]}, '}{y[place]:.4g} at n = {x[place]:,.0f}"
+        for place in places[:MOST_NAMED]
+    ]
+    more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+    return (
+        f"{len(places)} of {len(x)} rows lie far from those before and after them and were left out of the forecast: "
+        f"{'; '.join(named)}{more}"
+    )
+
+
+def _thinned(curve: Curve) -> Curve:
+    """Runs of neighbouring points averaged in log size and log error; the last point stays as it is."""
+    if len(curve) <= MOST_POINTS:
+        return curve
+    runs = [*np.array_split(np.arange(len(curve) - 1), MOST_POINTS - 1), np.array([len(curve) - 1])]
+    log_x = np.array([np.average(np.log(curve.x[run]), weights=curve.counts[run]) for run in runs])
+    log_y = np.array([np.average(curve.log_y[run], weights=curve.counts[run]) for run in runs])
+    counts = np.array([curve.counts[run].sum() for run in runs])
+    log_x[-1] = np.log(curve.x[-1])
+    return Curve(np.exp(log_x), log_y, counts, curve.notes)
+
+
+LOWEST, HIGHEST = 0.02, 1.35
+"""A forecast is kept above LOWEST times the least error and below HIGHEST times the largest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One forecast: a law fitted to the last share of the points.
+
+    Attributes:
+        law: Name of the law.
+        share: Share of the points, counted from the largest size, in (0, 1].
+        least: Fewest points it is fitted to; with fewer in the curve there is no forecast.
+        posterior: Whether it is the posterior mean under a weak prior (`power_posterior`) instead of the best fit:
+            what keeps very short curves from fitting their noise. Only for curves of fewer than LONG points.
+    """
+
+    law: str
+    share: float
+    least: int
+    posterior: bool = False
+
+    def __str__(self) -> str:
+        window = {1.0: "all points", 0.5: "last half"}.get(self.share, "last third")
+        kind = " with a prior" if self.posterior else ""
+        return self.law if self.law == "last-value" else f"{self.law}{kind}, {window}"
+
+    def window(self, n_points: int) -> int:
+        """How many of the last points it is fitted to; 0 when there are too few."""
+        return min(n_points, max(self.least, int(np.ceil(self.share * n_points)))) if n_points >= self.least else 0
+
+
+THIRD = 1 / 3
+LONG = 8
+"""A curve of this many points can do without priors, and with laws of more parameters."""
+
+NOISE = Noise(degrees=2.0, effective_points=float("inf"))
+"""Of the posterior means, of which only the mean is read: all points as they are."""
+
+CANDIDATES = (
+    Candidate("last-value", 1.0, 1),
+    Candidate("power", 0.5, 3),
+    Candidate("power", THIRD, 3),
+    Candidate("power+floor", 1.0, 4),
+    Candidate("power+floor", 0.5, 4),
+    Candidate("power+floor", THIRD, 4),
+    Candidate("saturating-power", 1.0, 4),
+    Candidate("saturating-power", 0.5, 4),
+    Candidate("saturating-power", THIRD, 4),
+    Candidate("power+floor", 1.0, 3, posterior=True),
+    Candidate("power+floor", 0.5, 3, posterior=True),
+    Candidate("sigmoid", 1.0, LONG),
+    Candidate("broken-power", 1.0, 9),
+)
+"""What is combined. The two laws with five and six parameters see all points only: on windows they did worse."""
+
+
+def forecasts(
+    curve: Curve, origins: Float[np.ndarray, " O"], targets: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "O K T"]:
+    """What every candidate predicts from the points up to each origin.
+
+    Args:
+        curve: The curve.
+        origins: Sizes up to which points are seen.
+        targets: Sizes to predict at, above 0.
+
+    Returns:
+        Log errors; NaN where a candidate has too few points, or sees the same points as an earlier one of its law.
+    """
+    seen = (curve.x <= origins[:, None] * (1 + 1e-9)).sum(axis=1)
+    result = np.full((len(origins), len(CANDIDATES), len(targets)), np.nan)
+    for name, posterior in dict.fromkeys((candidate.law, candidate.posterior) for candidate in CANDIDATES):
+        members = [k for k, one in enumerate(CANDIDATES) if (one.law, one.posterior) == (name, posterior)]
+        places, masks = _windows(members, seen, len(curve))
+        if not places or (posterior and len(curve) >= LONG):
+            continue
+        predict = _posterior_mean if posterior else _best_fit
+        result[tuple(np.array(places).T)] = predict(law_named(name), curve, masks, targets)
+    low, high = curve.log_y.min() + np.log(LOWEST), curve.log_y.max() + np.log(HIGHEST)
+    kept: Float[np.ndarray, "O K T"] = np.clip(result, low, high)
+    return kept
+
+
+def _windows(
+    members: list[int], seen: np.ndarray, n_points: int
+) -> tuple[list[tuple[int, int]], Bool[np.ndarray, "B m"]]:
+    """Distinct windows of one law as masks over the points, and the (origin, candidate) each belongs to."""
+    places, masks = [], []
+    for origin, n_seen in enumerate(seen):
+        used = set()
+        for k in members:
+            width = CANDIDATES[k].window(int(n_seen))
+            if width and width not in used:
+                used.add(width)
+                index = np.arange(n_points)
+                places.append((origin, k))
+                masks.append((index < n_seen) & (index >= n_seen - width))
+    return places, np.array(masks, dtype=bool).reshape(len(places), n_points)
+
+
+def _best_fit(
+    law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "B T"]:
+    if law.last_only:
+        last = masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)
+        return np.repeat(curve.log_y[last][:, None], len(targets), axis=1)
+    y = np.repeat(np.exp(curve.log_y)[None], len(masks), axis=0)
+    fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts), QUICK)
+    result: Float[np.ndarray, "B T"] = np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300))
+    return result
+
+
+def _posterior_mean(
+    law: Law, curve: Curve, masks: Bool[np.ndarray, "B m"], targets: Float[np.ndarray, " T"]
+) -> Float[np.ndarray, "B T"]:
+    windows = [Observations(curve.x[mask, None], np.exp(curve.log_y[mask])) for mask in masks]
+    posteriors = [power_posterior(window, noise=NOISE) for window in windows]
+    result: Float[np.ndarray, "B T"] = np.log(np.array([one.weights @ one.predict(targets) for one in posteriors]))
+    return result

@@ -1,0 +1,288 @@
+"""Laws in one size: the last value; power laws, with a floor, a shift, an end or a break; the sigmoid."""
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.scaling.laws.law import Law, Parameter, Sizes, product_grid
+
+
+def _last_value_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    return np.ones((len(eta), len(x), 1))
+
+
+def _last_value_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    return np.zeros((len(eta), len(x), 1, 0))
+
+
+def _last_value_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    return theta
+
+
+LAST_VALUE = Law(
+    name="last-value",
+    formula="C",
+    source="baseline",
+    nonlinear=(),
+    linear=(Parameter("C", "error at the largest size"),),
+    basis=_last_value_basis,
+    basis_jacobian=_last_value_basis_jacobian,
+    grid=np.zeros((1, 0)),
+    in_unit=_last_value_in_unit,
+    allows_zero=(True,),
+    last_only=True,
+)
+"""The error at the largest size (the mean over repeats): the baseline that every other law has to beat."""
+
+
+def _power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    result: Float[np.ndarray, "B m k"] = (x[:, 0] ** -eta[:, :1])[:, :, None]
+    return result
+
+
+def _power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    power = x[:, 0] ** -eta[:, :1]
+    result: Float[np.ndarray, "B m k q"] = (-np.log(x[:, 0]) * power)[:, :, None, None]
+    return result
+
+
+def _power_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    alpha, D = theta.T
+    return np.stack([alpha, D * unit[0] ** -alpha], axis=1)
+
+
+POWER = Law(
+    name="power",
+    formula="D x^-alpha",
+    source="Hestness et al. 2017; M1 of Alabdulmohsin et al. 2022",
+    nonlinear=(Parameter("alpha", "rate: slope of the log-log line", 0.0, 4.0),),
+    linear=(Parameter("D", "error at size 1"),),
+    basis=_power_basis,
+    basis_jacobian=_power_basis_jacobian,
+    grid=np.concatenate([[0.0], np.geomspace(0.002, 4.0, 40)])[:, None],
+    in_unit=_power_in_unit,
+)
+r"""f(x) = D x^{-\alpha}. x > 0."""
+
+
+def _power_floor_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    power = x[:, 0] ** -eta[:, :1]
+    return np.stack([power, np.ones_like(power)], axis=2)
+
+
+def _power_floor_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    slope = -np.log(x[:, 0]) * x[:, 0] ** -eta[:, :1]
+    return np.stack([slope, np.zeros_like(slope)], axis=2)[..., None]
+
+
+def _power_floor_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    alpha, D, C = theta.T
+    return np.stack([alpha, D * unit[0] ** -alpha, C], axis=1)
+
+
+POWER_FLOOR = Law(
+    name="power+floor",
+    formula="D x^-alpha + C",
+    source="Mikami et al. 2021, eq. 1; M2 of Alabdulmohsin et al. 2022",
+    nonlinear=(Parameter("alpha", "pre-training rate", 0.02, 4.0),),
+    linear=(Parameter("D", "error above the floor at size 1"), Parameter("C", "transfer gap: the error that stays")),
+    basis=_power_floor_basis,
+    basis_jacobian=_power_floor_basis_jacobian,
+    grid=np.geomspace(0.02, 4.0, 48)[:, None],
+    in_unit=_power_floor_in_unit,
+)
+r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it cannot be told from a straight line in log x."""
+
+
+def _shifted_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    alpha, x_0 = eta[:, :1], eta[:, 1:]
+    power = (x[:, 0] + x_0) ** -alpha
+    return np.stack([power, np.ones_like(power)], axis=2)
+
+
+def _shifted_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    alpha, x_0 = eta[:, :1], eta[:, 1:]
+    shifted = x[:, 0] + x_0
+    power = shifted**-alpha
+    by_eta = np.stack([-np.log(shifted) * power, -alpha * power / shifted], axis=2)
+    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+
+
+def _shifted_power_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    alpha, x_0, D, C = theta.T
+    return np.stack([alpha, x_0 / unit[0], D * unit[0] ** -alpha, C], axis=1)
+
+
+SHIFTED_POWER = Law(
+    name="shifted-power",
+    formula="D (x + x_0)^-alpha + C",
+    source="Mandelbrot's shift of Zipf's law; M2 with an offset",
+    nonlinear=(
+        Parameter("alpha", "rate at large sizes", 0.02, 4.0),
+        Parameter("x_0", "examples that the start is worth", 1e-4, 1e3, "log", size=0),
+    ),
+    linear=(Parameter("D", "error above the floor at x + x_0 = 1"), Parameter("C", "the error that stays")),
+    basis=_shifted_power_basis,
+    basis_jacobian=_shifted_power_basis_jacobian,
+    grid=product_grid(np.geomspace(0.02, 4.0, 24), np.geomspace(1e-3, 100.0, 11)),
+    in_unit=_shifted_power_in_unit,
+    allows_zero=(True,),
+)
+r"""f(x) = D (x + x_0)^{-\alpha} + C. x >= 0: no pre-training is an observation like any other."""
+
+
+def _saturating_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    alpha, x_1 = eta[:, :1], eta[:, 1:]
+    result: Float[np.ndarray, "B m k"] = ((1 / x[:, 0] + 1 / x_1) ** alpha)[:, :, None]
+    return result
+
+
+def _saturating_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    alpha, x_1 = eta[:, :1], eta[:, 1:]
+    rest = 1 / x[:, 0] + 1 / x_1
+    by_eta = np.stack([np.log(rest) * rest**alpha, -alpha * rest ** (alpha - 1) / x_1**2], axis=2)
+    return by_eta[:, :, None, :]
+
+
+def _saturating_power_in_unit(
+    theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]
+) -> Float[np.ndarray, "B p"]:
+    alpha, x_1, D = theta.T
+    return np.stack([alpha, x_1 / unit[0], D * unit[0] ** -alpha], axis=1)
+
+
+SATURATING_POWER = Law(
+    name="saturating-power",
+    formula="D (1/x + 1/x_1)^alpha",
+    source="M3 of Alabdulmohsin et al. 2022",
+    nonlinear=(
+        Parameter("alpha", "rate before the gain ends", 0.0, 6.0),
+        Parameter("x_1", "size at which the gain ends", 1e-2, 1e6, "log", size=0),
+    ),
+    linear=(Parameter("D", "scale of the error"),),
+    basis=_saturating_power_basis,
+    basis_jacobian=_saturating_power_basis_jacobian,
+    grid=product_grid(np.concatenate([[0.0], np.geomspace(0.005, 5.0, 32)]), np.geomspace(0.03, 1e5, 16)),
+    in_unit=_saturating_power_in_unit,
+)
+r"""f(x) = D (1/x + 1/x_1)^{\alpha}. x > 0. Its floor is D x_1^{-\alpha}; with x_1 -> \infty it is the power law."""
+
+NEWTON_STEPS = 60
+
+
+def _logits(log_t: Float[np.ndarray, "B m"], bend: Float[np.ndarray, "B 1"]) -> Float[np.ndarray, "B m"]:
+    r"""The logit u of z, where z / (1 - z)^a = t.
+
+    With z = \sigma(u): log z - a log(1 - z) = log t, an increasing function of u with slope in [min(1, a), max(1, a)],
+    so Newton's method from any start converges.
+    """
+    u = log_t / np.where(log_t > 0, bend, 1.0)
+    for _ in range(NEWTON_STEPS):
+        z = 1 / (1 + np.exp(-u))
+        residual = -np.logaddexp(0, -u) + bend * np.logaddexp(0, u) - log_t
+        step = residual / (1 - z + bend * z)
+        u = u - step
+        if np.abs(step).max(initial=0.0) < 1e-12 * (1 + np.abs(u).max(initial=0.0)):
+            break
+    return u
+
+
+def _share(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
+    """The logit of the share z that is still left of the way from plateau to plateau."""
+    alpha, x_c, bend = eta[:, :1], eta[:, 1:2], eta[:, 2:]
+    with np.errstate(divide="ignore"):
+        log_t = -alpha * (np.log(x[:, 0]) - np.log(x_c))
+    return _logits(np.minimum(log_t, 600.0), bend)
+
+
+def _sigmoid_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    z = 1 / (1 + np.exp(-_share(x, eta)))
+    return np.stack([z, np.ones_like(z)], axis=2)
+
+
+def _sigmoid_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    alpha, x_c, bend = eta[:, :1], eta[:, 1:2], eta[:, 2:]
+    u = _share(x, eta)
+    z = 1 / (1 + np.exp(-u))
+    slope = z * (1 - z) / (1 - z + bend * z)  # dz / d log t
+    log_ratio = np.log(np.where(x[:, 0] > 0, x[:, 0], 1.0)) - np.log(x_c)
+    log_ratio = np.where(x[:, 0] > 0, log_ratio, 0.0)
+    by_alpha, by_x_c = -log_ratio * slope, alpha / x_c * slope
+    by_bend = -np.logaddexp(0, u) * slope
+    by_eta = np.stack([by_alpha, by_x_c, by_bend], axis=2)
+    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+
+
+def _sigmoid_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    alpha, x_c, bend, height, C = theta.T
+    return np.stack([alpha, x_c / unit[0], bend, height, C], axis=1)
+
+
+SIGMOID = Law(
+    name="sigmoid",
+    formula="C + H z,  z / (1 - z)^a = (x / x_c)^-alpha",
+    source="M4 of Alabdulmohsin et al. 2022, with z = (f - C) / H and H = f(0) - C",
+    nonlinear=(
+        Parameter("alpha", "rate at large sizes", 0.02, 6.0),
+        Parameter("x_c", "size at which the fall sets in", 1e-6, 1e4, "log", size=0),
+        Parameter("a", "how slowly the upper plateau is left", 0.1, 10.0, "log"),
+    ),
+    linear=(Parameter("H", "error without data above the floor"), Parameter("C", "the error that stays")),
+    basis=_sigmoid_basis,
+    basis_jacobian=_sigmoid_basis_jacobian,
+    grid=product_grid(np.geomspace(0.06, 4.0, 14), np.geomspace(1e-4, 30.0, 9), np.array([0.3, 1.0, 3.0])),
+    in_unit=_sigmoid_in_unit,
+    allows_zero=(True,),
+)
+r"""f(x) = C + H z(x) with z / (1 - z)^a = (x / x_c)^{-\alpha}. x >= 0; f(0) = C + H. a = 1 is Hill's curve."""
+
+
+def _log_power(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
+    c_0, c_1, d, f = eta.T[:, :, None]
+    log_x = np.log(x[:, 0])
+    log_power: Float[np.ndarray, "B m"] = -c_0 * log_x - c_1 * f * np.logaddexp(0, (log_x - np.log(d)) / f)
+    return log_power
+
+
+def _broken_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    power = np.exp(_log_power(x, eta))
+    return np.stack([power, np.ones_like(power)], axis=2)
+
+
+def _broken_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    _, c_1, d, f = eta.T[:, :, None]
+    power = np.exp(_log_power(x, eta))
+    v = (np.log(x[:, 0]) - np.log(d)) / f
+    softplus, sigmoid = np.logaddexp(0, v), np.exp(-np.logaddexp(0, -v))
+    by_c_0, by_c_1 = -np.log(x[:, 0]) * power, -f * softplus * power
+    by_d, by_f = c_1 * sigmoid / d * power, -c_1 * (softplus - v * sigmoid) * power
+    by_eta = np.stack([by_c_0, by_c_1, by_d, by_f], axis=2)
+    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+
+
+def _broken_power_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    c_0, c_1, d, f, b, C = theta.T
+    return np.stack([c_0, c_1, d / unit[0], f, b * unit[0] ** -c_0, C], axis=1)
+
+
+BROKEN_POWER = Law(
+    name="broken-power",
+    formula="b x^-c_0 (1 + (x/d)^(1/f))^(-c_1 f) + C",
+    source="Caballero et al. 2023 (BNSL) with one break",
+    nonlinear=(
+        Parameter("c_0", "rate before the break", 0.0, 4.0),
+        Parameter("c_1", "change of the rate at the break", -4.0, 4.0),
+        Parameter("d", "size at the break", 1e-3, 1e3, "log", size=0),
+        Parameter("f", "width of the break in log size", 0.05, 3.0, "log"),
+    ),
+    linear=(Parameter("b", "scale of the error"), Parameter("C", "the error that stays")),
+    basis=_broken_power_basis,
+    basis_jacobian=_broken_power_basis_jacobian,
+    grid=product_grid(
+        np.array([0.0, 0.05, 0.15, 0.4, 1.0]),
+        np.array([-0.8, -0.25, -0.08, 0.08, 0.25, 0.8, 2.0]),
+        np.geomspace(0.03, 30.0, 8),
+        np.array([0.15, 0.6, 1.8]),
+    ),
+    in_unit=_broken_power_in_unit,
+)
+r"""f(x) = b x^{-c_0} (1 + (x/d)^{1/f})^{-c_1 f} + C. x > 0. The only law here that can rise again (c_0 + c_1 < 0)."""

@@ -1,0 +1,205 @@
+"""Laws in pre-training size n and fine-tuning size s."""
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.scaling.laws.law import Law, Parameter, Sizes, product_grid
+
+_RATES = (
+    Parameter("alpha", "pre-training rate", 0.02, 4.0),
+    Parameter("beta", "fine-tuning rate", 0.0, 2.0),
+)
+_COEFFICIENTS = (
+    Parameter("delta*gamma", "error at s = 1 that pre-training leaves"),
+    Parameter("delta", "error at s = 1 that pre-training removes, at n = 1"),
+)
+_GRID = product_grid(np.geomspace(0.02, 4.0, 32), np.linspace(0.0, 2.0, 31))
+
+
+def _full_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    n, s = x.T
+    alpha, beta = eta[:, :1], eta[:, 1:]
+    return np.stack([s**-beta, n**-alpha * s**-beta], axis=2)
+
+
+def _full_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    n, s = x.T
+    alpha, beta = eta[:, :1], eta[:, 1:]
+    tuned, both = s**-beta, n**-alpha * s**-beta
+    by_alpha = np.stack([np.zeros_like(tuned), -np.log(n) * both], axis=2)
+    by_beta = np.stack([-np.log(s) * tuned, -np.log(s) * both], axis=2)
+    return np.stack([by_alpha, by_beta], axis=3)
+
+
+def _full_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    alpha, beta, delta_gamma, delta = theta.T
+    tuned = unit[1] ** -beta
+    return np.stack([alpha, beta, delta_gamma * tuned, delta * unit[0] ** -alpha * tuned], axis=1)
+
+
+def _basis_with_floor(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    inner = _full_basis(x, eta)
+    return np.concatenate([inner, np.ones_like(inner[..., :1])], axis=2)
+
+
+def _basis_jacobian_with_floor(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    inner = _full_basis_jacobian(x, eta)
+    return np.concatenate([inner, np.zeros_like(inner[:, :, :1])], axis=2)
+
+
+def _in_unit_with_floor(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    return np.concatenate([_full_in_unit(theta[:, :4], unit), theta[:, 4:]], axis=1)
+
+
+FULL = Law(
+    name="full",
+    formula="delta (gamma + n^-alpha) s^-beta",
+    source="Mikami et al. 2021, eq. 2",
+    nonlinear=_RATES,
+    linear=_COEFFICIENTS,
+    basis=_full_basis,
+    basis_jacobian=_full_basis_jacobian,
+    grid=_GRID,
+    in_unit=_full_in_unit,
+    allows_zero=(False, False),
+)
+r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta}, with the coefficients \delta\gamma and \delta. n, s > 0."""
+
+FULL_FLOOR = Law(
+    name="full+floor",
+    formula="delta (gamma + n^-alpha) s^-beta + E",
+    source="Mikami et al. 2021, eq. 2 with the irreducible loss E",
+    nonlinear=_RATES,
+    linear=(*_COEFFICIENTS, Parameter("E", "irreducible error")),
+    basis=_basis_with_floor,
+    basis_jacobian=_basis_jacobian_with_floor,
+    grid=_GRID,
+    in_unit=_in_unit_with_floor,
+    allows_zero=(False, False),
+)
+r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta} + E. n, s > 0."""
+
+
+def _additive_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    n, s = x.T
+    pretrained, tuned = n ** -eta[:, :1], s ** -eta[:, 1:]
+    return np.stack([pretrained, tuned, np.ones_like(tuned)], axis=2)
+
+
+def _additive_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    n, s = x.T
+    jacobian = np.zeros((len(eta), len(x), 3, 2))
+    jacobian[:, :, 0, 0] = -np.log(n) * n ** -eta[:, :1]
+    jacobian[:, :, 1, 1] = -np.log(s) * s ** -eta[:, 1:]
+    return jacobian
+
+
+def _additive_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    alpha, beta, A, B, E = theta.T
+    return np.stack([alpha, beta, A * unit[0] ** -alpha, B * unit[1] ** -beta, E], axis=1)
+
+
+ADDITIVE = Law(
+    name="additive",
+    formula="A n^-alpha + B s^-beta + E",
+    source="Tripuraneni et al. 2020 with free rates; the form of Hoffmann et al. 2022, eq. 2",
+    nonlinear=(
+        Parameter("alpha", "pre-training rate", 0.02, 4.0),
+        Parameter("beta", "fine-tuning rate", 0.02, 4.0),
+    ),
+    linear=(
+        Parameter("A", "error that pre-training removes, at n = 1"),
+        Parameter("B", "error that fine-tuning removes, at s = 1"),
+        Parameter("E", "irreducible error"),
+    ),
+    basis=_additive_basis,
+    basis_jacobian=_additive_basis_jacobian,
+    grid=product_grid(np.geomspace(0.02, 4.0, 28), np.geomspace(0.02, 4.0, 28)),
+    in_unit=_additive_in_unit,
+    allows_zero=(False, False),
+)
+r"""f(n, s) = A n^{-\alpha} + B s^{-\beta} + E. n, s > 0. The gain of pre-training is the same at every s."""
+
+
+def _product_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    n, s = x.T
+    result: Float[np.ndarray, "B m k"] = (n ** -eta[:, :1] * s ** -eta[:, 1:])[:, :, None]
+    return result
+
+
+def _product_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    result: Float[np.ndarray, "B m k q"] = -np.log(x)[:, None, :] * _product_basis(x, eta)[..., None]
+    return result
+
+
+def _product_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    alpha, beta, D = theta.T
+    return np.stack([alpha, beta, D * unit[0] ** -alpha * unit[1] ** -beta], axis=1)
+
+
+PRODUCT = Law(
+    name="product",
+    formula="D n^-alpha s^-beta",
+    source="the full law with gamma = 0",
+    nonlinear=(
+        Parameter("alpha", "pre-training rate", 0.0, 4.0),
+        Parameter("beta", "fine-tuning rate", 0.0, 4.0),
+    ),
+    linear=(Parameter("D", "error at n = s = 1"),),
+    basis=_product_basis,
+    basis_jacobian=_product_basis_jacobian,
+    grid=product_grid(
+        np.concatenate([[0.0], np.geomspace(0.005, 4.0, 24)]), np.concatenate([[0.0], np.geomspace(0.005, 4.0, 24)])
+    ),
+    in_unit=_product_in_unit,
+    allows_zero=(False, False),
+)
+r"""f(n, s) = D n^{-\alpha} s^{-\beta}. n, s > 0."""
+
+
+def _effective(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
+    """s + k n^q: fine-tuning examples, and those that pre-training is worth."""
+    n, s = x.T
+    _, q, k = eta.T[:, :, None]
+    result: Float[np.ndarray, "B m"] = s + k * n**q
+    return result
+
+
+def _effective_data_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    power = _effective(x, eta) ** -eta[:, :1]
+    return np.stack([power, np.ones_like(power)], axis=2)
+
+
+def _effective_data_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    n = x[:, 0]
+    b, q, k = eta.T[:, :, None]
+    data = _effective(x, eta)
+    power = data**-b
+    by_b, by_data = -np.log(data) * power, -b * power / data
+    log_n = np.log(np.where(n > 0, n, 1.0))  # n^q log n -> 0 as n -> 0
+    by_eta = np.stack([by_b, by_data * k * n**q * log_n, by_data * n**q], axis=2)
+    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+
+
+def _effective_data_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    b, q, k, d, E = theta.T
+    return np.stack([b, q, k * unit[0] ** q / unit[1], d * unit[1] ** -b, E], axis=1)
+
+
+EFFECTIVE_DATA = Law(
+    name="effective-data",
+    formula="E + d (s + k n^q)^-b",
+    source="after Hernandez et al. 2021, eq. 1.2, with an additive transfer of data",
+    nonlinear=(
+        Parameter("b", "rate in effective examples", 0.02, 4.0),
+        Parameter("q", "how fast pre-training adds effective examples", 0.01, 3.0),
+        Parameter("k", "fine-tuning examples that one of pre-training is worth, at n = 1", 1e-12, 1e12, "log"),
+    ),
+    linear=(Parameter("d", "error at one effective example"), Parameter("E", "irreducible error")),
+    basis=_effective_data_basis,
+    basis_jacobian=_effective_data_basis_jacobian,
+    grid=product_grid(np.geomspace(0.02, 4.0, 16), np.geomspace(0.05, 2.0, 7), np.geomspace(1e-4, 1e4, 13)),
+    in_unit=_effective_data_in_unit,
+    allows_zero=(True, False),
+)
+r"""f(n, s) = E + d (s + k n^q)^{-b}. n >= 0, s > 0. k n^q: the fine-tuning examples that pre-training on n is worth."""

@@ -1,0 +1,408 @@
+"""How a law is fitted: variable projection over a grid for the starts, then Levenberg-Marquardt steps within bounds.
+
+Many fits at once: `solve` takes a `Problem` of B rows of errors at the same sizes.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from transferscope.scaling.laws.law import Law
+
+Loss = Literal["log", "linear", "huber"]
+"""Residual of a fit: log y - log f ("log", and "huber" with linear tails beyond HUBER_DELTA) or y - f ("linear")."""
+
+HUBER_DELTA = 1e-3
+"""Residual in log error beyond which the Huber loss grows linearly (Hoffmann et al. 2022, section 3.3)."""
+
+TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard a fit is searched for.
+
+    Attributes:
+        n_starts: Starts of each fit, at least 1, from different parts of the grid.
+        max_steps: Most steps of the polish, at least 1.
+        tolerance: A step that lowers the cost by less than this share of it is the last one.
+    """
+
+    n_starts: int
+    max_steps: int
+    tolerance: float
+
+
+THOROUGH = Effort(n_starts=8, max_steps=200, tolerance=1e-11)
+"""For one fit whose parameters are read."""
+
+PROFILE = Effort(n_starts=2, max_steps=40, tolerance=1e-7)
+"""For profiles, whose costs are compared with a threshold."""
+
+QUICK = Effort(n_starts=1, max_steps=40, tolerance=1e-7)
+"""For bootstrap draws and for forecasts from many windows."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """B fits of one law to observations at the same sizes.
+
+    Attributes:
+        law: The law.
+        x: Sizes, shape (m, v), all in the domain of the law.
+        y: Errors, shape (B, m); positive where the weight is, for the losses in log error.
+        weights: Weights of the squared residuals, shape (B, m), at least 0; a weight of 0 leaves an observation out.
+        loss: The residual.
+        fixed: Values of theta that are held, shape (B, p), NaN where free; the same columns are held in every row.
+            None when all are free.
+    """
+
+    law: Law
+    x: Float[np.ndarray, "m v"]
+    y: Float[np.ndarray, "B m"]
+    weights: Float[np.ndarray, "B m"]
+    loss: Loss = "log"
+    fixed: Float[np.ndarray, "B p"] | None = None
+
+    @property
+    def unit(self) -> Float[np.ndarray, " v"]:
+        """Geometric mean of the positive sizes in each column."""
+        logs = np.log(np.where(self.x > 0, self.x, 1.0))
+        result: Float[np.ndarray, " v"] = np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1))
+        return result
+
+    def held(self) -> Bool[np.ndarray, " p"]:
+        """Which parameters are held."""
+        if self.fixed is None:
+            return np.zeros(len(self.law.parameters), dtype=bool)
+        result: Bool[np.ndarray, " p"] = ~np.isnan(self.fixed[0])
+        return result
+
+    def residuals(self, values: Float[np.ndarray, "B m"], y: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B m"]:
+        """Residuals of `values` against `y`; 0 where y cannot be in log error (such points must have weight 0)."""
+        if self.loss == "linear":
+            result: Float[np.ndarray, "B m"] = y - values
+            return result
+        usable = y > 0
+        return np.where(usable, np.log(np.where(usable, y, 1.0)) - np.log(np.maximum(values, TINY)), 0.0)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """B fits.
+
+    Attributes:
+        theta: Parameters, shape (B, p).
+        cost: Weighted sum of squared residuals (twice the Huber sum), shape (B,).
+        converged: Whether the polish came to rest, shape (B,).
+        steps: Steps of the polish, shape (B,).
+    """
+
+    theta: Float[np.ndarray, "B p"]
+    cost: Float[np.ndarray, " B"]
+    converged: Bool[np.ndarray, " B"]
+    steps: Int[np.ndarray, " B"]
+
+
+def nnls(gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batch k"]) -> Float[np.ndarray, "*batch k"]:
+    """argmin_c c'Gc / 2 - b'c under c >= 0, by trying every set of positive coefficients.
+
+    Args:
+        gram: G = Phi'W Phi.
+        moment: b = Phi'W y.
+
+    Returns:
+        The best feasible coefficients. A singular set is passed over, so that one of several equal solutions comes out.
+    """
+    k = moment.shape[-1]
+    best = np.zeros_like(moment)
+    best_gain = np.zeros(moment.shape[:-1])
+    for size in range(1, k + 1):
+        for members in combinations(range(k), size):
+            part = solve_small(gram[..., members, :][..., members], moment[..., members])
+            gain = (part * moment[..., members]).sum(-1)
+            better = np.isfinite(part).all(-1) & (part >= 0).all(-1) & (gain > best_gain)
+            candidate = np.zeros_like(moment)
+            candidate[..., members] = part
+            best = np.where(better[..., None], candidate, best)
+            best_gain = np.where(better, gain, best_gain)
+    return best
+
+
+def solve_small(
+    matrix: Float[np.ndarray, "*batch k k"], right: Float[np.ndarray, "*batch k"]
+) -> Float[np.ndarray, "*batch k"]:
+    """Solve 1x1, 2x2 or 3x3 systems by Cramer's rule; not finite where the matrix is singular to machine precision."""
+    k = right.shape[-1]
+    columns = [matrix[..., j] for j in range(k)]
+    determinant = _determinant(columns)
+    scale = np.prod([np.abs(matrix[..., j, j]) for j in range(k)], axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        solutions = [_determinant([*columns[:j], right, *columns[j + 1 :]]) / determinant for j in range(k)]
+    singular = np.abs(determinant) <= 1e-13 * scale
+    return np.where(singular[..., None], np.nan, np.stack(solutions, axis=-1))
+
+
+def _determinant(columns: list[Float[np.ndarray, "*batch k"]]) -> Float[np.ndarray, "*batch"]:
+    if len(columns) == 1:
+        return columns[0][..., 0]
+    if len(columns) == 2:
+        (a, b) = columns
+        area: Float[np.ndarray, "*batch"] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+        return area
+    a, b, c = columns
+    volume: Float[np.ndarray, "*batch"] = (
+        a[..., 0] * (b[..., 1] * c[..., 2] - b[..., 2] * c[..., 1])
+        - b[..., 0] * (a[..., 1] * c[..., 2] - a[..., 2] * c[..., 1])
+        + c[..., 0] * (a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1])
+    )
+    return volume
+
+
+CELLS_AT_ONCE = 400_000
+
+
+def starts(problem: Problem, *, n_starts: int) -> Float[np.ndarray, "B r p"]:
+    """The best cells of the grid, each from another part of it.
+
+    In log error the weights are W / y^2: the log residual to first order.
+
+    Args:
+        problem: B fits.
+        n_starts: Parts of the grid, cut along its first axis, of which each gives its best cell.
+
+    Returns:
+        Parameters at the best cells, shape (B, r, p), r <= n_starts.
+    """
+    block = max(1, CELLS_AT_ONCE // max(1, len(problem.law.grid)))
+    rows = np.arange(len(problem.y))
+    blocks = np.array_split(rows, -(-len(rows) // block))
+    if _nonlinear_is_held(problem):
+        blocks = [rows[i : i + 1] for i in rows]  # every row has a grid of its own
+    return np.concatenate([_starts_of(problem, part, n_starts) for part in blocks])
+
+
+def _nonlinear_is_held(problem: Problem) -> bool:
+    return bool(problem.held()[: len(problem.law.nonlinear)].any())
+
+
+def _starts_of(problem: Problem, rows: np.ndarray, n_starts: int) -> Float[np.ndarray, "B r p"]:
+    law = problem.law
+    q = len(law.nonlinear)
+    grid = _grid(problem, rows)
+    coefficients, cost = _project(problem, rows, grid)
+    chosen = []
+    for part in np.array_split(np.arange(len(grid)), min(n_starts, len(grid))):
+        cell = part[cost[part].argmin(axis=0)]  # (B,)
+        theta = np.concatenate([grid[cell], coefficients[cell, np.arange(len(rows))]], axis=1)
+        chosen.append(theta)
+    start = np.stack(chosen, axis=1)
+    assert start.shape[2] == q + len(law.linear)
+    return start
+
+
+def _grid(problem: Problem, rows: np.ndarray) -> Float[np.ndarray, "G q"]:
+    law = problem.law
+    grid = law.grid_in(problem.unit) if law.nonlinear else law.grid
+    if problem.fixed is None or not _nonlinear_is_held(problem):
+        return grid
+    held = problem.fixed[rows[0], : len(law.nonlinear)]
+    return np.unique(np.where(np.isnan(held), grid, held), axis=0)
+
+
+def _project(
+    problem: Problem, rows: np.ndarray, grid: Float[np.ndarray, "G q"]
+) -> tuple[Float[np.ndarray, "G B k"], Float[np.ndarray, "G B"]]:
+    """Best coefficients and their cost in every cell of the grid, for some rows of the problem."""
+    law, q = problem.law, len(problem.law.nonlinear)
+    y, weights = problem.y[rows], problem.weights[rows]
+    if problem.loss != "linear":
+        weights = np.where(y > 0, weights / np.where(y > 0, y, 1.0) ** 2, 0.0)
+    basis = law.basis(problem.x, grid)  # (G, m, k)
+    k = basis.shape[2]
+    gram = np.empty((len(grid), len(rows), k, k))
+    for i in range(k):
+        for j in range(i, k):
+            gram[:, :, i, j] = gram[:, :, j, i] = (basis[:, :, i] * basis[:, :, j]) @ weights.T
+    moment = np.stack([basis[:, :, i] @ (weights * y).T for i in range(k)], axis=2)  # (G, B, k)
+    fixed = None if problem.fixed is None else problem.fixed[rows, q:]
+    coefficients = _coefficients(gram, moment, fixed)
+    quadratic = np.einsum("gbi,gbij,gbj->gb", coefficients, gram, coefficients)
+    cost = (weights * y**2).sum(axis=1) - 2 * (coefficients * moment).sum(-1) + quadratic
+    return coefficients, np.where(np.isfinite(cost), cost, np.inf)
+
+
+def _coefficients(
+    gram: Float[np.ndarray, "G B k k"], moment: Float[np.ndarray, "G B k"], fixed: Float[np.ndarray, "B k"] | None
+) -> Float[np.ndarray, "G B k"]:
+    """Non-negative least squares with some coefficients held."""
+    if fixed is None or np.isnan(fixed).all():
+        return nnls(gram, moment)
+    held = ~np.isnan(fixed[0])
+    values = np.broadcast_to(np.where(held, fixed, 0.0), moment.shape).copy()
+    if held.all():
+        return values
+    rest = moment - np.einsum("gbij,gbj->gbi", gram, values)
+    free = np.flatnonzero(~held)
+    values[..., free] = nnls(gram[..., free, :][..., free], rest[..., free])
+    return values
+
+
+@dataclass
+class _State:
+    """Rows that are still moving."""
+
+    rows: np.ndarray
+    u: np.ndarray
+    cost: np.ndarray
+    damping: np.ndarray
+
+
+def polish(problem: Problem, theta: Float[np.ndarray, "B p"], effort: Effort) -> Solution:
+    """Descend from `theta` to the nearest optimum within the bounds.
+
+    Parameters on a log scale move by their logarithm. A parameter at a bound with the gradient pointing outwards is
+    held for that step.
+
+    Args:
+        problem: B fits.
+        theta: Starts, shape (B, p).
+        effort: Most steps of a row, and when a row has come to rest.
+
+    Returns:
+        The solution; rows that used all steps are not converged.
+    """
+    box = _Box(problem)
+    u = box.inward(box.to_search(theta))
+    cost = _cost(problem, np.arange(len(u)), box.to_theta(u))
+    best, best_cost = u.copy(), cost.copy()
+    converged, steps = np.zeros(len(u), dtype=bool), np.zeros(len(u), dtype=np.int64)
+    state = _State(np.arange(len(u)), u, cost, np.full(len(u), 1e-3))
+    for _ in range(effort.max_steps):
+        if len(state.rows) == 0:
+            break
+        steps[state.rows] += 1
+        done = _step(problem, box, state, effort.tolerance)
+        best[state.rows], best_cost[state.rows] = state.u, state.cost
+        converged[state.rows[done]] = True
+        state = _State(state.rows[~done], state.u[~done], state.cost[~done], state.damping[~done])
+    return Solution(box.to_theta(best), best_cost, converged, steps)
+
+
+class _Box:
+    """The bounds, and the way between parameters and the coordinates that are searched."""
+
+    def __init__(self, problem: Problem) -> None:
+        bounds = problem.law.bounds(problem.unit)
+        self.log = problem.law.on_log_scale()
+        self.held = problem.held()
+        self.low, self.high = self.to_search(bounds)
+
+    def to_search(self, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B p"]:
+        return np.where(self.log, np.log(np.where(self.log, theta, 1.0)), theta)
+
+    def to_theta(self, u: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B p"]:
+        return np.where(self.log, np.exp(np.where(self.log, u, 0.0)), u)
+
+    def inward(self, u: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B p"]:
+        return np.where(self.held, u, np.clip(u, self.low, self.high))
+
+    def free(self, u: Float[np.ndarray, "B p"], descent: Float[np.ndarray, "B p"]) -> Bool[np.ndarray, "B p"]:
+        outward = ((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0))
+        result: Bool[np.ndarray, "B p"] = ~outward & ~self.held
+        return result
+
+
+def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[np.ndarray, " B"]:
+    """Try one step of every row; say which rows have come to rest."""
+    theta = box.to_theta(state.u)
+    normal, descent = _normal_equations(problem, state.rows, theta, box.log)
+    free = box.free(state.u, descent)
+    descent = np.where(free, descent, 0.0)
+    step = _damped_solve(normal, descent, free, state.damping)
+    promised = (descent * step).sum(axis=1)  # twice the decrease of the quadratic model
+    trial = box.inward(state.u + step)
+    cost = _cost(problem, state.rows, box.to_theta(trial))
+    better = cost < state.cost
+    gain = np.where(better, state.cost - cost, 0.0)
+    small = tolerance * (state.cost + TINY)
+    settled = (promised <= small) | ((gain <= small) & (better | (state.damping > 1e3)))
+    state.u = np.where(better[:, None], trial, state.u)
+    state.cost = np.where(better, cost, state.cost)
+    state.damping = np.where(better, np.maximum(state.damping / 8, 1e-14), state.damping * 6)
+    result: Bool[np.ndarray, " B"] = settled | (state.cost <= 1e-28)
+    return result
+
+
+def _normal_equations(
+    problem: Problem, rows: np.ndarray, theta: Float[np.ndarray, "B p"], log: Bool[np.ndarray, " p"]
+) -> tuple[Float[np.ndarray, "B p p"], Float[np.ndarray, "B p"]]:
+    """J'WJ and J'Wr in the coordinates that are searched."""
+    y, weights = problem.y[rows], problem.weights[rows]
+    values, jacobian = problem.law.value(problem.x, theta), problem.law.gradient(problem.x, theta)
+    residuals = problem.residuals(values, y)
+    jacobian = jacobian * np.where(log, theta, 1.0)[:, None, :]
+    if problem.loss != "linear":
+        jacobian = jacobian / np.maximum(values, TINY)[:, :, None]
+    if problem.loss == "huber":
+        weights = weights * np.minimum(1.0, HUBER_DELTA / np.maximum(np.abs(residuals), TINY))
+    weighted = jacobian * weights[:, :, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        normal, descent = np.swapaxes(weighted, 1, 2) @ jacobian, np.einsum("bmp,bm->bp", weighted, residuals)
+    return normal, np.where(np.isfinite(descent), descent, 0.0)
+
+
+def _damped_solve(
+    normal: Float[np.ndarray, "B p p"],
+    descent: Float[np.ndarray, "B p"],
+    free: Bool[np.ndarray, "B p"],
+    damping: Float[np.ndarray, " B"],
+) -> Float[np.ndarray, "B p"]:
+    """(N + damping diag N) step = descent on the free parameters, scaled to a unit diagonal."""
+    diagonal = np.einsum("bpp->bp", normal)
+    usable = free & (diagonal > 0) & np.isfinite(diagonal)
+    scale = np.where(usable, 1 / np.sqrt(np.where(usable, diagonal, 1.0)), 0.0)
+    scaled = np.where(np.isfinite(normal), normal, 0.0) * scale[:, :, None] * scale[:, None, :]
+    identity = np.eye(normal.shape[1])
+    scaled = scaled + identity * np.where(usable, damping[:, None], 1.0)[:, None, :]
+    right = np.where(usable, descent, 0.0) * scale
+    return np.linalg.solve(scaled, right[:, :, None])[:, :, 0] * scale
+
+
+def _cost(problem: Problem, rows: np.ndarray, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, " B"]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        residuals = problem.residuals(problem.law.value(problem.x, theta), problem.y[rows])
+        squared = residuals**2
+    if problem.loss == "huber":
+        size = np.abs(residuals)
+        squared = np.where(size <= HUBER_DELTA, squared, HUBER_DELTA * (2 * size - HUBER_DELTA))
+    cost = (problem.weights[rows] * squared).sum(axis=1)
+    return np.where(np.isfinite(cost), cost, np.inf)
+
+
+def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
+    """Fit: start on the grid, polish, keep the best start of each row.
+
+    Sizes are measured in their geometric mean unless a parameter is held, so that a coefficient keeps its meaning.
+
+    Args:
+        problem: B fits of one law.
+        effort: How hard to search.
+
+    Returns:
+        The best fit of each row, in the units of `problem.x`.
+    """
+    unit = problem.unit if problem.fixed is None else np.ones_like(problem.unit)
+    scaled = replace(problem, x=problem.x / unit)
+    start = starts(scaled, n_starts=effort.n_starts)  # (B, r, p)
+    n_rows, n_each, n_parameters = start.shape
+    rows = np.repeat(np.arange(n_rows), n_each)
+    fixed = None if scaled.fixed is None else scaled.fixed[rows]
+    many = replace(scaled, y=scaled.y[rows], weights=scaled.weights[rows], fixed=fixed)
+    found = polish(many, start.reshape(-1, n_parameters), effort)
+    best = found.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
+    theta = problem.law.in_unit(found.theta[best], 1 / unit)
+    return Solution(theta, found.cost[best], found.converged[best], found.steps[best])

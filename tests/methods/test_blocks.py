@@ -1,0 +1,181 @@
+"""Methods that choose among blocks: surgical fine-tuning and the probe of all layers."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import RidgeCV
+from torch import nn
+from torch.nn import functional as F
+
+from cases_of_methods import BUDGET, blobs, classification_task, network_for, regression_task
+from transferscope.data.splits import folds
+from transferscope.data.task import Dataset, TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods import AllLayersProbe, FitOptions, LinearProbe, Surgical
+from transferscope.methods.all_layers_probe import FRACTIONS
+from transferscope.methods.probe_head import RIDGE_GRID
+from transferscope.models import Network, NetworkSettings, build_network
+from transferscope.testing.methods import same, weights_of
+from transferscope.training import pixel_scale, stream_seed, to_tensors
+
+ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
+OPTIONS = FitOptions(ONE_STEP, seed=3, device="cpu", curve_examples=0)
+
+
+def images() -> tuple[TransferTask, Network]:
+    pixels = np.random.default_rng(0).random((24, 3, 16, 16)).astype(np.float32)
+    train = replace(blobs(24, 3, seed=0), inputs=pixels)
+    network = build_network(NetworkSettings("resnet20", (2, 2, 3)), (3, 16, 16), 4, seed=0)
+    return TransferTask(Dataset("images", train, train)), network
+
+
+def test_the_first_step_moves_the_named_block_and_the_head() -> None:
+    task = classification_task()
+    network = network_for(task, Surgical())
+    names = list(network.named_blocks())
+    tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
+    batch = tensors.batch(torch.arange(12))
+    probe = LinearProbe().fit(task, network, OPTIONS).network.head
+    block = network.named_blocks()[names[0]]
+    loss = F.cross_entropy(probe(network.features(batch.inputs)), batch.labels)
+    before = [*block.parameters(), *probe.parameters()]
+    gradients = torch.autograd.grad(loss, before)
+    fitted = Surgical(block=names[0], lr_scale=0.5).fit(task, network, OPTIONS)
+    after = [*fitted.network.named_blocks()[names[0]].parameters(), *fitted.network.head.parameters()]
+    for own, old, gradient in zip(after, before, gradients, strict=True):
+        assert own.detach().numpy() == pytest.approx((old - 0.5 * ONE_STEP.lr * gradient).detach().numpy(), abs=1e-6)
+    assert same(block_weights(network, names[1]), block_weights(fitted.network, names[1]))
+    assert fitted.notes == {"block": 1}
+
+
+def block_weights(network: Network, name: str) -> dict[str, torch.Tensor]:
+    return {key: value.clone() for key, value in network.named_blocks()[name].state_dict().items()}
+
+
+def test_the_chosen_block_has_the_largest_relative_gradient_and_the_others_keep_their_statistics() -> None:
+    task, network = images()
+    probe = LinearProbe().fit(task, network, OPTIONS).network
+    tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
+    batch = tensors.batch(torch.arange(24))
+    own = probe.copy().eval()
+    F.cross_entropy(own(batch.inputs), batch.labels).backward()  # type: ignore[no-untyped-call]
+    norms = []
+    for block in own.blocks():
+        gradient = np.concatenate([p.grad.double().numpy().ravel() for p in block.parameters() if p.grad is not None])
+        weights = np.concatenate([p.detach().double().numpy().ravel() for p in block.parameters()])
+        norms.append(np.linalg.norm(gradient) / np.linalg.norm(weights))
+    best = int(np.argmax(norms))
+    fitted = Surgical().fit(task, network, replace(OPTIONS, training=replace(BUDGET, steps=3)))
+    assert fitted.notes == {"block": best + 1}
+    for i, name in enumerate(network.named_blocks()):
+        assert same(block_weights(network, name), block_weights(fitted.network, name)) == (i != best)
+
+
+def test_a_block_that_is_none_is_refused() -> None:
+    task, network = images()
+    with pytest.raises(SettingsError, match=r"^block = '9' is no block of the backbone: .*its blocks are "):
+        Surgical(block="9").fit(task, network, OPTIONS)
+    with pytest.raises(SettingsError, match=r"^frozen_blocks = 1 of surgical, which freezes all blocks but one"):
+        Surgical(frozen_blocks=1)
+
+
+def layer_by_layer(network: Network, task: TransferTask) -> tuple[np.ndarray, np.ndarray]:
+    """Both layers of the small network, standardised by the training examples, in training and test."""
+    w = [p.detach().double().numpy() for p in network.features.parameters()]
+    mean, std = task.target.train.inputs.mean(axis=0), task.target.train.inputs.std(axis=0)
+    found = []
+    for part in (task.target.train, task.target.test):
+        one = np.maximum((part.inputs - mean) / std @ w[0].T + w[1], 0)
+        found.append(np.concatenate([one, np.maximum(one @ w[2].T + w[3], 0)], axis=1))
+    train, test = found
+    scale = np.where(train.std(axis=0) > 1e-6, train.std(axis=0), 1)
+    return (train - train.mean(axis=0)) / scale, (test - train.mean(axis=0)) / scale
+
+
+def ridge(train: np.ndarray, labels: np.ndarray) -> Any:
+    scale = np.square(train - train.mean(axis=0)).sum(axis=1).mean()
+    return RidgeCV(alphas=RIDGE_GRID * scale).fit(train, labels)
+
+
+@pytest.mark.parametrize("fraction", [1.0, 0.4])
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(kind: str, fraction: float) -> None:
+    task = classification_task(n_target=30) if kind == "classification" else regression_task(n_target=30)
+    network = network_for(task, AllLayersProbe())
+    train, test = layer_by_layer(network, task)
+    labels = task.target.train.labels
+    targets = np.eye(3)[labels] - 1 / 3 if kind == "classification" else labels
+    kept = np.arange(13)
+    if fraction < 1:
+        relevance = np.linalg.norm(ridge(train, targets).coef_, axis=0)
+        kept = np.sort(np.argsort(-relevance)[:5])
+    expected = ridge(train[:, kept], targets).predict(test[:, kept])
+    fitted = AllLayersProbe(fraction=fraction).fit(task, network, OPTIONS)
+    assert fitted.outputs(task.target.test).numpy() == pytest.approx(expected, abs=2e-3)
+    assert fitted.notes == {"fraction": fraction, "features": len(kept)}
+
+
+def test_none_of_the_numbers_is_the_linear_probe_bit_for_bit() -> None:
+    for task, network in (images(), (regression_task(), network_for(regression_task(), LinearProbe()))):
+        one, other = (method.fit(task, network, OPTIONS) for method in (AllLayersProbe(fraction=0.0), LinearProbe()))
+        assert same(weights_of(one.network), weights_of(other.network))
+        assert torch.equal(one.outputs(task.target.test), other.outputs(task.target.test))
+
+
+def test_the_share_is_the_best_over_folds_of_training_examples() -> None:
+    task = classification_task(n_target=60)
+    noisy = task.target.train.inputs + np.random.default_rng(5).normal(scale=3, size=(60, 5)).astype(np.float32)
+    task = task.with_target_train(replace(task.target.train, inputs=noisy))
+    network = network_for(task, AllLayersProbe())
+    numbers, _ = layer_by_layer(network, task)
+    tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
+    last = network.features(tensors.batch(torch.arange(60)).inputs).detach().double().numpy()
+    labels = task.target.train.labels
+    wrong = dict.fromkeys(FRACTIONS, 0)
+    for fold in folds(task.target.train, 4, seed=stream_seed(3, "held out")):
+        targets = np.eye(3)[labels[fold.fit]] - 1 / 3
+        for fraction in FRACTIONS:
+            seen = last
+            if fraction:
+                relevance = np.linalg.norm(ridge(numbers[fold.fit], targets).coef_, axis=0)
+                seen = numbers[:, np.sort(np.argsort(-relevance)[: max(1, round(13 * fraction))])]
+            model = ridge(seen[fold.fit], targets)
+            wrong[fraction] += int((model.predict(seen[fold.validate]).argmax(axis=1) != labels[fold.validate]).sum())
+    fitted = AllLayersProbe().fit(task, network, OPTIONS)
+    assert fitted.notes["fraction"] == min(wrong, key=lambda fraction: wrong[fraction])
+    few = task.with_target_train(task.target.train.take(np.arange(15)))  # too few to choose by
+    assert AllLayersProbe().fit(few, network, OPTIONS).notes["fraction"] == 0
+
+
+def test_what_only_a_lower_layer_knows_is_found() -> None:
+    """A network whose last block has thrown the labels away: only a probe below it can read them."""
+    network = network_for(classification_task(n_target=60), AllLayersProbe())
+    task = classification_task(n_target=60)
+    *_, last = (layer for layer in network.features.modules() if isinstance(layer, nn.Linear))
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.fill_(1.0)
+    scores = [
+        np.mean(method.fit(task, network, OPTIONS).predict(task.target.test) == task.target.test.labels)
+        for method in (LinearProbe(), AllLayersProbe())
+    ]
+    assert scores[0] < 0.5
+    assert scores[1] > 0.8
+
+
+def test_maps_are_pooled_over_parts() -> None:
+    task, network = images()
+    fitted = AllLayersProbe(fraction=1.0, pool=1).fit(task, network, OPTIONS)
+    finer = AllLayersProbe(fraction=1.0, pool=2).fit(task, network, OPTIONS)
+    blocks = len(network.blocks())
+    assert blocks > 2
+    assert finer.notes["features"] - network.n_features == 4 * (fitted.notes["features"] - network.n_features)
+
+
+@pytest.mark.parametrize("setting", [{"fraction": 1.5}, {"fraction": -0.1}, {"pool": 0}])
+def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:
+    with pytest.raises(SettingsError, match='expected a share from 0 to 1, or "auto", and a pool of at least 1'):
+        AllLayersProbe(**setting)  # type: ignore[arg-type]

@@ -1,0 +1,279 @@
+"""The family that adds to the loss of fine-tuning: first steps against gradients written out by hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from cases_of_methods import BUDGET, classification_task, network_for, regression_task
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.errors import DataError, SettingsError
+from transferscope.methods import Bss, CoTuning, Delta, Distill, FineTune, FitOptions, L2Sp, Method, check_task
+from transferscope.methods.block_outputs import BlockOutputs
+from transferscope.methods.co_tuning import class_relationship
+from transferscope.methods.common import domain
+from transferscope.methods.delta import channel_weights, map_distance
+from transferscope.methods.target_training import Beginning
+from transferscope.models import Network, NetworkSettings, build_network, new_head
+from transferscope.models.adapt import adapt
+from transferscope.models.initialise import reinitialise
+from transferscope.testing.methods import same, weights_of
+from transferscope.training import pixel_scale, stream_seed, to_tensors
+
+ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
+OPTIONS = FitOptions(ONE_STEP, seed=3, device="cpu", curve_examples=0)
+
+
+def whole(data: Dataset) -> tuple[Tensor, Tensor]:
+    tensors = to_tensors(data.train, pixel_scale(data.train))
+    batch = tensors.batch(torch.arange(len(tensors)))
+    return batch.inputs, batch.labels
+
+
+def target_head(network: Network) -> nn.Linear:
+    return new_head(network.n_features, 3, seed=stream_seed(3, "target head"))
+
+
+def assert_moved(fitted: nn.Module, before: Sequence[Tensor], gradients: Any, rate: float) -> None:
+    for after, old, gradient in zip(fitted.parameters(), before, gradients, strict=True):
+        assert after.detach().numpy() == pytest.approx((old - rate * gradient).detach().numpy(), abs=1e-6)
+
+
+def test_spectral_shrinkage_follows_the_singular_vectors() -> None:
+    """The gradient of sigma^2 by F is 2 sigma u v^T; that of the cross-entropy is (softmax - one-hot) W / n."""
+    task, method = classification_task(), Bss(eta=0.5, k=2, lr_scale=1.0)
+    network = network_for(task, method)
+    inputs, labels = whole(task.target)
+    head, features = target_head(network), network.features(inputs)
+    f = features.detach().double().numpy()
+    u, s, vt = np.linalg.svd(f, full_matrices=False)
+    shrink = sum(2 * s[-i] * np.outer(u[:, -i], vt[-i]) for i in (1, 2))
+    weight, bias = (p.detach().double().numpy() for p in head.parameters())
+    logits = f @ weight.T + bias
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    of_features = (chances - np.eye(3)[labels]) @ weight / len(f) + 0.5 * shrink
+    before = list(network.features.parameters())
+    gradients = torch.autograd.grad(features, before, torch.from_numpy(of_features).float())
+    fitted = method.fit(task, network, OPTIONS).network
+    assert_moved(fitted.features, before, gradients, ONE_STEP.lr)
+
+
+def test_without_a_penalty_they_are_fine_tuning() -> None:
+    task = classification_task()
+    network = network_for(task, FineTune())
+    tuned = weights_of(FineTune().fit(task, network, replace(OPTIONS, training=BUDGET)).network)
+    without: list[Method] = [Bss(eta=0.0), CoTuning(trade_off=0.0), Distill(beta=0.0)]
+    for method in without:
+        fitted = method.fit(task, network, replace(OPTIONS, training=BUDGET)).network
+        for name, value in weights_of(fitted).items():
+            assert value.numpy() == pytest.approx(tuned[name].numpy(), abs=1e-6), (method.name, name)
+    decayed = weights_of(L2Sp(beta=0.0, alpha=0.3).fit(task, network, replace(OPTIONS, training=BUDGET)).network)
+    free = Delta(beta=0.0, alpha=0.3).fit(task, network, replace(OPTIONS, training=BUDGET)).network
+    for name, value in weights_of(free).items():
+        assert value.numpy() == pytest.approx(decayed[name].numpy(), abs=1e-6)
+
+
+@pytest.mark.parametrize("attention", ["none", "removal"])
+def test_two_steps_of_delta_are_those_written_out_layer_by_layer(attention: Any) -> None:
+    task, method = classification_task(), Delta(beta=0.8, alpha=0.2, attention=attention, lr_scale=1.0)
+    network = network_for(task, method)
+    inputs, labels = whole(task.target)
+    start = [p.detach().clone() for p in network.features.parameters()]
+    head = [p.detach().clone() for p in target_head(network).parameters()]
+    weigh = [torch.ones(6), torch.ones(7)]
+    if attention == "removal":
+        begun = Beginning(domain(task.target, OPTIONS, network), network.copy(), network.head)
+        weigh = list(channel_weights(begun).values())
+        assert [float(one.sum()) for one in weigh] == pytest.approx([6, 7], abs=1e-4)
+
+    def layers(weights: list[Tensor]) -> tuple[Tensor, Tensor]:
+        one = F.relu(inputs @ weights[0].T + weights[1])
+        return one, F.relu(one @ weights[2].T + weights[3])
+
+    anchors = layers(start)
+    now = [*start, *head]
+    for _ in range(2):
+        now = [p.clone().requires_grad_() for p in now]
+        maps = layers(now[:4])
+        loss = F.cross_entropy(maps[1] @ now[4].T + now[5], labels)
+        for own, anchor, a in zip(maps, anchors, weigh, strict=True):
+            loss = loss + 0.4 * (a * (own - anchor).square()).sum() / len(inputs)
+        loss = loss + 0.1 * (now[4].square().sum() + now[5].square().sum())
+        gradients = torch.autograd.grad(loss, now)
+        now = [(p - ONE_STEP.lr * g).detach() for p, g in zip(now, gradients, strict=True)]
+    fitted = method.fit(task, network, replace(OPTIONS, training=replace(ONE_STEP, steps=2))).network
+    for after, expected in zip(fitted.parameters(), now, strict=True):
+        assert after.detach().numpy() == pytest.approx(expected.numpy(), abs=1e-6)
+
+
+def test_channels_are_weighed_by_the_loss_without_them() -> None:
+    task = classification_task(n_target=24)
+    network = network_for(task, Delta())
+    found = channel_weights(Beginning(domain(task.target, OPTIONS, network), network.copy(), network.head))
+    inputs, labels = (tensor.double().numpy() for tensor in whole(task.target))
+    w = [p.detach().double().numpy() for p in network.features.parameters()]
+    from sklearn.linear_model import RidgeCV
+
+    from transferscope.methods.probe_head import RIDGE_GRID
+
+    one = np.maximum(inputs @ w[0].T + w[1], 0)
+    two = np.maximum(one @ w[2].T + w[3], 0)
+    scale = np.square(two - two.mean(axis=0)).sum(axis=1).mean()
+    probe = RidgeCV(alphas=RIDGE_GRID * scale).fit(two, np.eye(3)[labels.astype(int)] - 1 / 3)
+
+    def loss(maps: np.ndarray) -> float:
+        logits = probe.predict(maps)
+        chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        return float(-np.log(chances[np.arange(len(maps)), labels.astype(int)]).mean())
+
+    grown: list[list[float]] = [[], []]
+    for channel in range(6):
+        less = one * (np.arange(6) != channel)
+        grown[0].append(loss(np.maximum(less @ w[2].T + w[3], 0)) - loss(two))
+    for channel in range(7):
+        grown[1].append(loss(two * (np.arange(7) != channel)) - loss(two))
+    for values, weights in zip(grown, found.values(), strict=True):
+        scaled = np.exp(np.array(values) / np.std(values))
+        assert weights.numpy() == pytest.approx(len(values) * scaled / scaled.sum(), rel=1e-3)
+
+
+def test_outputs_of_blocks_are_what_reaches_the_next() -> None:
+    network = build_network(NetworkSettings("lenet", (2, 3, 5)), (1, 16, 16), 4, seed=0).eval()
+    inputs = torch.randn(3, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    assert isinstance(network.features, nn.Sequential)
+    children = dict(network.features.named_children())
+    blocks = list(network.named_blocks())
+    expected, current = {}, inputs
+    before = {after: name for name, after in pairwise(blocks)}
+    for name, child in children.items():
+        if name in before:
+            expected[before[name]] = current
+        current = child(current)
+    expected[blocks[-1]] = current
+    outputs = BlockOutputs(network)
+    with outputs.watched():
+        found = outputs.of(inputs)
+    assert list(found) == blocks == list(expected)
+    for name, output in found.items():
+        assert torch.equal(output, expected[name])
+    assert not any(module._forward_pre_hooks for module in network.modules())
+
+
+class Tokens(nn.Module):
+    """A small transformer of torch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(1, 8)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, dropout=0.0)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        out: Tensor = self.head(self.encoder(self.embed(inputs[:, :, None])).mean(dim=1))
+        return out
+
+
+def test_they_learn_with_a_transformer_of_a_user() -> None:
+    task = classification_task()
+    network = adapt(Tokens(), input_shape=(5,))
+    assert len(network.blocks()) == 3
+    outputs = BlockOutputs(network)
+    with outputs.watched():
+        found = outputs.of(torch.randn(2, 5))
+    assert [tuple(output.shape) for output in found.values()] == [(2, 5, 8), (2, 5, 8), (2, 8)]
+    one = map_distance(found["encoder.layers.0"], torch.zeros(2, 5, 8), torch.arange(8.0))
+    expected = (found["encoder.layers.0"].square().mean(dim=1) @ torch.arange(8.0)).mean()
+    assert one.item() == pytest.approx(expected.item(), rel=1e-5)
+    methods: list[Method] = [Delta(), Bss(), CoTuning(), Distill(initial="random")]
+    for method in methods:
+        fitted = method.fit(task, network, replace(OPTIONS, training=replace(BUDGET, steps=2)))
+        assert np.isfinite(fitted.outputs(task.target.test).numpy()).all()
+        assert not same(weights_of(fitted.network), weights_of(network.with_head(fitted.network.head)))
+
+
+def test_co_tuning_teaches_the_source_head_what_classes_look_like_to_it() -> None:
+    task, method = classification_task(), CoTuning(trade_off=0.7, lr_scale=0.5)
+    network = network_for(task, method)
+    inputs, labels = whole(task.target)
+    with torch.no_grad():
+        logits = network(inputs).double().numpy()
+    chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    relation = np.stack([chances[labels.numpy() == label].mean(axis=0) for label in range(3)])
+    assert relation.sum(axis=1) == pytest.approx(np.ones(3))
+    features, source_head = network.features(inputs), network.head
+    spread = source_head(features).log_softmax(dim=1)
+    of_source = -(torch.from_numpy(relation[labels.numpy()]).float() * spread).sum(dim=1).mean()
+    loss = F.cross_entropy(target_head(network)(features), labels) + 0.7 * of_source
+    before = [*network.features.parameters(), *source_head.parameters()]
+    gradients = torch.autograd.grad(loss, before)
+    fitted = method.fit(task, network, OPTIONS)
+    assert fitted.source_head is not None
+    both = nn.ModuleList([fitted.network.features, fitted.source_head])
+    assert_moved(both, before, gradients, 0.5 * ONE_STEP.lr)
+
+
+def test_a_class_without_an_example_is_related_as_all_are() -> None:
+    chances = torch.tensor([[0.6, 0.4], [0.2, 0.8], [0.1, 0.9]])
+    found = class_relationship(chances, torch.tensor([0, 0, 2]), 3)
+    assert found.numpy() == pytest.approx(np.array([[0.4, 0.6], [0.3, 0.7], [0.1, 0.9]]))
+
+
+def test_co_tuning_refuses_what_has_no_classes() -> None:
+    numbers, task = regression_task(), classification_task()
+    assert task.source is not None
+    assert numbers.source is not None
+    with pytest.raises(DataError, match=r"^co-tuning relates classes, and target is regression; leave co-tuning out$"):
+        check_task(CoTuning(), numbers.target, task.source)
+    with pytest.raises(DataError, match=r"^co-tuning relates classes, and source is regression"):
+        check_task(CoTuning(), task.target, numbers.source)
+    with pytest.raises(DataError, match="of a source that is a network the backbone alone is taken"):
+        check_task(CoTuning(), task.target, None)
+    with pytest.raises(DataError, match="target is regression"):
+        CoTuning().fit(numbers, network_for(numbers, CoTuning()), OPTIONS)
+
+
+@pytest.mark.parametrize("initial", ["pretrained", "random"])
+def test_distillation_pulls_features_to_those_of_the_teacher(initial: Any) -> None:
+    task, method = classification_task(), Distill(beta=0.6, initial=initial, lr_scale=1.0)
+    network = network_for(task, method)
+    inputs, labels = whole(task.target)
+    taught = network.features(inputs).detach()
+    student = network if initial == "pretrained" else reinitialise(network, seed=stream_seed(3, "network"))
+    features = student.features(inputs)
+    scale = (taught - taught.mean(dim=0)).square().sum() / len(taught)
+    loss = F.cross_entropy(target_head(network)(features), labels)
+    loss = loss + 0.6 * (features - taught).square().sum() / len(taught) / scale
+    before = list(student.features.parameters())
+    fitted = method.fit(task, network, OPTIONS)
+    assert_moved(fitted.network.features, before, torch.autograd.grad(loss, before), ONE_STEP.lr)
+    assert (fitted.source_head is None) == (initial == "random")
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "said"),
+    [
+        (Bss, {"k": 0}, "expected eta of 0 or more and k of at least 1"),
+        (Delta, {"beta": -1.0}, "expected both to be 0 or more"),
+        (CoTuning, {"trade_off": -1.0}, "^trade_off = -1.0 is out of range; expected 0 or more$"),
+        (Distill, {"beta": -1.0}, "^beta = -1.0 is out of range"),
+        (Distill, {"initial": "random", "frozen_blocks": 1}, "would keep what belongs to other weights; give head"),
+    ],
+)
+def test_settings_out_of_range_are_refused(kind: type[Method], setting: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        kind(**setting)
+
+
+def test_several_labels_are_no_classes_to_relate() -> None:
+    task = classification_task()
+    part = LabelledSet(task.target.train.inputs, np.eye(3, dtype=np.bool_)[task.target.train.labels], ("a", "b", "c"))
+    tagged = Dataset("tagged", part, part)
+    with pytest.raises(DataError, match=r"^co-tuning relates classes, and tagged is multi-label; leave"):
+        check_task(CoTuning(), tagged, tagged)

@@ -1,0 +1,180 @@
+"""Diagnostics as cells of a study: what they measure, on which networks, and what they do without files."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from study.test_work import tables
+from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate
+from transferscope.models.weights import read_notes
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import WorkContext
+from transferscope.study.facts import load_data
+from transferscope.study.fitting import task_of
+from transferscope.study.plan import plan_study
+from transferscope.study.spec import parse_spec
+from transferscope.study.work import work
+from transferscope.training import PixelScale
+
+LOOKS = {
+    "weights": {"every": 4},
+    "class-separation": {"part": "target_test", "at": ["start", "end"]},
+    "kernel-distance": {},
+}
+METHODS = {"scratch": {}, "fine-tune": {}, "linear-probe": {}, "merlin": {"target_batch": 8}}
+
+Done = dict[tuple[str, str], tuple[PlannedCell, Outcome]]
+
+
+def run(study: Mapping[str, Any], folder: Path) -> Done:
+    context = WorkContext(folder, device="cpu")
+    cells = plan_study(parse_spec(study)).cells
+    return {
+        (str(cell.labels["method"]), str(cell.labels.get("diagnostic", ""))): (cell, work(cell, context))
+        for cell in cells
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("study")
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> Done:
+    return run(tables(folder, methods=METHODS, diagnostics=LOOKS), folder)
+
+
+def value(outcome: Outcome, name: str, step: int | None = None) -> float:
+    found: list[Estimate] = [r.estimate for r in outcome.records if (r.name, r.step) == (name, step)]
+    assert len(found) == 1
+    return found[0].value
+
+
+def test_weight_deviation_is_the_distance_between_the_files_that_are_kept(done: Done, folder: Path) -> None:
+    for method in METHODS:
+        key = done[method, ""][0].key
+        start, end = load_file(folder / f"{key}.step0.safetensors"), load_file(folder / f"{key}.safetensors")
+        distances = [float((end[name] - start[name]).double().norm()) for name in start if name.endswith("weight")]
+        measured = value(done[method, "weights"][1], "weight_deviation")
+        assert measured == pytest.approx(sum(distances) / np.sqrt(12), rel=1e-5)  # 12 target labels
+
+
+def test_the_files_of_a_study_know_how_their_inputs_are_scaled(done: Done, folder: Path) -> None:
+    for method in METHODS:
+        cell = done[method, ""][0]
+        train = task_of(cell, MethodRecipe.from_payload(cell.payload)).target.train
+        inputs = train.inputs.astype(np.float64) / (255 if train.inputs.dtype == np.uint8 else 1)
+        axes = (0, *range(2, inputs.ndim))
+        for file in (f"{cell.key}.safetensors", f"{cell.key}.step0.safetensors"):
+            noted = PixelScale.from_notes(read_notes(folder / file))
+            assert noted is not None
+            np.testing.assert_allclose(noted.mean, inputs.mean(axis=axes), rtol=1e-5, atol=1e-6)
+            spread = inputs.std(axis=axes)
+            np.testing.assert_allclose(noted.std[spread > 1e-3], spread[spread > 1e-3], rtol=1e-4)
+
+
+def test_steps_are_those_asked_for_and_the_end_has_none(done: Done) -> None:
+    def steps(method: str, diagnostic: str) -> list[int | None]:
+        return list(dict.fromkeys(record.step for record in done[method, diagnostic][1].records))
+
+    assert steps("scratch", "weights") == [0, 4, 8, None]  # 10 steps of training
+    assert steps("scratch", "class-separation") == [0, None]
+    assert steps("linear-probe", "weights") == [0, None]  # a probe takes no steps
+    assert value(done["scratch", "weights"][1], "weight_deviation", 0) == 0.0
+    assert value(done["scratch", "weights"][1], "weight_deviation", 4) > 0.0
+
+
+def test_the_start_is_the_pretrained_backbone(done: Done, folder: Path) -> None:
+    pretrained = load_file(folder / f"{done['pretrain', ''][0].key}.safetensors")
+    for method in ("fine-tune", "linear-probe"):
+        start = load_file(folder / f"{done[method, ''][0].key}.step0.safetensors")
+        backbone = {name: tensor for name, tensor in start.items() if name.startswith("features.")}
+        assert backbone
+        assert all(torch.equal(tensor, pretrained[name]) for name, tensor in backbone.items())
+
+
+def test_a_diagnostic_keeps_facts(done: Done) -> None:
+    notes = done["fine-tune", "class-separation"][1].notes
+    assert notes["headline"] == "variance_ratio"
+    assert not {"sentence", "limits", "note"} & notes.keys()  # words are made when they are shown
+    assert notes["last_step"] == 10
+
+
+def test_what_compares_two_tasks_is_not_asked_of_training_from_scratch(done: Done) -> None:
+    assert ("scratch", "kernel-distance") not in done
+    assert ("fine-tune", "kernel-distance") in done
+
+
+def test_keeping_networks_changes_no_result(done: Done, tmp_path: Path) -> None:
+    plain = run(tables(tmp_path, methods=METHODS), tmp_path)
+    for method in METHODS:
+        assert plain[method, ""][1].records == done[method, ""][1].records
+    assert not list(tmp_path.glob("*.step*"))
+
+
+def test_a_diagnostic_asked_for_later_trains_the_same_networks_again(done: Done, tmp_path: Path) -> None:
+    study = tables(tmp_path, methods=METHODS)
+    run(study, tmp_path)  # keeps no networks but the pretrained one
+    context = WorkContext(tmp_path, device="cpu")
+    for cell in plan_study(parse_spec({**study, "diagnostics": LOOKS})).cells:
+        if cell.role == "diagnose":
+            later = work(cell, context)
+            first = done[str(cell.labels["method"]), str(cell.labels["diagnostic"])][1]
+            assert repr(later.records) == repr(first.records)  # NaN is not equal to itself
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_other_networks_are_kept_only_where_they_are_missing(done: Done, folder: Path) -> None:
+    cell, outcome = done["scratch", "weights"]
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")}
+    again = work(cell, WorkContext(folder, device="cpu"))
+    assert repr(again.records) == repr(outcome.records)
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")} == before
+
+
+def test_methods_start_from_the_checkpoints_of_pretraining(tmp_path: Path) -> None:
+    study = tables(tmp_path, methods={"linear-probe": {}}, pretraining={"steps": 60, "lr": 0.1, "checkpoints": [20]})
+    context = WorkContext(tmp_path, device="cpu")
+    cells = plan_study(parse_spec(study)).cells
+    outcomes = {cell.labels.get("pretrain_step", cell.role): (cell, work(cell, context)) for cell in cells}
+    assert set(outcomes) == {"pretrain", "method", 20}
+    early = replace(outcomes["method"][0], labels={**outcomes["method"][0].labels})
+    file = tmp_path / f"{early.needs[0]}.step20.safetensors"
+    file.replace(tmp_path / f"{early.needs[0]}.safetensors")  # the early network in the place of the last
+    assert work(early, context).records == outcomes[20][1].records
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(np.arange(24.0), "regression"), (np.arange(24)[:, None] % [2, 3] == 0, "multi-label")]
+)
+def test_labels_that_a_diagnostic_does_not_read_are_refused_before_anything_runs(
+    labels: np.ndarray, kind: str, tmp_path: Path
+) -> None:
+    inputs = np.random.default_rng(0).normal(size=(24, 3))
+    np.savez(tmp_path / "own.npz", x_train=inputs, y_train=labels, x_test=inputs, y_test=labels)
+    spec = parse_spec(
+        {
+            "name": "small",
+            "seeds": 1,
+            "target": {"data": f"npz:{tmp_path}/own.npz"},
+            "network": {"name": "mlp", "widths": [4]},
+            "training": {"steps": 2},
+            "methods": {"scratch": {}},
+            "diagnostics": {"class-separation": {}},
+        }
+    )
+    with pytest.raises(SettingsError) as caught:
+        load_data(spec)
+    assert str(caught.value) == (
+        f"[diagnostics.class-separation] class-separation reads labels of classification, and these are of {kind}; "
+        "leave it out"
+    )
