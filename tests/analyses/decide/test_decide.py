@@ -1,6 +1,7 @@
 """Races whose right answer is known, run through the real engine and store."""
 
 import json
+import re
 import sqlite3
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -216,6 +217,7 @@ def test_nothing_is_recommended_where_training_from_scratch_was_cut_off(data: Pa
     assert said.sentences[0].startswith("Ahead so far is fine-tuning from good, by +1")
     assert "Use fine-tuning" not in page
     assert "is best:" not in page
+    assert re.search(r">\s*(better|worse|equivalent)\s*<", page) is None  # in the table of all ways
 
 
 def test_test_examples_that_were_trained_on_are_said(data: Path, tmp_path: Path) -> None:
