@@ -67,6 +67,21 @@ class Estimate:
     status: Status = "ok"
     interval: Interval | None = None
 
+    @classmethod
+    def missing(cls, status: Status, n: int) -> "Estimate":
+        """No number, and why there is none.
+
+        Args:
+            status: Neither "ok" nor "converged".
+            n: How many samples there were.
+        """
+        return cls(math.nan, None, n, status)
+
+    @classmethod
+    def without_error(cls, value: float, n: int) -> "Estimate":
+        """A number of whose spread nothing is known; missing as "undefined" where it is not finite."""
+        return cls(value, None, n) if math.isfinite(value) else cls.missing("undefined", n)
+
     @property
     def usable(self) -> bool:
         """Whether the number may be used without reading the status."""

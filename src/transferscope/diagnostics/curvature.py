@@ -140,7 +140,7 @@ class Curvature:
 
     def _estimate(self, operator: HessianOperator, pairs: EigenPairs, i: int) -> Estimate:
         if pairs.status == "non_finite":
-            return Estimate(float("nan"), None, len(operator.surface.examples), "non_finite")
+            return Estimate.missing("non_finite", len(operator.surface.examples))
         value, n_examples = float(pairs.values[i]), len(operator.surface.examples)
         residual = float(pairs.residuals[i])
         stderr = operator.curvature(pairs.vectors[i]).stderr if len(operator.batches) > 1 else None

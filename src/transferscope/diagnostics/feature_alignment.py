@@ -75,7 +75,7 @@ class FeatureAlignment:
         features = feature_array(subject.network, subject, self.batch_size)
         scale = float(np.sqrt((features**2).sum(axis=1).mean()))
         if not np.isfinite(scale) or scale == 0:
-            estimate = Estimate(float("nan"), None, len(features), "undefined")
+            estimate = Estimate.missing("undefined", len(features))
         else:
             codes = label_codes(subject.examples)
             estimate = feature_label_alignment(features / scale, codes, ridge=self.ridge)

@@ -40,9 +40,9 @@ def unexplained_share(
     """
     n = len(features)
     if n < 4:
-        return Estimate(float("nan"), None, n, "too_few")
+        return Estimate.missing("too_few", n)
     if not np.isfinite(features).all() or (codes == codes[0]).all():
-        return Estimate(float("nan"), None, n, "undefined")
+        return Estimate.missing("undefined", n)
     order = np.random.default_rng(seed).permutation(n)
     residuals, totals = np.zeros(n), np.zeros(n)
     for held_out in np.array_split(order, min(n_folds, n)):

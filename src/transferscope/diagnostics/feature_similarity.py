@@ -131,5 +131,5 @@ class FeatureSimilarity:
 
     def _angle(self, value: float | None, n: int) -> Estimate:
         if value is None:
-            return Estimate(float("nan"), None, n, "undefined")
+            return Estimate.missing("undefined", n)
         return Estimate(float(value), None, n, "ok" if n > 2 * self.n_components else "too_few")

@@ -188,7 +188,9 @@ class GradientScaling:
         estimates = {f"gradient_norm/{name}": _mean(layer.norms) for name, layer in layers.items()}
         estimates |= {f"gradient_ratio/{name}": ratio for name, ratio in ratios.items()}
         for name, layer in layers.items():
-            estimates[f"weight_projection/{name}"] = _single(float(layer.projections[0]), len(layer.norms))
+            estimates[f"weight_projection/{name}"] = Estimate.without_error(
+                float(layer.projections[0]), len(layer.norms)
+            )
         estimates["gradient_ratio_spread"] = _spread([ratio.value for ratio in ratios.values()])
         percent = np.linspace(0, 1, 101)
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
@@ -231,7 +233,7 @@ def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> Lay
 
 def _mean(samples: Float[np.ndarray, " N"]) -> Estimate:
     if not np.isfinite(samples).all():
-        return Estimate(float("nan"), None, len(samples), "non_finite")
+        return Estimate.missing("non_finite", len(samples))
     stderr = float(samples.std(ddof=1) / np.sqrt(len(samples))) if len(samples) > 1 else None
     return Estimate(float(samples.mean()), stderr, len(samples))
 
@@ -240,9 +242,9 @@ def _ratio(upper: Float[np.ndarray, " N"], lower: Float[np.ndarray, " N"]) -> Es
     """Ratio of two means over the same examples, with the delta-method standard error."""
     n = len(upper)
     if not (np.isfinite(upper).all() and np.isfinite(lower).all()):
-        return Estimate(float("nan"), None, n, "non_finite")
+        return Estimate.missing("non_finite", n)
     if lower.mean() == 0:
-        return Estimate(float("nan"), None, n, "undefined")
+        return Estimate.missing("undefined", n)
     ratio = upper.mean() / lower.mean()
     stderr = float((upper - ratio * lower).std(ddof=1) / (np.sqrt(n) * lower.mean())) if n > 1 else None
     return Estimate(float(ratio), stderr, n)
@@ -250,11 +252,7 @@ def _ratio(upper: Float[np.ndarray, " N"], lower: Float[np.ndarray, " N"]) -> Es
 
 def _spread(ratios: list[float]) -> Estimate:
     if len(ratios) < 2:
-        return Estimate(float("nan"), None, len(ratios), "too_few")
+        return Estimate.missing("too_few", len(ratios))
     if not all(isfinite(ratio) and ratio > 0 for ratio in ratios):
-        return Estimate(float("nan"), None, len(ratios), "undefined")
+        return Estimate.missing("undefined", len(ratios))
     return Estimate(float(np.log10(ratios).std(ddof=1)), None, len(ratios))
-
-
-def _single(value: float, n: int) -> Estimate:
-    return Estimate(value, None, n) if isfinite(value) else Estimate(float("nan"), None, n, "undefined")

@@ -96,13 +96,11 @@ class GradientStability:
         n = min(self.n_examples, len(subject.examples))
         finite = np.isfinite(curves.gradient_norm)
         named = {
-            "gradient_norm": Estimate(curves.gradient_norm, None, n)
-            if finite
-            else Estimate(float("nan"), None, n, "non_finite"),
+            "gradient_norm": Estimate(curves.gradient_norm, None, n) if finite else Estimate.missing("non_finite", n),
             "loss_variation_gradient_step": self._variation(curves.gradient_steps, n),
             "loss_variation_fixed_step": self._variation(curves.fixed_steps, n)
             if curves.gradient_norm != 0
-            else Estimate(float("nan"), None, n, "undefined"),
+            else Estimate.missing("undefined", n),
         }
         shares = batch_shares(n, self.batch_size).numpy()
         arrays = {

@@ -88,7 +88,7 @@ def mean_over_batches(samples: Float[Tensor, " B"], weights: Float[Tensor, " B"]
         The estimate; stderr None for one batch, status "non_finite" if a sample is.
     """
     if not torch.isfinite(samples).all():
-        return Estimate(float("nan"), None, n, "non_finite")
+        return Estimate.missing("non_finite", n)
     mean = (weights * samples).sum()
     if len(samples) == 1:
         return Estimate(float(mean), None, n)

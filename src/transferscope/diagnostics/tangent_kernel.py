@@ -161,7 +161,7 @@ class TangentKernel:
         if subject.start is not None:
             at_start = self.gram(replace(subject, network=subject.start))
             values["ntk_change"] = 1 - kernel_alignment(gram, at_start)
-        estimates = {name: _estimate(value, len(gram)) for name, value in values.items()}
+        estimates = {name: Estimate.without_error(value, len(gram)) for name, value in values.items()}
         records = tuple(Record(name, e, subject.part, subject.step) for name, e in estimates.items())
         return Findings(records, {"ntk": gram})
 
@@ -179,7 +179,3 @@ class TangentKernel:
         rows = max(0, min(self.memory, n * row_bytes) - few * row_bytes)  # kept beyond those of the one batch
         memory = peak_bytes(lambda: small.gram(subject)) + rows + 4 * 8 * n * n
         return CostEstimate(seconds, memory, passes)
-
-
-def _estimate(value: float, n: int) -> Estimate:
-    return Estimate(value, None, n) if np.isfinite(value) else Estimate(float("nan"), None, n, "undefined")

@@ -108,4 +108,4 @@ class Weights:
 
 
 def _exact(value: float) -> Estimate:
-    return Estimate(value) if isfinite(value) else Estimate(float("nan"), None, 1, "non_finite")
+    return Estimate(value) if isfinite(value) else Estimate.missing("non_finite", 1)

@@ -64,7 +64,7 @@ def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0
     """
     value = statistic(np.arange(n))
     if not isfinite(value):
-        return Estimate(float("nan"), None, n, "undefined")
+        return Estimate.missing("undefined", n)
     if n < 3:
         return Estimate(value, None, n)
     without = np.array([statistic(rest) for rest in all_but_one_group(n, n_groups=n_groups, seed=seed)])

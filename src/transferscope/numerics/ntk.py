@@ -232,7 +232,7 @@ def _kernel_norm(gram: np.ndarray, labels: np.ndarray, ridge: float) -> float:
 def _exact(value: float, check: float) -> Estimate:
     status: Literal["ok", "undefined", "not_identified"] = "ok"
     if not np.isfinite(value):
-        return Estimate(float("nan"), None, 0, "undefined")
+        return Estimate.missing("undefined", 0)
     if abs(value - check) > TOLERATED_CHANGE * max(abs(value), abs(check)):
         status = "not_identified"
     return Estimate(value, 0.0, 0, status)

@@ -59,7 +59,7 @@ def estimate_trace(
         z = probe()
         sample = float(torch.dot(z.double(), matvec(z).detach().double()))
         if not isfinite(sample):
-            return Estimate(float("nan"), None, n, "non_finite")
+            return Estimate.missing("non_finite", n)
         step = sample - mean
         mean += step / n
         squares += step * (sample - mean)  # Welford
@@ -106,7 +106,7 @@ class SpectralDensity:
         samples = (function(self.nodes) * self.weights).sum(-1)
         n = len(samples)
         if not torch.isfinite(samples).all():
-            return Estimate(float("nan"), None, n, "non_finite")
+            return Estimate.missing("non_finite", n)
         return Estimate(float(samples.mean()), float(samples.std()) / sqrt(n) if n > 1 else None, n)
 
 

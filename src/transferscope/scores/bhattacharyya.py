@@ -59,7 +59,7 @@ class Bhattacharyya:
         n, classes = len(view), indicators(view)
         sizes = classes.sum(axis=0)[:, None]
         if sizes.min() < 2:
-            return Estimate(float("nan"), None, n, "too_few")
+            return Estimate.missing("too_few", n)
         found = spectrum(centred(view.features))
         x = (found.left() * np.sqrt(found.squares))[:, -self.components :]  # (n, k): principal components
         means = classes.T @ x / sizes  # (C, k)

@@ -35,7 +35,7 @@ class Leep:
         """Mean log expected empirical prediction; see the class."""
         refusal = without_value(self, view)
         if refusal is not None or view.source_probabilities is None:
-            return refusal or Estimate(float("nan"), None, len(view), "undefined")
+            return refusal or Estimate.missing("undefined", len(view))
         theta = view.source_probabilities[:, view.source_probabilities.any(axis=0)]  # (n, Z)
         joint = indicators(view).T @ theta  # (C, Z)
         conditional = joint / joint.sum(axis=0)

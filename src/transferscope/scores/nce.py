@@ -36,7 +36,7 @@ class Nce:
         """Negative conditional entropy; see the class."""
         refusal = without_value(self, view)
         if refusal is not None or view.source_probabilities is None:
-            return refusal or Estimate(float("nan"), None, len(view), "undefined")
+            return refusal or Estimate.missing("undefined", len(view))
         n = len(view)
         source = np.unique(view.source_probabilities.argmax(axis=1), return_inverse=True)[1]
         counts = np.eye(source.max() + 1)[source].T @ indicators(view)  # (Z, C)

@@ -44,7 +44,7 @@ class Parc:
         rows = standard - standard.mean(axis=1, keepdims=True)
         norms = np.sqrt((rows**2).sum(axis=1, keepdims=True))
         if (norms <= 1e-10).any():
-            return Estimate(float("nan"), None, n, "undefined")
+            return Estimate.missing("undefined", n)
         correlation = _rank_correlation(rows / norms, view.labels)
         return Estimate(correlation, None, n, "ok" if np.isfinite(correlation) else "undefined")
 

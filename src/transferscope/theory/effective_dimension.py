@@ -74,7 +74,7 @@ def effective_dimension(vectors: Float64[np.ndarray, "N D"]) -> Estimate:
     """
     n = len(vectors)
     if n < 4:
-        return Estimate(float("nan"), None, n, "too_few")
+        return Estimate.missing("too_few", n)
     found = jackknife(lambda index: _participation_ratio(vectors[index]), n)
     if found.status != "ok":
         return found

@@ -36,7 +36,7 @@ def kernel_norm(
     gram = relu_gram(inputs)
     value, check = _norm(gram, labels, ridge), _norm(gram, labels, CHECK_RIDGE)
     if not math.isfinite(value):
-        return Estimate(math.nan, None, 0, "undefined")
+        return Estimate.missing("undefined", 0)
     moved = abs(value - check) > TOLERATED_CHANGE * max(value, check)
     return Estimate(value, 0.0, 0, "not_identified" if moved else "ok")
 

@@ -138,7 +138,7 @@ def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[st
     shares = torch.from_numpy(example_contributions(outputs.cpu().numpy(), labels.cpu().numpy()))
     nothing = not labels.any()
     return {
-        "average_precision": Estimate(float("nan"), None, len(labels), "undefined") if nothing else _mean(shares),
+        "average_precision": Estimate.missing("undefined", len(labels)) if nothing else _mean(shares),
         "micro_f1": _ratio(right, counted),
         "exact_match": _mean((said == labels).all(dim=1).to(torch.float64)),
         "loss": _mean(losses),
@@ -149,7 +149,7 @@ def _ratio(above: Float[Tensor, " N"], below: Float[Tensor, " N"]) -> Estimate:
     """A ratio of two means over examples, with the error of its linearisation."""
     n, whole = len(above), float(below.mean())
     if whole == 0.0:
-        return Estimate(float("nan"), None, n, "undefined")
+        return Estimate.missing("undefined", n)
     ratio = float(above.mean()) / whole
     stderr = float((above - ratio * below).std()) / whole / n**0.5 if n > 1 else None
     return Estimate(ratio, stderr, n)
@@ -159,7 +159,7 @@ def _mean(values: Float[Tensor, " N"]) -> Estimate:
     n = len(values)
     mean = float(values.mean())
     if not torch.isfinite(values).all():
-        return Estimate(float("nan"), None, n, "non_finite")
+        return Estimate.missing("non_finite", n)
     stderr = float(values.std()) / n**0.5 if n > 1 else None
     return Estimate(mean, stderr, n)
 
@@ -168,9 +168,9 @@ def _r_squared(squares: Float[Tensor, " N"], labels: Float[Tensor, "N K"]) -> Es
     spread = (labels - labels.mean(dim=0)).square().mean(dim=1)
     n, total = len(labels), float(spread.mean())
     if total == 0.0 or n < 2:
-        return Estimate(float("nan"), None, n, "undefined")
+        return Estimate.missing("undefined", n)
     ratio = squares / total
     if not torch.isfinite(ratio).all():
-        return Estimate(float("nan"), None, n, "non_finite")
+        return Estimate.missing("non_finite", n)
     residual = ratio - ratio.mean() * spread / total  # linearisation of a ratio of means
     return Estimate(1.0 - float(ratio.mean()), float(residual.std()) / n**0.5, n)

@@ -70,7 +70,7 @@ def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray) -> Estim
     n = int(usable.sum())
     overall = cast(Status, str(failed[0]) if len(failed) else "converged")
     if n == 0:
-        return Estimate(float("nan"), None, 0, overall)
+        return Estimate.missing(overall, 0)
     stderr = float(values[usable].std(ddof=1) / np.sqrt(n)) if n > 1 else None
     return Estimate(float(values[usable].mean()), stderr, n, overall)
 

@@ -23,7 +23,7 @@ def arm_rows(decision: Decision) -> pd.DataFrame:
         over the best control, likewise), beats_controls, other_test_examples (whether the call holds for them),
         seconds.
     """
-    unknown = Estimate(math.nan, None, 0, "too_few")
+    unknown = Estimate.missing("too_few", 0)
     rows = [
         {
             "source": arm.arm.source or "",

@@ -233,7 +233,7 @@ def ranged(value: float, draws: Float64[np.ndarray, " draws"], *, n: int, level:
         infinite, "undefined" where it is NaN.
     """
     if math.isnan(value) or np.isnan(draws).any():
-        return Estimate(math.nan, None, n, "undefined")
+        return Estimate.missing("undefined", n)
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
     interval = Interval(min(float(low), value), max(float(high), value), level)
     if math.isinf(value):

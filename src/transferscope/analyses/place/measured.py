@@ -105,7 +105,7 @@ class Measured:
 
 def over_seeds(values: Float64[np.ndarray, " S"]) -> Estimate:
     """The mean over seeds with its t-interval; "too_few" for one seed, which leaves it without interval."""
-    return t_interval(values) if len(values) else Estimate(math.nan, None, 0, "undefined")
+    return t_interval(values) if len(values) else Estimate.missing("undefined", 0)
 
 
 def minus_model(values: Float64[np.ndarray, " S"], modelled: float, draws: Float64[np.ndarray, " draws"]) -> Estimate:
@@ -121,7 +121,7 @@ def minus_model(values: Float64[np.ndarray, " S"], modelled: float, draws: Float
     """
     s = len(values)
     if s == 0 or not math.isfinite(modelled):
-        return Estimate(math.nan, None, s, "undefined")
+        return Estimate.missing("undefined", s)
     value = float(values.mean())
     if s == 1:
         return Estimate(value - modelled, None, 1, "too_few")

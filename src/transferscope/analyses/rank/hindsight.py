@@ -207,7 +207,7 @@ def resampled_mean(
     known = np.isfinite(values)
     values, units = values[known], units[known]
     if not len(values):
-        return Estimate(math.nan, None, 0, "undefined")
+        return Estimate.missing("undefined", 0)
     mean, distinct = float(values.mean()), np.unique(units)
     if len(distinct) < 2:
         return Estimate(mean, None, len(values), "too_few")

@@ -184,7 +184,7 @@ def _values(subset: Subset, scores: Mapping[str, Score], on_score: Callable[[], 
 def value_of(score: Score, view: TargetView) -> Estimate:
     """A score of one candidate; "undefined" for one that reads source classes where the network has no head of them."""
     if score.needs == "source_probabilities" and view.source_probabilities is None:
-        return Estimate(math.nan, None, len(view), "undefined")
+        return Estimate.missing("undefined", len(view))
     return score.value(view)
 
 
