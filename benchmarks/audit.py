@@ -2,6 +2,7 @@
 
     python benchmarks/audit.py errors                       false leaders and coverage, simulated
     python benchmarks/audit.py forecast STORE FOLDER        transfer or scratch, told from scores, on recorded studies
+    python benchmarks/audit.py calibrate STORE FOLDER       whether they give the chance that a source is the best
 
 STORE is that of `benchmarks/race_recorded.py`; FOLDER holds what `transferscope rank STORE --study NAME --json`
 printed, as NAME.json. `transferscope rank STORE --audit` is the audit itself.
@@ -12,6 +13,8 @@ import json
 import math
 import sys
 import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -133,10 +136,95 @@ def show_chances(store: Store, folder: Path) -> None:
         print(f"{score:12} {said:.2f} said, {right:.2f} right of {len(rows)}; said > 0.95: {sum(sure)} of {len(sure)}")
 
 
+@dataclass(frozen=True)
+class Ranking:
+    """One score's ranking of the sources of one study, random features left out.
+
+    Attributes:
+        target: Of the study.
+        score: Its name.
+        chances: Of scoring highest on other examples, for every source; sum 1.
+        best: Which source gave most, over all seeds.
+    """
+
+    target: str
+    score: str
+    chances: np.ndarray
+    best: int
+
+
+def rankings(store: Store, folder: Path) -> list[Ranking]:
+    """Those of all studies in which random features are not first."""
+    found = []
+    for file in sorted(folder.glob("*.json")):
+        gains = _gains(store, file.stem)
+        table = pd.DataFrame(json.loads(file.read_text(encoding="utf-8"))["rows"]).dropna(subset=["probability_best"])
+        for score, group in table.groupby("score"):
+            own = group[group["candidate"].isin(gains)]
+            if group.loc[group["value"].idxmax(), "candidate"] in gains:
+                chances = own["probability_best"].to_numpy() + 1e-12
+                truth = int(np.argmax([gains[name][0] for name in own["candidate"]]))
+                found.append(Ranking(file.stem.split("-")[0], str(score), chances / chances.sum(), truth))
+    return found
+
+
+def mixed(ranking: Ranking, weight: float) -> np.ndarray:
+    """The score is what counts with this weight, and says nothing otherwise."""
+    return weight * ranking.chances + (1 - weight) / len(ranking.chances)
+
+
+def tempered(ranking: Ranking, temperature: float) -> np.ndarray:
+    """Chances to the power 1 / temperature, at least 0.0001 before."""
+    powers = np.maximum(ranking.chances, 1e-4) ** (1 / temperature)
+    return np.asarray(powers / powers.sum())
+
+
+def by_place(ranking: Ranking, share: float) -> np.ndarray:
+    """This share for the first, and the rest for all others alike, whatever the distances."""
+    others = (1 - share) / (len(ranking.chances) - 1)
+    return np.where(np.arange(len(ranking.chances)) == ranking.chances.argmax(), share, others)
+
+
+def log_score(told: list[Ranking], chances: Callable[[Ranking, float], np.ndarray], setting: float) -> float:
+    """Mean log probability of the source that gave most."""
+    return float(np.mean([math.log(max(chances(one, setting)[one.best], 1e-4)) for one in told]))
+
+
+def show_calibration(told: list[Ranking], split: dict[str, list[str]]) -> None:
+    """Fit one number on the development targets, and print what it does on those that confirm it."""
+    halves = {name: [one for one in told if one.target in targets] for name, targets in split.items()}
+    development, confirmation = halves["development"], halves["confirmation"]
+    rules = (
+        ("as said", mixed, [1.0]),
+        ("one in so many sources", mixed, [0.0]),
+        ("mixture", mixed, list(np.linspace(0, 1, 101))),
+        ("temperature", tempered, list(np.geomspace(0.5, 50, 101))),
+        ("share of the first alone", by_place, list(np.linspace(0.01, 0.99, 99))),
+    )
+    print(f"{len(development)} rankings to fit, {len(confirmation)} to confirm")
+    for name, chances, settings in rules:
+        best = max(settings, key=lambda setting: log_score(development, chances, setting))
+        scores = [log_score(half, chances, best) for half in (development, confirmation)]
+        print(f"\n{name} ({best:.2f}): log score {scores[0]:.3f} fitted, {scores[1]:.3f} confirmed")
+        for half, ones in halves.items():
+            for low, high in ((0, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.01)):
+                firsts = [(chances(one, best)[(top := one.chances.argmax())], top == one.best) for one in ones]
+                within = [(said, right) for said, right in firsts if low <= said < high]
+                if within:
+                    said, right = np.mean(within, axis=0)
+                    print(f"  {half}: said {said:.2f} of the first, right {right:.2f} of {len(within)}")
+    for score in sorted({one.score for one in told}):
+        shares = []
+        for ones in halves.values():
+            right = [one.chances.argmax() == one.best for one in ones if one.score == score]
+            shares.append(f"{sum(right)} of {len(right)}")
+        print(f"{score:12} first is best: {', '.join(shares)}")
+
+
 def main() -> int:
     """Simulate, or read what was recorded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("do", choices=("errors", "forecast"))
+    parser.add_argument("do", choices=("errors", "forecast", "calibrate"))
     parser.add_argument("store", nargs="?")
     parser.add_argument("folder", nargs="?", type=Path)
     asked = parser.parse_args()
@@ -149,11 +237,15 @@ def main() -> int:
             print(n_targets, "targets, coverage:", coverage(rng, n_targets), flush=True)
         return 0
     if asked.store is None or asked.folder is None:
-        parser.error("forecast needs STORE and FOLDER")
+        parser.error(f"{asked.do} needs STORE and FOLDER")
+    split = tomllib.loads(SPLIT.read_text(encoding="utf-8"))
     with Store.open(asked.store, create=False) as store:
+        if asked.do == "calibrate":
+            show_calibration(rankings(store, asked.folder), split)
+            return 0
         rows = told(store, asked.folder)
         show_chances(store, asked.folder)
-    for targets in tomllib.loads(SPLIT.read_text(encoding="utf-8")).values():
+    for targets in split.values():
         show_forecast(rows, targets)
     return 0
 

@@ -410,7 +410,7 @@ def coverage(n_studies: int) -> None:
             for shift in (0.0, 0.01):
                 accuracy = np.full(4, 0.9)
                 accuracy[1:] += shift
-                gains = batches(rng, max(n_studies // 10, 1), accuracy, s, n, np.full(4, 0.03), own=0.3)
+                gains = batches(rng, max(n_studies // 3, 1), accuracy, s, n, np.full(4, 0.03), own=0.3)
                 found = compared(gains.mean(axis=3)[:, None], gains, margin=0.01)
                 shares.append(float(np.mean([one.within_margin.mean() for one in found])))
             row(f"{n:,}", s, *shares)

@@ -19,6 +19,8 @@ from transferscope.numerics.racing import Question, RaceRule, Standing, next_run
 
 SEEDS = 12
 GRID = 5
+CLEAR = 2.0
+"""Gains of so many standard deviations of a paired difference are clear; runs for them are counted apart."""
 Noise = Callable[[np.random.Generator, int], np.ndarray]
 Row = dict[str, str | int | float]
 
@@ -156,21 +158,28 @@ def measure(noise: str, kind: str, arms: int, n_races: int, rule: RaceRule, seed
         scores, first, end = run_race(full, rule, "which", rng.uniform(1, 3, size=arms), controls)
         grid = standing(full[:, :GRID], rule, controls=controls)
         n_runs = int(np.isfinite(scores).sum())
+        shares = (first or n_runs) / (GRID * arms), n_runs / (GRID * arms)
+        rest = np.delete(np.arange(arms), [0, *controls])
+        sd = np.median(np.std((full - full[0])[rest], axis=1, ddof=1))
+        clear = effects[rest].max() - effects[[0, *controls]].max() >= CLEAR * sd
         rows.append(
             judged(end, effects, rule, controls)
             | {
+                "clear": clear,
+                "clear_whether_cells": shares[0] if clear else math.nan,
+                "clear_which_cells": shares[1] if clear else math.nan,
                 "grid_whether": grid.whether != "open",
                 "grid_which": grid.which and grid.whether != "open",
                 "lost": grid.whether != "open" and end.whether == "open",
                 "differs": grid.whether != "open" and end.whether not in ("open", grid.whether),
-                "whether_cells": (first or n_runs) / (GRID * arms),
-                "which_cells": n_runs / (GRID * arms),
+                "whether_cells": shares[0],
+                "which_cells": shares[1],
             }
         )
     row: Row = {"noise": noise, "effects": kind, "arms": arms - 1, "controls": n_controls, "races": n_races}
     for name in rows[0]:
         values = [float(one[name]) for one in rows]
-        row[name] = float(np.median(values) if name.endswith("cells") else pd.Series(values).mean())
+        row[name] = float(pd.Series(values).median() if name.endswith("cells") else pd.Series(values).mean())
     return row
 
 

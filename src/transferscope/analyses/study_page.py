@@ -9,7 +9,7 @@ from transferscope.analyses.compare.summary import Summary, progress_of, summari
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.compare.words import completeness
 from transferscope.analyses.decide.figures import draw_race
-from transferscope.analyses.decide.page import decision_verdict, race_parts
+from transferscope.analyses.decide.page import as_far_as_trained, decision_verdict, race_parts
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.analyses.place.result import study_part as place_part
@@ -49,7 +49,8 @@ def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | 
         StoreError: The study has no result yet, the store cannot be read, or the files cannot be written.
     """
     summary = summarise(store, study)
-    race = decision(store, study)
+    found = decision(store, study)
+    race = None if found is None else as_far_as_trained(found, summary.frames)
     return write_page(
         study_sections(summary, race),
         out,

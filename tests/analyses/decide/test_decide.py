@@ -1,6 +1,7 @@
 """Races whose right answer is known, run through the real engine and store."""
 
 import json
+import re
 import sqlite3
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -216,6 +217,7 @@ def test_nothing_is_recommended_where_training_from_scratch_was_cut_off(data: Pa
     assert said.sentences[0].startswith("Ahead so far is fine-tuning from good, by +1")
     assert "Use fine-tuning" not in page
     assert "is best:" not in page
+    assert re.search(r">\s*(better|worse|equivalent)\s*<", page) is None  # in the table of all ways
 
 
 def test_test_examples_that_were_trained_on_are_said(data: Path, tmp_path: Path) -> None:
@@ -278,6 +280,23 @@ def test_a_race_that_began_before_its_settings_were_kept_is_known_by_its_study(d
         assert database.execute("delete from study_arrays where name like '%race'").rowcount == 1
     found = run(race_of(data, store, race={"risk": 0.2, "cells": 8}))
     assert [(look.risk, look.runs) for look in found.looks] == [(0.05, 0), (0.2, 8)]
+
+
+def test_runs_on_another_test_set_do_not_count(data: Path, tmp_path: Path) -> None:
+    """One test example is changed: every run is made again, and none is compared with those before."""
+    with np.load(data / "target.npz") as target:
+        arrays = dict(target)
+    keys: list[set[str]] = []
+    for shift in (0.0, 1.0):
+        arrays["x_test"][0] += shift
+        np.savez(tmp_path / "changing.npz", **arrays)
+        table = {"data": f"npz:{tmp_path / 'changing.npz'}", "labels": [20]}
+        spec = race_of(data, tmp_path / "raced.sqlite", target=table, race={"cells": 8})
+        found = run(spec)
+        assert (found.n_runs, len(found.looks)) == (8, 1)
+        with Store.open(spec.store, create=False) as store:
+            keys.append({cell.cell.key for cell in store.cells(spec.name) if cell.cell.role == "method"})
+    assert not keys[0] & keys[1]
 
 
 def test_damaged_settings_of_a_race_are_said(data: Path, tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
 """What a race adds to a page: its verdict, and its place under the first question."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.training import cut_off_in_words
+from transferscope.analyses.compare.training import baseline_unfinished, cut_off_in_words
 from transferscope.analyses.compare.words import cautions
 from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
@@ -29,6 +30,23 @@ def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> V
     if unfinished:
         return Verdict({}, unfinished, (*held_back(decision), *warned))
     return Verdict({}, headline(decision), (*sentences(decision), *warned))
+
+
+def as_far_as_trained(decision: Decision, frames: StudyFrames) -> Decision:
+    """A race without its calls where training from scratch was cut off: differences to it are those of the steps."""
+    if not baseline_unfinished(frames):
+        return decision
+    arms = tuple(
+        replace(
+            arm,
+            call="open" if arm.call in ("better", "worse", "equivalent") else arm.call,
+            state="open" if arm.state == "best" else arm.state,
+            beats_controls=False,
+        )
+        for arm in decision.arms
+    )
+    leader = arms[decision.arms.index(decision.leader)]
+    return replace(decision, arms=arms, leader=leader, whether="open", which=False)
 
 
 def race_section(decision: Decision) -> Section:

@@ -21,7 +21,7 @@ from transferscope.analyses.compare.question import (
 )
 from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.sources import Source, named_sources
-from transferscope.analyses.decide.page import decision_verdict, race_section
+from transferscope.analyses.decide.page import as_far_as_trained, decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
 from transferscope.analyses.history.question import favourites
@@ -57,7 +57,7 @@ class DecisionResult(AnalysisResult):
     """What a race has settled.
 
     Attributes:
-        decision: The facts.
+        decision: The facts; nothing is called better or worse where training from scratch was cut off.
         name: The study.
         store: The file with the results.
         study: The study file, which `transferscope run` goes on with.
@@ -176,7 +176,8 @@ def decide(
         warn_of_failures(run_study(spec, store, on_event=on_event))
         found = decision(store, spec.name)
         assert found is not None
-        return DecisionResult(found, spec.name, Path(spec.store), path, read_study(store, spec.name))
+        frames = read_study(store, spec.name)
+        return DecisionResult(as_far_as_trained(found, frames), spec.name, Path(spec.store), path, frames)
 
 
 def ways_of(tables: Mapping[str, Any]) -> list[tuple[str, str]]:

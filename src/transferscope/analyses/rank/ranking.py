@@ -39,7 +39,8 @@ class RatedCandidate:
         place: 1 for the best, the same for equal values; None without a value.
         behind: The best minus this one, paired; None for the best, or without a value.
         above_random: This one minus the random features, paired; None for these, or without a value of either.
-        probability_best: Chance of being best on other examples (and seeds) of this kind; None without a spread.
+        probability_best: Chance of the highest score on other examples (and seeds) of this kind, which is not the
+            chance that transfer from it gives most (docs/results/audit.md); None without a spread.
     """
 
     candidate: str
