@@ -44,12 +44,11 @@ class BlockOutputs:
     def of(self, inputs: Tensor) -> dict[str, Float[Tensor, "n ..."]]:
         """The outputs by block, the features last, for inputs as the network reads them; call it in `watched`.
 
-        `change` holds functions by block that make another tensor of an output, which the next block then gets.
+        `change` holds functions, by block, that make another tensor of an output, which the next block then gets; that
+        of the last is not changed.
         """
         self._seen = {}
         features = self.network.features(inputs)
-        if self._last in self.change:
-            features = self.change[self._last](features)
         return {**self._seen, self._last: features}
 
     def _hook(self, name: str) -> Callable[..., Any]:

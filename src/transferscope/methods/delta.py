@@ -116,19 +116,20 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " C"]]:
     with preserved_mode(begun.own), blocks.watched():
         begun.own.eval()
 
-        def loss() -> Tensor:
-            *_, features = blocks.of(batch.inputs).values()
-            return task_loss(probe(features), batch.labels)
-
-        whole = loss()
-        for name, output in blocks.of(batch.inputs).items():
-            axis = channel_dimension(output)
-            growth = []
+        outputs = blocks.of(batch.inputs)
+        *_, features = outputs.values()
+        for name, output in outputs.items():
+            axis, losses = channel_dimension(output), []
             for channel in range(output.shape[axis]):
-                blocks.change = {name: partial(_without, axis=axis, channel=channel)}
-                growth.append(loss() - whole)
+                less = partial(_without, axis=axis, channel=channel)
+                if output is features:  # nothing but the head follows
+                    left = less(features)
+                else:
+                    blocks.change = {name: less}
+                    *_, left = blocks.of(batch.inputs).values()
+                losses.append(task_loss(probe(left), batch.labels))
             blocks.change = {}
-            grown = torch.stack(growth)
+            grown = torch.stack(losses) - task_loss(probe(features), batch.labels)
             spread = grown.std(correction=0)
             scaled = grown / spread if spread > 0 else torch.zeros_like(grown)
             found[name] = len(grown) * scaled.softmax(dim=0)
