@@ -76,3 +76,25 @@ def test_a_rate_that_is_none_is_one_sentence(call: Callable[..., int], capsys: p
         == "transferscope: the comparison: [training] lr = 0.0 is out of range; expected at least 1e-12\n"
     )
     assert not Path("runs").exists()
+
+
+@pytest.mark.long
+def test_a_race_trains_scratch_longer_by_itself_and_says_what_was_changed(
+    call: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels without a pattern cannot be learnt in 16 steps, the most that are allowed here."""
+    monkeypatch.setattr("transferscope.analyses.compare.question.FIRST_STEPS", 4)
+    monkeypatch.setattr("transferscope.analyses.compare.question.MOST_STEPS", 16)
+    race = ["decide", "npz:target.npz", "--from", "npz:source.npz", "--labels", "24", "--methods", "linear-probe"]
+    race += ["--pretraining-steps", "3", "--no-tuning", "--seeds", "2", "--cells", "4", "--workers", "0", "--yes"]
+    assert call(*race) == 0
+    printed = capsys.readouterr().out
+    assert "history: on " in printed
+    assert "16 steps: training from scratch is still not finished" in printed
+    assert "Training from scratch is not finished after 16 steps" in printed
+    study = tomllib.loads(Path("runs/source-to-target-race.toml").read_text(encoding="utf-8"))
+    assert study["training"]["steps"] == 16
+    assert call(*race, "--risk", "0.2", "--no-history") == 0
+    printed = capsys.readouterr().out
+    assert "risk 5 % and margin 1 point at first; risk 20 % and margin 1 point after 4 runs" in printed
+    assert "history:" not in printed
