@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from transferscope.analyses.compare.figures import class_errors, draw_classes
+from comparisons import candidate
+from transferscope.analyses.compare.figures import class_errors, draw_classes, draw_overview
 from transferscope.analyses.compare.summary import Summary
 
 
@@ -29,3 +30,15 @@ def test_class_errors_weighted_by_class_give_the_error(summary: Summary) -> None
 def test_without_predictions_there_is_no_figure(summary: Summary) -> None:
     assert draw_classes(replace(summary, frames=replace(summary.frames, predictions={}))) is None
     assert draw_classes(replace(summary, frames=replace(summary.frames, test_labels=None))) is None
+
+
+def test_a_control_far_below_is_a_number_at_the_edge_and_stretches_nothing(summary: Summary) -> None:
+    *ways, last = [c for c in summary.comparisons if c.n_target == 50 and c.difference]
+    far = replace(last, is_control=True, difference=candidate("do-nothing", -0.6, "negative").difference)
+    near, both = (draw_overview(replace(summary, comparisons=tuple(found))) for found in (ways, [*ways, far]))
+    assert near is not None
+    assert both is not None
+    (without,), (beside,) = near.canvas.axes, both.canvas.axes
+    assert beside.get_xlim() == without.get_xlim()
+    assert "◂ −60.0" in {text.get_text() for text in beside.texts}
+    assert not any(text.get_text().startswith("◂") for text in without.texts)

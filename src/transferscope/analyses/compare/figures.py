@@ -65,15 +65,17 @@ def draw_overview(summary: Summary) -> Figure | None:
     left_out = f" Shown are the best {_MOST_ARMS} of {len(names)} ways." if len(names) > _MOST_ARMS else ""
     names = names[:_MOST_ARMS]
     shown = [c for c in compared if _name(c, summary) in names]
+    reach = _reach(shown, summary.frames.metric)
 
     def drawn(n_columns: int, width: float) -> Canvas:
         n_rows = -(-len(sizes) // n_columns)
         canvas = new_figure(width, n_rows * (0.75 + 0.3 * max(len(names), 2)))
         axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
         for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
-            _gains_panel(panel, [c for c in shown if c.n_target == size], names, summary, named=i % n_columns == 0)
+            of_size = [c for c in shown if c.n_target == size]
+            _gains_panel(panel, of_size, names, summary, reach=reach, named=i % n_columns == 0)
             panel.set_title(f"{size:,} labels")
-        axes.flat[0].set_xlim(*_reach(shown, summary.frames.metric))
+        axes.flat[0].set_xlim(*reach)
         for spare in axes.flat[len(sizes) :]:
             spare.set_visible(False)
         canvas.supxlabel(_axis_title(summary.frames.metric), fontsize="medium", color=INK)
@@ -90,15 +92,21 @@ def draw_overview(summary: Summary) -> Figure | None:
         data=_gains(compared),
         caption=(
             "Gain over training from scratch on the same seeds and labels, with its 95 % interval (one that ends at "
-            "the edge goes on); filled marks are called better or worse, hollow ones are not. On the right the time of "
-            "a run with the pre-training it starts from."
+            "the edge goes on, and a number at the edge is a control that lies beyond it); filled marks are called better "
+            "or worse, hollow ones are not. On the right the time of a run with the pre-training it starts from."
             f"{left_out}{shown_of('number of labels', sizes, all_sizes)}"
         ),
     )
 
 
 def _gains_panel(
-    axes: Axes, compared: Sequence[Comparison], names: Sequence[str], summary: Summary, *, named: bool
+    axes: Axes,
+    compared: Sequence[Comparison],
+    names: Sequence[str],
+    summary: Summary,
+    *,
+    reach: tuple[float, float],
+    named: bool,
 ) -> None:
     """Ways of transfer at one number of labels, a row each."""
     metric, styles = summary.frames.metric, mark_styles(summary.frames.methods, summary.frames.baseline)
@@ -112,6 +120,9 @@ def _gains_panel(
         value = c.difference.mean * metric.scale
         (mark,) = axes.plot(value, row, style.mark, color=style.colour, markerfacecolor=fill, markersize=7)
         tip(mark, _gain_tip(c, metric))
+        if value < reach[0]:
+            beyond = f"◂ {metric.shown_difference(c.difference.mean)}"
+            axes.text(0.02, row, beyond, transform=axes.get_yaxis_transform(), va="center", fontsize="small", color=INK)
         seconds = c.cost.seconds + (0.0 if math.isnan(c.cost.pretraining_seconds) else c.cost.pretraining_seconds)
         right = axes.get_yaxis_transform()
         words = "< 1 s" if seconds < 1 else duration(seconds)
@@ -125,14 +136,12 @@ def _gains_panel(
 
 
 def _reach(compared: Sequence[Comparison], metric: Metric) -> tuple[float, float]:
-    """An axis for all gains, that the widest of intervals do not stretch."""
-    gains = [metric.scale * c.difference.mean for c in compared if c.difference]
-    ends = [
-        metric.scale * e
-        for c in compared
-        if (d := c.difference) and d.interval
-        for e in (d.interval.low, d.interval.high)
-    ]
+    """An axis for all gains, which neither the widest of intervals stretch nor controls far below everything else."""
+    ways = [metric.scale * c.difference.mean for c in compared if c.difference and not c.is_control] or [0.0]
+    least = min(*ways, 0.0) - max(max(ways) - min(ways), max(map(abs, ways)))
+    held = [d for c in compared if (d := c.difference) and (not c.is_control or metric.scale * d.mean >= least)]
+    gains = [metric.scale * d.mean for d in held]
+    ends = [metric.scale * e for d in held if d.interval for e in (d.interval.low, d.interval.high)]
     span = max(max(gains), 0.0) - min(min(gains), 0.0) or 1.0
     low = max(min([0.0, *gains, *ends]), min(0.0, *gains) - 0.7 * span)
     high = min(max([0.0, *gains, *ends]), max(0.0, *gains) + 0.7 * span)
