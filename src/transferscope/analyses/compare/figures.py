@@ -92,8 +92,8 @@ def draw_overview(summary: Summary) -> Figure | None:
         data=_gains(compared),
         caption=(
             "Gain over training from scratch on the same seeds and labels, with its 95 % interval (one that ends at "
-            "the edge goes on, and a number at the edge is a control that lies beyond it); filled marks are called better "
-            "or worse, hollow ones are not. On the right the time of a run with the pre-training it starts from."
+            "the edge goes on, and a number at the edge is a control that lies beyond it); filled marks are called "
+            "better or worse, hollow ones are not. On the right the time of a run with the pre-training it starts from."
             f"{left_out}{shown_of('number of labels', sizes, all_sizes)}"
         ),
     )
