@@ -14,6 +14,15 @@ def test_test_examples_that_are_trained_on_are_told() -> None:
     assert cautions({"leakage": {"": counts(2000, 0, 0)}}, [100]) == ()
 
 
+def test_a_source_that_is_the_target_is_told() -> None:
+    facts = {"target": {"fingerprint": "a"}, "sources": {"digits": {"fingerprint": "a"}, "other": {"fingerprint": "b"}}}
+    assert cautions(facts, [100]) == (
+        "digits is the target's own data with all of their labels: what is gained from there is what more labels give, "
+        "and says nothing of transfer.",
+    )
+    assert cautions({"target": {}, "sources": {"net": {}}}, [100]) == ()
+
+
 def test_fewer_labels_than_classes_are_told() -> None:
     facts = {"target": {"kind": "classification", "n_outputs": 10}}
     assert cautions(facts, [9, 5, 10, 5]) == (

@@ -418,16 +418,17 @@ def _seconds_of_a_seed(comparisons: Sequence[Comparison]) -> float:
 
 
 def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:
-    """Sentences about test examples that are trained on, and about too few labels to show every class.
+    """Sentences about test examples that are trained on, sources that are the target, and classes without a label.
 
     Args:
         facts: The facts of a study, as `study` stored them.
         sizes: Numbers of target labels in the study.
 
     Returns:
-        None to two sentences.
+        None to three sentences.
     """
-    return tuple(sentence for sentence in (_leakage(facts), _unseen_classes(facts, sizes)) if sentence)
+    said = (_leakage(facts), _source_is_target(facts), _unseen_classes(facts, sizes))
+    return tuple(sentence for sentence in said if sentence)
 
 
 def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:
@@ -467,6 +468,18 @@ def _place(source: str, report: Mapping[str, object]) -> str:
     count = report.get("in_source_train" if source else "in_target_train")
     where = f"that of source {source}" if source else "the target's own"
     return f"{count:,} of {report.get('n_test'):,} in {where}" if isinstance(count, int) and count else ""
+
+
+def _source_is_target(facts: Mapping[str, object]) -> str:
+    own = _table(facts.get("target")).get("fingerprint")
+    sources = {name: _table(about).get("fingerprint") for name, about in _table(facts.get("sources")).items()}
+    same = [name for name, fingerprint in sources.items() if own is not None and fingerprint == own]
+    if not same:
+        return ""
+    return (
+        f"{listed(same)} {'is' if len(same) == 1 else 'are'} the target's own data with all of their labels: what is "
+        "gained from there is what more labels give, and says nothing of transfer."
+    )
 
 
 def _unseen_classes(facts: Mapping[str, object], sizes: Sequence[int]) -> str:
