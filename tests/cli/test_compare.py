@@ -42,12 +42,16 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 def test_a_comparison_says_what_it_searches(
     call: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],
     trials: str | None,
     lr: float,
 ) -> None:
+    Path("history.csv").write_text("nothing,of,this\n1,2\n", encoding="utf-8")
+    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(Path("history.csv").absolute()))
     assert call("compare", "npz:source.npz", "npz:target.npz", *QUICK, "--seeds", "1", *options) == 0
     printed = capsys.readouterr().out
+    assert "history: none is shown, as " in printed  # a damaged one stops nothing
     study = tomllib.loads(Path("runs/source-to-target.toml").read_text(encoding="utf-8"))
     assert study["training"]["lr"] == lr
     assert ("tuning" in study) == ("Each run chose its settings" in printed) == (trials is not None)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from transferscope.errors import TransferscopeError
+
 if TYPE_CHECKING:
     from transferscope.analyses.compare.question import EnoughSteps
     from transferscope.models import Pretrained
@@ -99,8 +101,11 @@ def compare(
         typer.echo(f"network: {note}")
     if said := tuning_in_words(tables):
         typer.echo(f"tuning:  {said}")
-    if said := expected_in_words(ways_of(tables)):
-        typer.echo(f"history: {said}")
+    try:
+        if said := expected_in_words(ways_of(tables)):
+            typer.echo(f"history: {said}")
+    except TransferscopeError as error:  # which decides nothing here
+        typer.echo(f"history: none is shown, as {error}")
     estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
     if steps is None:
         found = find_steps(study.path, estimate)
