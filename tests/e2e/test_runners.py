@@ -43,7 +43,7 @@ def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers
         pass
     children = psutil.Process(runner.pid).children()
     runner.send_signal(signal.SIGINT)
-    output, errors = runner.communicate(timeout=30)
+    output, errors = runner.communicate(timeout=120)
     found = counts(store)
     assert (runner.returncode, errors) == (130, "")
     assert output.splitlines()[-1] == (
@@ -63,7 +63,7 @@ def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) ->
         pass
     began = time.monotonic()
     runner.send_signal(signal.SIGINT)
-    runner.communicate(timeout=30)
+    runner.communicate(timeout=120)
     assert runner.returncode == 130
     assert time.monotonic() - began < 10
     assert counts(store) == StudyCounts(planned=8)
@@ -78,7 +78,7 @@ def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
         pass
     children = psutil.Process(runner.pid).children()
     runner.kill()
-    runner.communicate(timeout=30)
+    runner.communicate(timeout=120)
     _, alive = psutil.wait_procs(children, timeout=10)
     assert alive == []
     assert counts(store).running == 2
@@ -97,6 +97,6 @@ def test_a_stopped_worker_ends_when_its_runner_is_killed(tmp_path: Path) -> None
     while worker.status() != psutil.STATUS_STOPPED:
         time.sleep(0.01)
     runner.kill()
-    runner.communicate(timeout=30)
+    runner.communicate(timeout=120)
     _, alive = psutil.wait_procs([worker], timeout=10)
     assert alive == []
