@@ -16,11 +16,12 @@ demo: $(READY)  ## rendered glyphs -> real handwritten digits, every method, 3 s
 	$(BIN)/transferscope demo --out demo-out
 
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
-# The check of every shape and type at run time and the drawing of figures that no test looks at double the time of a
-# test. `make test SHAPES=checked` does both, as CI does: shapes in the tests of parts, since what whole analyses and
-# commands call is checked by the tests of its own folder.
+# The check of every shape and type at run time doubles the time of a test: `make test SHAPES=checked` makes it in the
+# tests of parts, as CI does; what whole analyses and commands call is checked by the tests of its own folder. Figures that
+# no test looks at are drawn in the long tests alone.
 SHAPES ?= unchecked
 UNCHECKED := TRANSFERSCOPE_UNCHECKED=1
+UNDRAWN := TRANSFERSCOPE_UNDRAWN=1
 WHOLE := tests/analyses tests/cli tests/docs tests/e2e tests/fuzz tests/golden tests/papers
 QUICK := -m "not slow and not long"
 LONG := -m "long and not slow"
@@ -28,9 +29,9 @@ LONG := -m "long and not slow"
 test: $(READY)  ## what takes no seconds of its own
 ifeq ($(SHAPES),checked)
 	$(PYTEST) $(QUICK) $(addprefix --ignore=,$(WHOLE))
-	$(UNCHECKED) $(PYTEST) $(QUICK) $(WHOLE)
+	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(QUICK) $(WHOLE)
 else
-	$(UNCHECKED) TRANSFERSCOPE_UNDRAWN=1 $(PYTEST) $(QUICK)
+	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(QUICK)
 endif
 
 test-long: $(READY)  ## what `test` leaves out, that of parts with every shape and type checked
