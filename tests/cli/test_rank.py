@@ -107,6 +107,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         run("x.toml", "--data", "usps")
 
 
+@pytest.mark.long
 def test_an_audit_needs_a_store_and_takes_all_of_it(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^--audit needs a store of studies, as in `transferscope rank runs/all"):
         run("--audit")

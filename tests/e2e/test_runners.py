@@ -34,7 +34,8 @@ def test_two_runners_share_a_study_and_do_no_cell_twice(tmp_path: Path) -> None:
     assert sorted(done) == sorted(cell.key for cell in small_plan(15).cells)
 
 
-@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("workers", ["0", "1"])
 def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers: str) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "200", "slow_count", workers)  # so much that it cannot be over before it is stopped

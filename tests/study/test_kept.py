@@ -106,6 +106,7 @@ def test_what_diagnostics_asked_for_goes_when_they_are_done_and_changes_no_numbe
     np.testing.assert_array_equal(measured["all"].value, measured["winners"].value)
 
 
+@pytest.mark.long
 def test_interrupted_or_extended_the_same_networks_stay(
     data: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,7 @@ def test_failed_cells_are_tried_again_when_asked(store: Store) -> None:
     assert do(small_plan(2), store, retry_failed=True).counts == StudyCounts(done=8)
 
 
+@pytest.mark.long
 def test_cells_whose_process_died_are_tried_again_unasked(store: Store) -> None:
     plan = small_plan(7)
     one = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.labels["seed"] == 6), {})

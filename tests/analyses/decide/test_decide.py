@@ -202,6 +202,7 @@ def test_a_budget_of_runs_is_kept_and_a_larger_one_goes_on(data: Path, tmp_path:
     assert run(race_of(data, store)).settled
 
 
+@pytest.mark.long
 def test_nothing_is_recommended_where_training_from_scratch_was_cut_off(data: Path, tmp_path: Path) -> None:
     """The same accuracies as those of the finished race, with a loss that still falls."""
     spec = race_of(data, tmp_path / "raced.sqlite")

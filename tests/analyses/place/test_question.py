@@ -113,6 +113,7 @@ def test_the_gain_is_that_of_the_store(tmp_path: Path) -> None:
     assert abs(found[1].measured.value - 2 * gain / (2 / 3)) < 1e-9  # three equal classes: 1 - 3/9
 
 
+@pytest.mark.long
 def test_directions_can_be_given(tmp_path: Path) -> None:
     write_regression(tmp_path)
     first, _ = placed(regression(tmp_path), tmp_path, input_dimension=100.0)

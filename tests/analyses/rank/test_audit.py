@@ -92,6 +92,7 @@ def test_studies_of_one_target_are_taken_together(store: Store, tmp_path: Path) 
     assert controls[:, 2] == pytest.approx([of_pretraining[0], of_pretraining[1]])
 
 
+@pytest.mark.long
 def test_scores_are_those_of_a_ranking(store: Store, tmp_path: Path) -> None:
     from transferscope.analyses.rank import rank
 
@@ -119,6 +120,7 @@ def test_a_file_has_no_source_accuracy_and_no_pixels(store: Store, tmp_path: Pat
     }
 
 
+@pytest.mark.long
 def test_studies_that_do_not_count_are_named(store: Store, tmp_path: Path) -> None:
     run(
         store,

@@ -49,6 +49,7 @@ def rank_again(store: Store, **options: Any) -> StudyRanking:
     return rank(store.place, **{"scores": SCORES, "device": "cpu", **options}).ranking
 
 
+@pytest.mark.long
 def test_every_pretrained_network_is_a_candidate(store: Store, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     found = ranked(store, tables(tmp_path), on_progress=lambda *step: seen.append(step))
@@ -119,6 +120,7 @@ def test_a_source_of_numbers_says_nothing_of_classes(store: Store, tmp_path: Pat
     assert next(score for score in ranking.scores if score.score == "h-score").of("numbers").place is not None
 
 
+@pytest.mark.long
 def test_a_seed_whose_pretraining_failed_is_passed_over(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, seeds=3)
     run_study(parse_spec(study), store, work=REMEMBERED)
@@ -150,6 +152,7 @@ def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     assert "points of R²" in hindsight_in_words(found.hindsight)[0]
 
 
+@pytest.mark.long
 def test_a_study_of_methods_that_do_not_count_has_no_hindsight(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, methods={"scratch": {}, "inner": {"method": "merlin-ft"}})
     study["pretraining"] = {"steps": 20, "lr": 0.1}

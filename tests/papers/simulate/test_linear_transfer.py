@@ -75,6 +75,7 @@ def test_fine_tuning_ends_at_the_corrected_theorem_for_each_sample(
         assert np.linalg.norm(beta - printed) > 2.5e-2 * np.linalg.norm(limit)
 
 
+@pytest.mark.long
 def test_fine_tuning_of_deeper_networks_follows_the_same_rule() -> None:
     problem = teachers_at_angle(30, theta=math.pi / 4, sigma=1.0)
     for depth in (5, 8):

@@ -52,6 +52,7 @@ def test_merlin_keeps_the_feature_that_the_target_shares() -> None:
     np.testing.assert_allclose(run.objective, float(source_minimum(0.01).value), rtol=0.02)
 
 
+@pytest.mark.long
 def test_merlin_pays_for_a_wrong_feature() -> None:
     start = start_at_feature([0, 1], D, feature=1, width=8, penalty=0.01)
     run = merlin(targets(12), start, SETTINGS)

@@ -152,6 +152,7 @@ def test_workers_ignore_ctrl_c(tmp_path: Path) -> None:
         assert child.is_alive()
 
 
+@pytest.mark.long
 def test_the_environment_and_the_main_module_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     main = sys.modules["__main__"]

@@ -31,6 +31,7 @@ def faults(*, keep: bool) -> int:
     return int(count)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
 def test_freed_blocks_are_used_again() -> None:
     assert faults(keep=True) < faults(keep=False) / 5
