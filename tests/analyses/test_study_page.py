@@ -30,6 +30,7 @@ FIGURES = (
 _VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
+@pytest.mark.long
 def test_the_page_is_light_and_stands_alone(report: ReportFiles, page: str) -> None:
     assert report.html.stat().st_size < 2_000_000
     loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', page)
@@ -38,6 +39,7 @@ def test_the_page_is_light_and_stands_alone(report: ReportFiles, page: str) -> N
     assert all(address.startswith(("#", "data:")) for address in addresses - files)
 
 
+@pytest.mark.long
 def test_the_page_is_well_formed_and_ids_are_unique(page: str) -> None:
     parser = _Checker()
     parser.feed(page)
@@ -45,12 +47,14 @@ def test_the_page_is_well_formed_and_ids_are_unique(page: str) -> None:
     assert len(parser.ids) == len(set(parser.ids))
 
 
+@pytest.mark.long
 def test_the_verdict_comes_first(report: ReportFiles, page: str) -> None:
     first = re.search(r"<section.*?</section>", page, re.DOTALL)
     assert first is not None
     assert report.verdict.headline.split(":")[0] in first[0].replace("\u00a0", " ")  # numbers keep their unit
 
 
+@pytest.mark.long
 def test_four_questions_are_the_headings_and_each_begins_with_a_sentence(page: str) -> None:
     found = re.findall(r"<h2>(.*?)</h2>\n<p class=\"(\w+)\">", page)
     assert found == [(title, "lead") for title in ("In short", *QUESTIONS.values())]
@@ -60,6 +64,7 @@ def test_four_questions_are_the_headings_and_each_begins_with_a_sentence(page: s
     assert "transferscope theory place STUDY.toml" in why
 
 
+@pytest.mark.long
 def test_headings_go_down_one_level_at_a_time_and_all_are_in_the_contents(page: str) -> None:
     levels = [int(level) for level in re.findall(r"<h([1-6])", page)]
     assert levels[0] == 1
@@ -68,6 +73,7 @@ def test_headings_go_down_one_level_at_a_time_and_all_are_in_the_contents(page: 
     assert ["verdict", *contents] == re.findall(r'<section id="([\w-]+)"', page)
 
 
+@pytest.mark.long
 def test_the_one_script_is_ours_and_the_policy_names_its_hash(page: str) -> None:
     assert page.count("<script") == 1
     script = page[page.index("<script>") + len("<script>") : page.index("</script>")]
@@ -76,12 +82,14 @@ def test_the_one_script_is_ours_and_the_policy_names_its_hash(page: str) -> None
     assert 'http-equiv="refresh"' not in page
 
 
+@pytest.mark.long
 def test_each_question_is_answered_in_a_sentence_beside_its_link(page: str) -> None:
     contents = page[page.index("<nav") : page.index("</nav>")]
     for slug, sentence in re.findall(r'<section id="([a-z-]+)">\n<h2>.*?</h2>\n<p class="lead">(.*?)</p>', page):
         assert slug == "verdict" or re.search(rf'href="#{slug}">.*?</a><p>{re.escape(sentence)}</p>', contents)
 
 
+@pytest.mark.long
 def test_arms_have_one_order_in_tables_and_figures(page: str, summary: Summary) -> None:
     """The best over all numbers of labels first, by hand from the table of scores."""
     scores = summary.table.pivot(index=["source", "method"], columns="n_target", values="mean")
@@ -98,6 +106,7 @@ def test_arms_have_one_order_in_tables_and_figures(page: str, summary: Summary) 
     assert len([name for name in drawn if name in names]) > 4
 
 
+@pytest.mark.long
 def test_marks_say_their_values_on_hover(page: str, summary: Summary) -> None:
     best = next(c for c in summary.in_order if c.difference and c.n_target == summary.frames.sizes[0])
     gain = summary.frames.metric.shown_difference(best.difference.mean) if best.difference else ""
@@ -117,6 +126,7 @@ def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, 
     assert "<h3>" not in how_much
 
 
+@pytest.mark.long
 def test_every_figure_has_svg_pdf_and_numbers(report: ReportFiles) -> None:
     folder = report.html.with_suffix(".files")
     expected = {f"{name}.{ending}" for name in FIGURES for ending in ("svg", "pdf", "csv")}
@@ -126,6 +136,7 @@ def test_every_figure_has_svg_pdf_and_numbers(report: ReportFiles) -> None:
     assert len(pd.read_csv(folder / "differences.csv")) == 3 * 8 * 5 - 1
 
 
+@pytest.mark.long
 def test_what_comes_from_the_study_is_escaped(page: str) -> None:
     assert "<script>alert(1)" not in page
     assert "&lt;script&gt;alert(1)&lt;" in page
@@ -133,6 +144,7 @@ def test_what_comes_from_the_study_is_escaped(page: str) -> None:
     assert "nine $x$" in page
 
 
+@pytest.mark.long
 def test_the_page_says_what_failed_and_where_the_data_are_from(page: str) -> None:
     assert "MeRLin from mnist, 50\u00a0labels, seed 3 (non finite): the loss became NaN at step 311" in page
     assert "https://example.org/usps.bz2" in page

@@ -30,6 +30,7 @@ def images() -> tuple[TransferTask, Network]:
     )
 
 
+@pytest.mark.long
 def test_no_share_is_the_probe_and_all_of_it_is_fine_tuning_bit_for_bit() -> None:
     task, network = images()  # with batch normalisation
     options = replace(OPTIONS, training=replace(BUDGET, steps=3))

@@ -24,7 +24,10 @@ from transferscope.testing.methods import METHOD_PROMISES, MethodCase
 
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 
-every_method = pytest.mark.parametrize("case", CASES)
+every_method = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.long) if "," in case else case for case in CASES]
+)
+"""Of each method its own case at once; other settings of it, which have a comma in their names, take longer."""
 
 
 def fit(case: str, task: TransferTask, options: FitOptions = OPTIONS) -> Fitted:
