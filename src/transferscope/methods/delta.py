@@ -1,7 +1,7 @@
 """DELTA: fine-tuning that is held back to the feature maps of the pretrained network."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -9,14 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.errors import SettingsError
 from transferscope.methods.block_outputs import BlockOutputs, channel_dimension
 from transferscope.methods.l2_sp import squared_distance
 from transferscope.methods.method import Value
 from transferscope.methods.probe_head import ridge_probe
-from transferscope.methods.target_training import Beginning, FineTuning
-from transferscope.models.network import Network
-from transferscope.training import Batch, ParameterGroup, TrainingSettings, frozen_features, task_loss
+from transferscope.methods.target_training import AnchoredFineTuning, Beginning
+from transferscope.training import Batch, TrainingSettings, frozen_features, task_loss
 from transferscope.training.loop import preserved_mode
 
 MOST_EXAMPLES = 128
@@ -24,7 +22,7 @@ MOST_EXAMPLES = 128
 
 
 @dataclass(frozen=True)
-class Delta(FineTuning):
+class Delta(AnchoredFineTuning):
     """Minimise L_target + (beta/2) sum over blocks l and channels j of a_lj |FM_j(x; w) - FM_j(x; w0)|^2 + decay.
 
     "DELTA: DEep Learning Transfer using Feature Map with Attention for Convolutional Networks" (Li, Xiong, Wang, Rao,
@@ -41,22 +39,10 @@ class Delta(FineTuning):
             paper's ablation ("DELTA without attention").
     """
 
-    beta: float = 0.1
-    alpha: float = 0.01
     attention: Literal["removal", "none"] = "removal"
 
     name: ClassVar[str] = "delta"
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if self.beta < 0 or self.alpha < 0:
-            raise SettingsError(f"beta = {self.beta} and alpha = {self.alpha}; expected both to be 0 or more")
-
-    def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """Backbone and head, without weight decay."""
-        return [replace(group, weight_decay=0.0) for group in super().groups(own)]
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
         """The task's loss, the distances and the decay of the head."""

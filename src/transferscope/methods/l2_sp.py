@@ -1,22 +1,20 @@
 """L2-SP: fine-tuning that is held back towards the pretrained weights."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.errors import SettingsError
 from transferscope.methods.method import Value
-from transferscope.methods.target_training import FineTuning, Regulariser
+from transferscope.methods.target_training import AnchoredFineTuning, Regulariser
 from transferscope.models.network import Network
-from transferscope.training import ParameterGroup, TrainingSettings
+from transferscope.training import TrainingSettings
 
 
 @dataclass(frozen=True)
-class L2Sp(FineTuning):
+class L2Sp(AnchoredFineTuning):
     """Minimise L_target(w) + (beta/2) ||w_backbone - w0||^2 + (alpha/2) ||w_head||^2.
 
     "Explicit Inductive Bias for Transfer Learning with Convolutional Networks" (Li, Grandvalet, Davoine 2018),
@@ -27,21 +25,8 @@ class L2Sp(FineTuning):
         alpha: Weight decay of the new head, at least 0.
     """
 
-    beta: float = 0.1
-    alpha: float = 0.01
-
     name: ClassVar[str] = "l2-sp"
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if self.beta < 0 or self.alpha < 0:
-            raise SettingsError(f"beta = {self.beta} and alpha = {self.alpha}; expected both to be 0 or more")
-
-    def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """Backbone and head, without weight decay."""
-        return [replace(group, weight_decay=0.0) for group in super().groups(own)]
 
     def regulariser(self, own: Network) -> Regulariser:
         """The two penalties."""

@@ -7,7 +7,7 @@ features are not enough), and the network that predicts (`predictor`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from jaxtyping import Float
@@ -223,6 +223,29 @@ class FineTuning(TargetTraining):
 def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]:
     """Both first heads as values to search, the given one first."""
     return {"head": (head, "random" if head == "probe" else "probe")}
+
+
+@dataclass(frozen=True)
+class AnchoredFineTuning(FineTuning):
+    """Fine-tuning that is held at what was pretrained, in the place of weight decay.
+
+    Attributes:
+        beta: Weight of what holds the backbone, at least 0.
+        alpha: Weight decay of the new head, at least 0.
+    """
+
+    beta: float = 0.1
+    alpha: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        super().__post_init__()
+        if self.beta < 0 or self.alpha < 0:
+            raise SettingsError(f"beta = {self.beta} and alpha = {self.alpha}; expected both to be 0 or more")
+
+    def groups(self, own: Network) -> Sequence[ParameterGroup]:
+        """Backbone and head, without weight decay."""
+        return [replace(group, weight_decay=0.0) for group in super().groups(own)]
 
 
 def check_scales(*scales: float | None) -> None:
