@@ -17,8 +17,8 @@ demo: $(READY)  ## rendered glyphs -> real handwritten digits, every method, 3 s
 
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 # The check of every shape and type at run time doubles the time of a test: `make test SHAPES=checked` makes it in the
-# tests of parts, as CI does; what whole analyses and commands call is checked by the tests of its own folder. Figures that
-# no test looks at are drawn in the long tests alone.
+# tests of parts, as CI does; what whole analyses and commands call is checked by the tests of its own folder. Figures are
+# drawn in tests marked `drawn`, the blocks of the docs among them, in which every kind of figure comes.
 SHAPES ?= unchecked
 UNCHECKED := TRANSFERSCOPE_UNCHECKED=1
 UNDRAWN := TRANSFERSCOPE_UNDRAWN=1
@@ -36,7 +36,7 @@ endif
 
 test-long: $(READY)  ## what `test` leaves out, that of parts with every shape and type checked
 	$(PYTEST) $(LONG) $(addprefix --ignore=,$(WHOLE))
-	$(UNCHECKED) $(PYTEST) $(LONG) $(WHOLE)
+	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(LONG) $(WHOLE)
 
 test-all: $(READY)  ## the minutes-long tests too
 	$(PYTEST)

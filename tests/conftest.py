@@ -2,8 +2,8 @@
 
 TRANSFERSCOPE_UNCHECKED=1 leaves that out, which halves the time: `make test` does, `make test SHAPES=checked` checks
 the tests of parts. TRANSFERSCOPE_UNDRAWN=1 leaves the documents of figures empty but for tests marked `drawn`, which
-halves the time of a page: `make test` does that too, the long tests draw. The package is imported by the tests that
-need it, not here, so that a process that only hands out tests starts at once.
+halves the time of a page. The package is imported by the tests that need it, not here, so that a process that only
+hands out tests starts at once.
 """
 
 import os

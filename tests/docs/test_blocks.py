@@ -131,6 +131,7 @@ def _command(line: str) -> int:
     return ended.value.code if isinstance(ended.value.code, int) else 0
 
 
+@pytest.mark.drawn
 @pytest.mark.long
 @pytest.mark.parametrize("page", RUNNABLE)
 def test_the_blocks_of_a_page_run(page: str, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
