@@ -42,3 +42,12 @@ def test_a_control_far_below_is_a_number_at_the_edge_and_stretches_nothing(summa
     assert beside.get_xlim() == without.get_xlim()
     assert "◂ −60.0" in {text.get_text() for text in beside.texts}
     assert not any(text.get_text().startswith("◂") for text in without.texts)
+
+
+def test_controls_alone_are_drawn_however_bad_they_are(summary: Summary) -> None:
+    last = [c for c in summary.comparisons if c.n_target == 50 and c.difference][-1]
+    far = replace(last, is_control=True, difference=candidate("raw", -0.6, "negative").difference)
+    drawn = draw_overview(replace(summary, comparisons=(far,)))
+    assert drawn is not None
+    (axes,) = drawn.canvas.axes
+    assert axes.get_xlim()[0] < -60 < axes.get_xlim()[1]

@@ -137,8 +137,9 @@ def _gains_panel(
 
 def _reach(compared: Sequence[Comparison], metric: Metric) -> tuple[float, float]:
     """An axis for all gains, which neither the widest of intervals stretch nor controls far below everything else."""
-    ways = [metric.scale * c.difference.mean for c in compared if c.difference and not c.is_control] or [0.0]
-    least = min(*ways, 0.0) - max(max(ways) - min(ways), max(map(abs, ways)))
+    ways = [metric.scale * c.difference.mean for c in compared if c.difference and not c.is_control]
+    spread = max([*ways, 0.0]) - min([*ways, 0.0])
+    least = min([*ways, 0.0]) - spread if spread else -math.inf  # without another way the controls are what is shown
     held = [d for c in compared if (d := c.difference) and (not c.is_control or metric.scale * d.mean >= least)]
     gains = [metric.scale * d.mean for d in held]
     ends = [metric.scale * e for d in held if d.interval for e in (d.interval.low, d.interval.high)]
