@@ -8,6 +8,7 @@ import sqlite3
 import struct
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -923,11 +924,10 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
     shutil.copy(material.path("study.sqlite"), path)
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
     if draw.chance(75):
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("PRAGMA writable_schema = ON")
             for _ in range(draw.whole(1, 2)):
                 _spoil_store(draw, connection)
-        connection.close()
     else:
         raw = bytearray(path.read_bytes())
         for _ in range(draw.one([1, 3, 40])):

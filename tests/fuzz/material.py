@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def make_material(folder: Path, sandbox: Sandbox) -> Material:
     ended = sandbox.run("run", str(folder / "study.toml"), folder=folder, learn=True)
     assert ended.code == 0, ended
     files = folder / "study.sqlite.files"
-    with sqlite3.connect(folder / "study.sqlite") as connection:
+    with closing(sqlite3.connect(folder / "study.sqlite")) as connection, connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         found = connection.execute("SELECT key FROM cells WHERE role = 'method' ORDER BY id").fetchone()
     weights = next(iter(sorted(folder.rglob(f"{found[0]}.safetensors"))), None)

@@ -2,6 +2,7 @@ import csv
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -98,7 +99,7 @@ def test_a_study_of_any_name_is_reported_on_in_the_current_folder(
 
 
 def _rename(where: Path, name: str) -> None:
-    with sqlite3.connect(where) as raw:
+    with closing(sqlite3.connect(where)) as raw, raw:
         raw.execute("UPDATE studies SET name = ?", (name,))
     raw.close()
 

@@ -1,6 +1,7 @@
 import os
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path) -> Non
 
 def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     where = tmp_path / "other.sqlite"
-    with sqlite3.connect(where) as other:
+    with closing(sqlite3.connect(where)) as other, other:
         other.execute("CREATE TABLE songs (name TEXT)")
     other.close()
     assert message_of(where, create=True) == (
@@ -67,7 +68,7 @@ def test_an_empty_database_is_no_store_to_read(tmp_path: Path) -> None:
 
 
 def test_a_store_of_a_newer_version_is_refused(path: Path) -> None:
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path)) as raw, raw:
         raw.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
     raw.close()
     assert message_of(path, create=True) == (

@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def change(path: Path, *statements: str) -> None:
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path)) as raw, raw:
         for statement in statements:
             raw.execute(statement)
     raw.close()
@@ -119,7 +120,7 @@ COLUMNS = [(table.name, column.name) for table in schema.metadata.sorted_tables 
 def test_any_value_in_any_column_is_read_as_what_it_should_be_or_refused(
     path: Path, table: str, column: str, value: str
 ) -> None:
-    with sqlite3.connect(path) as raw:  # a file that somebody else wrote need not keep our own rules
+    with closing(sqlite3.connect(path)) as raw, raw:  # a file that somebody else wrote need not keep our own rules
         raw.execute("PRAGMA writable_schema = ON")
         raw.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'")
         raw.execute(f"PRAGMA schema_version = {raw.execute('PRAGMA schema_version').fetchone()[0] + 1}")
@@ -298,7 +299,7 @@ def test_a_store_of_the_first_version_is_read_as_it_is_and_upgraded_by_whoever_w
         claim = store.claim("s", ME)
         assert claim is not None
         assert store.finish(claim.key, outcome(0.5), claim=claim)
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path)) as raw, raw:
         assert raw.execute("SELECT value FROM meta").fetchall() == [(str(SCHEMA_VERSION),)]
         assert raw.execute("SELECT name FROM sqlite_master WHERE name = 'needs_by_need'").fetchall()
         raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")

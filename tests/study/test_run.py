@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,7 @@ def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
     monkeypatch.setattr(run, "_STUCK_SECONDS", 0.1)
     plan = small_plan(1)
     store.plan(plan.study, plan.cells)
-    with sqlite3.connect(store.place) as raw:
+    with closing(sqlite3.connect(store.place)) as raw, raw:
         raw.execute("INSERT INTO needs SELECT need_id, cell_id FROM needs")
     raw.close()
     with pytest.raises(StoreError) as error:

@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -277,7 +278,7 @@ def test_more_runs_seeds_or_another_order_are_no_change_of_the_rule(data: Path, 
 def test_a_race_that_began_before_its_settings_were_kept_is_known_by_its_study(data: Path, tmp_path: Path) -> None:
     store = tmp_path / "raced.sqlite"
     run(race_of(data, store, race={"cells": 8}))
-    with sqlite3.connect(store) as database:
+    with closing(sqlite3.connect(store)) as database, database:
         assert database.execute("delete from study_arrays where name like '%race'").rowcount == 1
     found = run(race_of(data, store, race={"risk": 0.2, "cells": 8}))
     assert [(look.risk, look.runs) for look in found.looks] == [(0.05, 0), (0.2, 8)]
