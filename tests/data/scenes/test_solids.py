@@ -60,7 +60,7 @@ def entry(normal: np.ndarray, offset: np.ndarray, begin: np.ndarray, along: np.n
 
 def cube_half_sides(a: float, b: float) -> np.ndarray:
     sides = np.array([1.0, 0.5 + 0.5 * a, 0.5 + 0.5 * b])
-    return sides / np.linalg.norm(sides)
+    return np.asarray(sides / np.linalg.norm(sides))
 
 
 SIGNS = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)], float)
@@ -123,7 +123,9 @@ def test_a_ray_through_a_solid_meets_it_and_the_normal_faces_the_ray(name: str) 
     met = traced(name, begin, along, 0.5, 0.5)
     hit = np.isfinite(met)
     x, y, z = begin[:, hit] + met[hit] * along[:, hit]
-    assert np.abs(SOLIDS[name](x, y, z, *proportions(hit.sum(), 0.5, 0.5))).max() < 0.062  # 0.03 and the step that follows
+    assert (
+        np.abs(SOLIDS[name](x, y, z, *proportions(hit.sum(), 0.5, 0.5))).max() < 0.062
+    )  # 0.03 and the step that follows
     normal = np.stack(normals(SOLIDS[name], x, y, z, proportions(hit.sum(), 0.5, 0.5)))
     np.testing.assert_allclose(np.linalg.norm(normal, axis=0), 1, atol=1e-4)
     assert ((normal * along[:, hit]).sum(axis=0) < 0.1).mean() > 0.99

@@ -26,7 +26,7 @@ def visible(scenes: Scenes) -> Bool[np.ndarray, "n m"]:
 
 def class_of_largest(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, " n"]:
     """Kind of the solid that takes up most of each image."""
-    return scenes.kind[np.arange(len(scenes.kind)), areas(scenes).argmax(axis=1)]
+    return np.asarray(scenes.kind[np.arange(len(scenes.kind)), areas(scenes).argmax(axis=1)])
 
 
 def kinds_seen(scenes: Scenes, settings: SceneSettings) -> Bool[np.ndarray, "n k"]:
@@ -38,7 +38,7 @@ def kinds_seen(scenes: Scenes, settings: SceneSettings) -> Bool[np.ndarray, "n k
 
 def count(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, " n"]:
     """How many solids are seen, less one: a class of 1 to `objects`."""
-    return visible(scenes).sum(axis=1) - 1
+    return np.asarray(visible(scenes).sum(axis=1) - 1)
 
 
 def box_of_largest(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray, "n 4"]:

@@ -122,8 +122,10 @@ def draw_view(n: int, settings: SceneSettings, *, seed: int, start: int) -> View
     elevation = np.deg2rad(12 + 48 * draws[:, 0])
     distance = 3.8 + 1.8 * draws[:, 1]
     backwards = _unit(np.zeros_like(elevation), -np.cos(elevation), np.sin(elevation))
-    aim = np.stack((draws[:, 2] - 0.5, draws[:, 3] - 0.5, 0.7 + 0.5 * draws[:, 4]), axis=1) * np.float32([0.9, 0.9, 1])
-    right, forward = np.broadcast_to(np.float32([1, 0, 0]), (n, 3)), -backwards
+    aim = np.stack((draws[:, 2] - 0.5, draws[:, 3] - 0.5, 0.7 + 0.5 * draws[:, 4]), axis=1) * np.array(
+        [0.9, 0.9, 1], np.float32
+    )
+    right, forward = np.broadcast_to(np.array([1, 0, 0], np.float32), (n, 3)), -backwards
     up = np.stack([np.zeros_like(elevation), np.sin(elevation), np.cos(elevation)], axis=1)
     roll = np.deg2rad(24 * draws[:, 5, None] - 12)
     turned = (np.cos(roll) * right + np.sin(roll) * up, np.cos(roll) * up - np.sin(roll) * right, forward)
@@ -148,7 +150,7 @@ def draw_view(n: int, settings: SceneSettings, *, seed: int, start: int) -> View
 def _lights(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Direction, colour times strength, and ambient light; fixed: from above on the camera's left, white."""
     if settings.light == "fixed":
-        towards = np.float32([-0.5, -0.6, 0.75]) / np.sqrt(np.float32(1.1725))
+        towards = np.array([-0.5, -0.6, 0.75], np.float32) / np.sqrt(np.float32(1.1725))
         return np.tile(towards, (n, 1)), np.full((n, 3), 0.8, np.float32), np.full(n, 0.3, np.float32)
     draws = uniform_rows(n, 8, seed=seed, purpose="scenes/light", start=start).astype(np.float32)
     azimuth, elevation = np.deg2rad(220 * draws[:, 0] - 110), np.deg2rad(20 + 60 * draws[:, 1])
@@ -160,7 +162,7 @@ def _lights(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[
 def _paints(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Colours, waves and sharpness of floor and wall; fixed: grey, the wall darker than the floor."""
     if settings.background == "fixed":
-        flat = np.broadcast_to(np.float32([0.35, 0.22])[None, :, None, None], (n, 2, 2, 3))
+        flat = np.broadcast_to(np.array([0.35, 0.22], np.float32)[None, :, None, None], (n, 2, 2, 3))
         return flat, np.zeros((n, 2, 1, 3), np.float32), np.ones((n, 2), np.float32)
     width = 6 + 3 * _N_WAVES + 1
     draws = uniform_rows(n, 2 * width, seed=seed, purpose="scenes/background", start=start).astype(np.float32)

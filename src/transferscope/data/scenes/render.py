@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, UInt8
 
 from transferscope.data.scenes.layout import Objects, View, draw_objects, draw_view
 from transferscope.data.scenes.settings import SceneSettings
-from transferscope.data.scenes.solids import CASTS_ON_ITSELF, SOLIDS, enters, normals, trace
+from transferscope.data.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
 
 FLOOR, WALL = -1, -2
 """What a ray meets that meets no solid."""
@@ -17,7 +17,7 @@ _BIAS = np.float32(0.06)  # where shadow rays begin, so that a surface does not 
 _HIGHLIGHT, _GLOSS = np.float32(0.25), 24
 _GOLDEN = np.float32(0.61803399)
 
-Vectors = tuple[np.ndarray, np.ndarray, np.ndarray]
+Vectors = tuple[np.ndarray, ...]
 """x, y and z of vectors, one array each."""
 
 
@@ -51,7 +51,7 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
     solids = _Solids(objects, settings.kinds)
     side = _SAMPLES * settings.size
     rays = _rays(view, side)
-    eye: Vectors = tuple(view.eye[:, axis, None] for axis in range(3))  # type: ignore[assignment]
+    eye: Vectors = tuple(view.eye[:, axis, None] for axis in range(3))
     floor = np.where(rays[2] < -1e-6, -eye[2] / np.minimum(rays[2], -1e-6), np.inf)
     towards_wall = _dot(_columns(view.wall), rays)
     beyond = -view.wall_distance[:, None] - _dot(_columns(view.wall), eye)
@@ -59,7 +59,7 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
     depth = np.minimum(np.minimum(floor, wall), 1e4).astype(np.float32)
     owner = np.where(floor <= wall, FLOOR, WALL).astype(np.int8)
     solids.nearest(eye, rays, depth, owner)
-    point: Vectors = tuple(eye[axis] + depth * rays[axis] for axis in range(3))  # type: ignore[assignment]
+    point: Vectors = tuple(eye[axis] + depth * rays[axis] for axis in range(3))
     normal, own = solids.surfaces(point, owner)
     for axis in range(3):
         normal[axis][owner == FLOOR] = float(axis == 2)
@@ -69,7 +69,7 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
     light = _columns(view.light)
     facing = np.maximum(_dot(normal, light), 0)
     lit = solids.lit(point, light, owner, facing)
-    half: Vectors = tuple(light[axis] - rays[axis] for axis in range(3))  # type: ignore[assignment]
+    half: Vectors = tuple(light[axis] - rays[axis] for axis in range(3))
     length = np.sqrt(_dot(half, half))
     shine = np.where(owner >= 0, np.maximum(_dot(normal, half) / length, 0), 0) ** _GLOSS * _HIGHLIGHT * lit
     direct = facing * lit
@@ -81,7 +81,7 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
         picture = 0.299 * picture[:, :1] + 0.587 * picture[:, 1:2] + 0.114 * picture[:, 2:]
     blocks = np.minimum(picture, 1).reshape(n, -1, settings.size, _SAMPLES, settings.size, _SAMPLES)
     images = np.rint(blocks.mean(axis=(3, 5)) * 255).astype(np.uint8)
-    axes = view.axes * np.float32([1, 1, -1])[None, :, None]
+    axes = view.axes * np.array([1, 1, -1], np.float32)[None, :, None]
     seen = np.stack([_dot(_columns(axes[:, row]), normal) for row in range(3)], axis=2)
     return Scenes(images, owner.reshape(n, side, side), seen.reshape(n, side, side, 3), objects.kind)
 
@@ -91,7 +91,7 @@ def _columns(vectors: np.ndarray) -> Vectors:
 
 
 def _dot(one: Vectors, other: Vectors) -> np.ndarray:
-    return one[0] * other[0] + one[1] * other[1] + one[2] * other[2]
+    return np.asarray(one[0] * other[0] + one[1] * other[1] + one[2] * other[2])
 
 
 def _rays(view: View, side: int) -> Vectors:
@@ -105,7 +105,7 @@ def _rays(view: View, side: int) -> Vectors:
         (right[:, axis, None] * across * spread + upwards[:, axis, None] * up * spread + forward[:, axis, None]) / scale
         for axis in range(3)
     )
-    return tuple(parts)  # type: ignore[return-value]
+    return tuple(parts)
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,12 @@ class _Solids:
         found: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         for slot in range(o.kind.shape[1]):
             radius, centre = o.radius[:, slot, None], o.centre[:, slot]
-            away: Vectors = tuple(centre[:, axis, None] - begin[axis] for axis in range(3))  # type: ignore[assignment]
+            away: Vectors = tuple(centre[:, axis, None] - begin[axis] for axis in range(3))
             along = _dot(away, direction) / radius
             square = _dot(away, away) / (radius * radius) - along * along
-            first, last, inside = enters(along, square)
-            inside &= (last > _BIAS) & o.present[:, slot, None]
+            half = np.sqrt(np.maximum(1 - square, 0))  # of what lies within the bounding sphere
+            first, last = along - half, along + half
+            inside = (square < 1) & (last > _BIAS) & o.present[:, slot, None]
             if owner is not None and wanted is not None:
                 inside &= wanted & ((owner != slot) | own_shadow[o.kind[:, slot]][:, None])
             scene, ray = np.nonzero(inside)
@@ -169,14 +170,14 @@ class _Solids:
                 met[here] = distance * o.radius[s, m]
         return scene, ray, which, met
 
-    def _own(self, vectors: tuple[np.ndarray, ...], scene: np.ndarray, which: np.ndarray, *, place: bool) -> Vectors:
+    def _own(self, vectors: Vectors, scene: np.ndarray, which: np.ndarray, *, place: bool) -> Vectors:
         """Points (with `place`) or directions in the own coordinates of solids."""
         o = self.objects
         if place:
             radius, centre = o.radius[scene, which], o.centre[scene, which]
             vectors = tuple((vectors[axis] - centre[:, axis]) / radius for axis in range(3))
         turn = o.turn[scene, which]  # its columns are the solid's own axes
-        return tuple(  # type: ignore[return-value]
+        return tuple(
             turn[:, 0, axis] * vectors[0] + turn[:, 1, axis] * vectors[1] + turn[:, 2, axis] * vectors[2]
             for axis in range(3)
         )
@@ -214,7 +215,7 @@ class _OnSolids:
 
 def _at(values: np.ndarray, scene: np.ndarray, ray: np.ndarray) -> np.ndarray:
     """Values (n, P), or (n, 1) for all rays, of pairs."""
-    return values[scene, 0] if values.shape[1] == 1 else values[scene, ray]
+    return np.asarray(values[scene, 0] if values.shape[1] == 1 else values[scene, ray])
 
 
 def _background(view: View, point: Vectors, owner: np.ndarray) -> list[np.ndarray]:
@@ -242,13 +243,13 @@ def _background(view: View, point: Vectors, owner: np.ndarray) -> list[np.ndarra
 def _paint_solids(albedo: list[np.ndarray], solids: _Solids, on: _OnSolids, settings: SceneSettings) -> None:
     """Paint the solids light grey, or with the pattern of their kind: stripes or a check of two colours."""
     if settings.texture == "without":
-        for channel in albedo:
-            channel[on.scene, on.ray] = 0.8
+        for values in albedo:
+            values[on.scene, on.ray] = 0.8
         return
     start, dark = solids.objects.pattern[on.scene, on.which].T
     place = on.kind.astype(np.float32)
     turn = np.float32(np.pi) * (place * _GOLDEN % 1)
-    cycles = np.float32([3, 5, 7.5])[on.kind % 3]
+    cycles = np.array([3, 5, 7.5], np.float32)[on.kind % 3]
     x, y, z = on.own
     u = np.sin(cycles * (x * np.cos(turn) + z * np.sin(turn)) + 2 * np.pi * start)
     v = np.sin(cycles * (y * np.cos(turn) - x * np.sin(turn)) + 2 * np.pi * start)

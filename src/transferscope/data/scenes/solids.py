@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 Numbers = Float[np.ndarray, " n"]
 Distance = Callable[[Numbers, Numbers, Numbers, Numbers, Numbers], Numbers]
@@ -155,8 +155,8 @@ CASTS_ON_ITSELF = frozenset({"torus", "cross", "tube"})
 
 def trace(
     solid: Distance,
-    origin: tuple[Numbers, Numbers, Numbers],
-    direction: tuple[Numbers, Numbers, Numbers],
+    origin: tuple[Numbers, ...],
+    direction: tuple[Numbers, ...],
     proportions: tuple[Numbers, Numbers],
     first: Numbers,
     last: Numbers,
@@ -208,18 +208,3 @@ def normals(
             gradient[axis] = gradient[axis] + sign * value
     length = np.maximum(np.sqrt(sum(part * part for part in gradient)), np.float32(1e-12))
     return gradient[0] / length, gradient[1] / length, gradient[2] / length
-
-
-def enters(closest: Numbers, square: Numbers) -> tuple[Numbers, Numbers, Bool[np.ndarray, " n"]]:
-    """Where rays enter and leave the unit sphere.
-
-    Args:
-        closest: Distance along each ray to the point nearest to the middle.
-        square: Squared distance of that point to the middle.
-
-    Returns:
-        Distances of entry and of exit, and whether the ray meets the sphere at all.
-    """
-    inside = square < 1
-    half = np.sqrt(np.maximum(1 - square, 0))
-    return closest - half, closest + half, inside
