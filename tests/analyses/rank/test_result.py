@@ -12,6 +12,7 @@ from transferscope.analyses.rank.words import LIMITS, hindsight_in_words, in_wor
 from transferscope.analyses.study_page import build_report
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
+from transferscope.report.figures.style import NARROW
 from transferscope.report.page import Part
 
 SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
@@ -126,6 +127,20 @@ def test_the_figure_has_a_panel_for_transfer_and_for_every_score(tmp_path: Path)
     shown = [sorted(round(float(np.asarray(line.get_xdata())[0]), 6) for line in panel) for panel in marks]
     assert shown == [[-10.0, 0.0], [-0.8, -0.4, 0.0], [-1.0, 0.0]]  # minus what each is behind the best
     assert len(figure.data) == 2 * 3
+
+
+def test_on_a_telephone_the_same_panels_stand_below_each_other(tmp_path: Path) -> None:
+    (figure,) = every(section_of(tmp_path), Figure)
+    assert isinstance(figure, Figure)
+    narrow = figure.narrow_canvas
+    assert narrow is not None
+    assert narrow.get_figwidth() == NARROW
+    below = [axes for axes in narrow.axes if axes.get_visible()]
+    assert len({round(axes.get_position().x0, 6) for axes in below}) == 1
+    for wide, own in zip(figure.canvas.axes, below, strict=False):
+        assert own.get_title(loc="left") == wide.get_title(loc="left")
+        for line, same in zip(wide.lines, own.lines, strict=True):
+            np.testing.assert_array_equal(np.asarray(same.get_xydata()), np.asarray(line.get_xydata()))
 
 
 def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
