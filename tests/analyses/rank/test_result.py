@@ -2,6 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from analyses.rank.ranked import hindsight, ranking, score, study_ranking
 from fabricate import Fabrication, fabricate
@@ -151,6 +152,7 @@ def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
     assert [row[0].text for row in table.rows] == ["logme", "leep"]
 
 
+@pytest.mark.long
 def test_a_study_that_changed_since_says_so(tmp_path: Path) -> None:
     section = section_of(tmp_path, study_ranking(FinishedRuns(3, "then")))
     assert texts(section, "warning") == [
@@ -177,6 +179,7 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
     ]
 
 
+@pytest.mark.long
 def test_the_page_escapes_names(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script> $x$"
     scores = score("logme", {hostile: 0.9, RANDOM: 0.1})
