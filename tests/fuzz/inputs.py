@@ -444,6 +444,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "predict": [["net", target, "--out", "predictions.csv"], [weights, target, "--out", "predictions.csv"], []],
         "show": [["network", "mlp"], ["network", weights], ["network"]],
         "doctor": [[]],
+        "schema": [[], ["answer"]],
         "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 

@@ -8,9 +8,12 @@ from typing import Literal
 
 import typer
 
+from transferscope.analyses.stored import open_result
+from transferscope.analyses.study_page import build_report
+from transferscope.cli.as_json import print_analysis
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
-from transferscope.cli.status import summary
+from transferscope.cli.status import status_facts, summary
 from transferscope.store import PlannedCell, Store
 from transferscope.study.estimate import estimate_study
 from transferscope.study.places import open_new
@@ -111,20 +114,31 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
             yield f"{role}: {provenance['spec']}: {provenance['understood']}"
 
 
-def run_and_report(study: Path, *, estimate: Literal["none", "shown", "asked"] = "none") -> None:
+def run_and_report(
+    study: Path, *, estimate: Literal["none", "shown", "asked"] = "none", json_of: str | None = None
+) -> None:
     """Do what is missing of a study and write its report beside the study file.
 
     Args:
         study: The study file.
         estimate: As in `execute`.
+        json_of: The command whose answer is printed as JSON instead; None to print it as text.
 
     Raises:
         TransferscopeError: As `transferscope.study.run.run_study` and `transferscope.analyses.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
-    status = execute(read_spec(study), estimate=estimate)
-    typer.echo(f"{summary(status)}\n")
-    report(str(study), out=study.with_suffix(".html"))
-    typer.echo(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {study}")
+    spec = read_spec(study)
+    status = execute(spec, estimate=estimate)
+    page = study.with_suffix(".html")
+    if json_of is None:
+        typer.echo(f"{summary(status)}\n")
+        report(str(study), out=page)
+        typer.echo(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {study}")
+    else:
+        with open_new(spec.store) as store:
+            files = build_report(store, status.name, page)
+        result = open_result(study)
+        print_analysis(json_of, result, [files.html, *files.files], study=str(study), run=status_facts(status))
     if status.counts.failed:
         raise typer.Exit(1)

@@ -30,6 +30,7 @@ from transferscope.cli import (
     report,
     run,
     scaling,
+    schema,
     show,
     status,
     theory,
@@ -81,6 +82,7 @@ app.command()(rank.rank)
 app.command()(export.export)
 app.command()(export.predict)
 app.command()(doctor.doctor)
+app.command()(schema.schema)
 
 
 def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:

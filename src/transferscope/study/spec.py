@@ -242,6 +242,9 @@ _TABLES = (
 )
 
 
+NAME_OF_STUDY = r"[\w.-]+"
+"""What names a study, as a regular expression: its files are named after it."""
+
 MOST_SEEDS = 10_000
 """A larger number of seeds must be a seed, which goes in a list."""
 
@@ -253,7 +256,7 @@ class _Header:
     store: str | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[\w.-]+", self.name):
+        if not re.fullmatch(NAME_OF_STUDY, self.name):
             raise SettingsError(f"name = {self.name!r} cannot name files; use letters, digits, '.', '_' and '-'")
         if isinstance(self.seeds, int):
             fine, shown = 1 <= self.seeds <= MOST_SEEDS, str(self.seeds)

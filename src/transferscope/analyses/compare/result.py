@@ -22,14 +22,15 @@ class ComparisonResult(AnalysisResult):
 
     Attributes:
         summary: Everything that was measured.
-        store: The file with the results.
-        study: The study file that `transferscope run` takes to go on with more seeds, sizes or methods.
+        store: Path or URL of the store with the results.
+        study: The study file that `transferscope run` takes to go on with more seeds, sizes or methods; the store
+            where no study file was opened.
     """
 
     kind: ClassVar[str] = "compare"
 
     summary: Summary
-    store: Path
+    store: str | Path
     study: Path
 
     @property
