@@ -267,7 +267,12 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
 
 def _unknown(spec: DataSpec) -> UnknownNameError:
     suffix = Path(spec.kind).suffix.removeprefix(".")
+    texts = f"'text:{spec.text}?text=COLUMN&label=COLUMN'"
+    if suffix in ("csv", "parquet"):
+        written = f"'{suffix}:{spec.text}?label=COLUMN' for a table, {texts} for texts"
+        return UnknownNameError(f"{spec.text!r} looks like a file; write {written}")
+    if suffix in ("tsv", "jsonl"):
+        return UnknownNameError(f"{spec.text!r} looks like a file of texts; write {texts}")
     if suffix in READERS:
-        label = "?label=COLUMN" if suffix in ("csv", "parquet") else ""
-        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}{label}'")
+        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}'")
     return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES, *DATA_SETS])
