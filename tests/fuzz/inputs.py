@@ -443,6 +443,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "show": [["network", "mlp"], ["network", weights], ["network"]],
         "doctor": [[]],
         "schema": [[], ["answer"]],
+        "table": [["study.toml"], ["study.sqlite", "--format", draw.one(["latex", "json", "parquet"])], []],
         "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 

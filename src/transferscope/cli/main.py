@@ -33,6 +33,7 @@ from transferscope.cli import (
     schema,
     show,
     status,
+    table,
     theory,
 )
 from transferscope.cli.plugins import CommandsWithPlugins
@@ -70,6 +71,7 @@ app.command()(decide.decide)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(report.report)
+app.command()(table.table)
 app.command()(data.data)
 app.add_typer(show.app, name="show")
 app.command()(demo.demo)
