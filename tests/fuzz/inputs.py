@@ -193,6 +193,7 @@ _TABLES: dict[str, list[str]] = {
     "tuning": [field.name for field in dataclasses.fields(TuningSettings)],
     "tuning.grid.fine-tune": ["lr", "lr_scale", "steps", "batch_size", "nothing"],
     "engine": [field.name for field in dataclasses.fields(EngineSettings)],
+    "track": ["mlflo", "wand", "tensorboard"],
     **{f"methods.{name}": [*setting_names(kind), "method"] for name, kind in METHODS.items()},
     **{
         f"diagnostics.{name}": [

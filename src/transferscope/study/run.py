@@ -31,6 +31,7 @@ from transferscope.study.race_looks import note_look
 from transferscope.study.settings import EngineSettings, Keep
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
+from transferscope.study.track import followed
 from transferscope.training import choose_device
 
 WORK = "transferscope.study.work:work"
@@ -117,24 +118,26 @@ def run_study(
         NetworkError: The network cannot read the data; nothing was begun.
         SettingsError: The study contradicts itself; nothing was begun.
         StoreError: The store cannot be written; what was stored before is safe.
+        MissingExtraError: The study has a tracker whose package is not installed; nothing was begun.
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
-    plan = plan_study(spec)
-    if on_plan is not None:
-        on_plan(plan)
     do = partial(run_plan, store=store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
-    if spec.race is None:
-        return do(plan)
-    race = race_of(spec, plan.cells)
-    note_look(store, race, plan.study)
-    store.plan(plan.study, plan.cells)  # runs of other studies under the same settings count
-    at_once = spec.engine.workers or default_workers(spec.engine.device)
+    with followed(spec.track, store, spec.name):
+        plan = plan_study(spec)
+        if on_plan is not None:
+            on_plan(plan)
+        if spec.race is None:
+            return do(plan)
+        race = race_of(spec, plan.cells)
+        note_look(store, race, plan.study)
+        store.plan(plan.study, plan.cells)  # runs of other studies under the same settings count
+        at_once = spec.engine.workers or default_workers(spec.engine.device)
 
-    def more() -> StudyPlan | None:
-        cells, is_more = race.next_cells(store, at_once=at_once)
-        return replace(plan, cells=cells) if is_more else None
+        def more() -> StudyPlan | None:
+            cells, is_more = race.next_cells(store, at_once=at_once)
+            return replace(plan, cells=cells) if is_more else None
 
-    return do(replace(plan, cells=race.next_cells(store, at_once=at_once)[0]), more=more)
+        return do(replace(plan, cells=race.next_cells(store, at_once=at_once)[0]), more=more)
 
 
 def race_of(spec: StudySpec, cells: Sequence[PlannedCell]) -> Race:
