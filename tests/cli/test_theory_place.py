@@ -49,6 +49,7 @@ def study_file(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     file = study_file(tmp_path)
     with pytest.raises(StoreError, match=r"^there is no store at .*small\.sqlite; "):

@@ -339,6 +339,8 @@ _WORDS = [
     "npz:/dev/zero",
     "glyphs?size=1",
     "glyphs?size=999999999",
+    "scenes?size=999999999",
+    "scenes?kinds=,&size=8",
     "half-images:half-images:digits",
     "?",
     "a" * 5000,
