@@ -193,6 +193,7 @@ _TABLES: dict[str, list[str]] = {
     "tuning": [field.name for field in dataclasses.fields(TuningSettings)],
     "tuning.grid.fine-tune": ["lr", "lr_scale", "steps", "batch_size", "nothing"],
     "engine": [field.name for field in dataclasses.fields(EngineSettings)],
+    "track": ["mlflo", "wand", "tensorboard"],
     **{f"methods.{name}": [*setting_names(kind), "method"] for name, kind in METHODS.items()},
     **{
         f"diagnostics.{name}": [
@@ -445,6 +446,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "show": [["network", "mlp"], ["network", weights], ["network"]],
         "doctor": [[]],
         "schema": [[], ["answer"]],
+        "table": [["study.toml"], ["study.sqlite", "--format", draw.one(["latex", "json", "parquet"])], []],
         "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from transferscope.estimate import as_json
 from transferscope.report.blocks import Block, Points, Section, Table, Text
+from transferscope.report.latex import latex_table
 from transferscope.report.page import ReportFiles, Verdict, render_blocks, write_page
 
 
@@ -82,6 +83,14 @@ class AnalysisResult(ABC):
     def to_json(self) -> str:
         """The same as text."""
         return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=2)
+
+    def paper_table(self) -> Table:
+        """The one table that a paper would print; the first of `shown_tables` unless an analysis says otherwise."""
+        return self.shown_tables()[0]
+
+    def to_latex(self) -> str:
+        """`paper_table` as LaTeX, for `\\usepackage{booktabs}`: intervals beside means, the best in bold."""
+        return latex_table(self.paper_table())
 
     def _repr_html_(self) -> str:
         """Verdict and tables, for a notebook; all text is escaped."""

@@ -61,8 +61,8 @@ AsJson = Annotated[
 """The option of every command that answers."""
 
 
-def print_json(command: str, result: Mapping[str, Any]) -> None:
-    """Print the document of a command.
+def document_of(command: str, result: Mapping[str, Any]) -> str:
+    """The document of a command.
 
     Args:
         command: Its words, as in "history list".
@@ -76,8 +76,12 @@ def print_json(command: str, result: Mapping[str, Any]) -> None:
         "result": as_json(result, nan=None),
     }
     text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2)
-    text = text.encode("utf-8", "backslashreplace").decode()  # half a character of a file's name: "\\udcff" is JSON
-    typer.echo(text, file=_answers[-1] if _answers else None)
+    return text.encode("utf-8", "backslashreplace").decode()  # half a character of a file's name: "\\udcff" is JSON
+
+
+def print_json(command: str, result: Mapping[str, Any]) -> None:
+    """Print the document of a command; see `document_of`."""
+    typer.echo(document_of(command, result), file=_answers[-1] if _answers else None)
 
 
 def answer_schema() -> dict[str, Any]:

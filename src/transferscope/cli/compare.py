@@ -43,7 +43,10 @@ def compare(
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 5,
     steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Training steps of every method. [1500, doubled until scratch is finished]"),
+        typer.Option(
+            min=1,
+            help="Training steps of every method. [1500, 200 with others' networks; doubled until scratch is finished]",
+        ),
     ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
     network: Annotated[
@@ -123,11 +126,16 @@ def compare(
     except TransferscopeError as error:  # which decides nothing here
         typer.echo(f"history: none is shown, as {error}")
     estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
+    if steps is None and tables["training"]["steps"] != FIRST_STEPS:
+        typer.echo(
+            f"steps:   {tables['training']['steps']} to begin with, as {tables['network']['name']} is none of the "
+            "small networks of the package; doubled until training from scratch is finished"
+        )
     if steps is None:
         found = find_steps(study.path, estimate)
         typer.echo(str(found))
         write_study(with_steps(tables, found.steps), out, note=note)
-        estimate = "asked" if found.steps > FIRST_STEPS and not yes else "shown"
+        estimate = "asked" if found.steps > tables["training"]["steps"] and not yes else "shown"
     run_and_report(study.path, estimate=estimate, json_of="compare" if as_json else None)
 
 

@@ -51,7 +51,8 @@ def decide(
         int | None,
         typer.Option(
             min=1,
-            help="Training steps of every method. [1500, doubled until scratch is finished; with --budget, 1500]",
+            help="Training steps of every method. [1500, 200 with others' networks; without --budget doubled until "
+            "scratch is finished]",
         ),
     ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,

@@ -15,13 +15,13 @@ from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import status_facts, summary
 from transferscope.store import PlannedCell, Store
-from transferscope.study.estimate import estimate_study
+from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan, plan_cells
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, read_spec
 from transferscope.study.status import StudyStatus
-from transferscope.wording import counted, large_count, memory, rough_duration
+from transferscope.wording import counted, large_count, listed, memory, rough_duration
 
 
 def execute(
@@ -66,6 +66,9 @@ def execute(
         raise typer.Exit(130) from None
 
 
+HOURS = 3600.0
+"""Seconds above which it is said what takes the most."""
+
 LONG = 600.0
 """Seconds above which a person at a terminal is asked whether to go on."""
 
@@ -90,6 +93,8 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
     parts.append(f"up to {large_count(found.disk)}B on the disk ({large_count(found.disk_free)}B free)")
     if not quiet:
         typer.echo(f"estimate: {', '.join(parts)}", err=True)
+    if not quiet and seconds is not None and seconds > HOURS:
+        typer.echo(f"of that:  {_most(found)}", err=True)
     if found.memory is not None and found.memory > found.memory_free:
         typer.echo("warning: that is more memory than is free; use fewer --workers or smaller batches", err=True)
     if found.disk > found.disk_free:
@@ -97,6 +102,18 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
     asked = ask and seconds is not None and seconds > LONG and at_terminal()
     if asked and not typer.confirm("Go on? (--yes leaves out this question)", default=True, err=True):
         raise typer.Abort
+
+
+def _most(found: StudyEstimate) -> str:
+    """Which methods a long study spends its time on, so that a person sees what to leave out."""
+    assert found.seconds is not None
+    long = {name: seconds for name, seconds in found.by_method.items() if seconds > found.seconds / 20}
+    rest = sum(seconds for name, seconds in found.by_method.items() if name not in long)
+    parts = [listed([f"{name} {rough_duration(seconds)}" for name, seconds in long.items()])]
+    if len(long) < len(found.by_method):
+        parts.append(f"all others together {rough_duration(max(rest, 1.0))}")
+    searching = f"; choosing settings is {found.searching:.0%} of it".replace("%", " %") if found.searching else ""
+    return f"{', '.join(parts)}{searching}; fewer steps, seeds or methods take less in proportion"
 
 
 def at_terminal() -> bool:

@@ -12,6 +12,7 @@ from transferscope.study.settings import (
     MeasurementScope,
     SourceSettings,
     TargetSettings,
+    TrackSettings,
     TuningSettings,
 )
 from transferscope.study.spec import MOST_SEEDS, NAME_OF_STUDY
@@ -63,6 +64,7 @@ def study_schema() -> dict[str, Any]:
         "diagnostics": {"anyOf": [{"type": "array", "items": {"type": "string"}}, measured]},
         "engine": json_schema_of(EngineSettings, definitions),
         "race": json_schema_of(RaceSettings, definitions),
+        "track": json_schema_of(TrackSettings, definitions),
     }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,6 +12,7 @@ from transferscope.analyses.compare.figures import candidate_tick
 from transferscope.analyses.compare.frames import LABELS
 from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.compare.words import covered_in_words
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
@@ -77,6 +78,58 @@ def calls_table(summary: Summary) -> Table | None:
     unit = "points over training from scratch" if metric.higher_is_better else "squared error saved against scratch"
     columns = (Column("Call", numeric=False), *(Column(counted(size, "label"), numeric=False) for size in sizes))
     return Table(columns, tuple(rows), f"Calls, with the gain in {unit}")
+
+
+def paper_table(summary: Summary) -> Table:
+    """Means with their intervals, a row for each way to learn and a column for each number of labels.
+
+    The tone "best" marks the best mean of a column, and signs what is settled beside training from scratch.
+    """
+    metric, sizes = summary.frames.metric, summary.frames.sizes
+    found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
+    unit = " in percent" if metric.higher_is_better else ""
+    n = sorted({len(c.seeds) for c in summary.comparisons})
+    seeds = counted(n[0], "seed") if len(n) == 1 else f"{n[0]} to {n[-1]} seeds"
+    over = sorted({"seeds" if c.score.interval else "test examples" for c in summary.comparisons if c.interval})
+    intervals = f" with its 95 % interval over {listed(over)}" if over else ""
+    cut_off = baseline_unfinished(summary.frames)  # nothing is called better than a baseline that was not finished
+    called = set() if cut_off else {c.call for c in summary.comparisons}
+    rows = []
+    for source, method in summary.arms:
+        own = [found.get((source, method, size)) for size in sizes]
+        rows.append(
+            (Cell(capitalised(summary.name_of(source, method))), *(_paper_cell(c, summary, called) for c in own))
+        )
+    signs = [f"{sign} settled {word} than training from scratch" for sign, word, call in _SIGNS if call in called]
+    caption = (
+        f"{metric.name}{unit} by number of labels: mean of {seeds}{intervals}; bold: the best mean, which need not be "
+        f"surely the best{''.join(f'; {sign}' for sign in signs)}."
+    )
+    caption += " Training from scratch was not finished, so nothing is said beside it." if cut_off else ""
+    columns = (Column("Method", numeric=False), *(Column(counted(size, "label")) for size in sizes))
+    return Table(columns, tuple(rows), caption)
+
+
+_SIGNS = (("*", "better", "positive"), ("†", "worse", "negative"))
+
+
+def _paper_cell(comparison: Comparison | None, summary: Summary, called: Container[str]) -> Cell:
+    if comparison is None:
+        return Cell("–")
+    metric, value, interval = summary.frames.metric, comparison.score.value, comparison.interval
+    digits = 1 if metric.higher_is_better else max(0, 2 - math.floor(math.log10(abs(value) or 1.0)))
+
+    def shown(one: float) -> str:
+        return f"{metric.scale * one:.{digits}f}"
+
+    text = shown(value)
+    if interval is not None:
+        below, above = shown(value - interval.low), shown(interval.high - value)
+        text += f" ± {above}" if below == above else f" [{shown(interval.low)}, {shown(interval.high)}]"
+    sign = next((sign for sign, _, call in _SIGNS if call == comparison.call and call in called), "")
+    others = [c.score.value for c in summary.comparisons if c.n_target == comparison.n_target]
+    best = max(others) if metric.higher_is_better else min(others)
+    return Cell(f"{text}{sign}", tone="best" if value == best else "")
 
 
 def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
