@@ -69,6 +69,13 @@ def curves(rows: pd.DataFrame, *, by: str) -> dict[str, Observations]:
     return {name: data for name, data in made.items() if data.n_distinct >= 3}
 
 
+def slope_of(one: Observations) -> tuple[float, float]:
+    """Slope of the error over log n by weighted least squares, and its standard error."""
+    x, weights = np.log(one.sizes[:, 0]), 1 / np.asarray(one.stderr) ** 2
+    x = x - np.average(x, weights=weights)
+    return float((weights * x * one.errors).sum() / (weights * x**2).sum()), float((weights * x**2).sum() ** -0.5)
+
+
 def fits(rows: pd.DataFrame, *, by: str = "source") -> pd.DataFrame:
     """Law (1) for each curve: medians and 90 % intervals of alpha and C under a common prior, and the scenario.
 
@@ -84,11 +91,19 @@ def fits(rows: pd.DataFrame, *, by: str = "source") -> pd.DataFrame:
         advice = advise(
             one.sizes[:, 0], one.errors, stderr=one.stderr, target_error=wanted, posterior=posterior, largest_size=1.6e6
         )
-        entry: dict[str, object] = {by: name, "first": one.errors[0], "last": one.errors[-1]}
+        entry: dict[str, object] = {by: name, "sizes": len(one), "first": one.errors[0], "last": one.errors[-1]}
+        slope, certain = slope_of(one)
+        rises = slope > 2 * certain  # a falling law does not hold, and has no parameters
         for parameter, values in (("alpha", posterior.alpha), ("C", posterior.C)):
-            entry |= {f"{parameter} {level:g}": posterior.quantile(values, level) for level in LEVELS}
+            known = {level: float("nan") if rises else posterior.quantile(values, level) for level in LEVELS}
+            entry |= {f"{parameter} {level:g}": value for level, value in known.items()}
             entry[f"{parameter} free"] = free.estimates[parameter].status
-        entry |= {"wanted": wanted, "scenario": advice.decision.scenario if advice.decision else ""}
+        entry |= {
+            "slope": slope,
+            "slope stderr": certain,
+            "wanted": wanted,
+            "scenario": advice.decision.scenario if advice.decision else "",
+        }
         table.append(entry)
     return pd.DataFrame(table)
 
@@ -123,6 +138,7 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
             together = fit_hierarchical(data)
             for name, posterior in zip(together.names, together.posteriors, strict=True):
                 style, one = styles[name], data[name]
+                slope, certain = slope_of(one)
                 line = line_sizes(one.sizes.min(), one.sizes.max())
                 middle = [posterior.quantile(values, 0.5) for values in posterior.predict(line).T]
                 drawn.errorbar(
@@ -134,7 +150,8 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
                     markersize=3.5,
                     linewidth=0.6,
                 )
-                drawn.plot(line, middle, dashes(styles, name), color=style.colour, linewidth=1.1)
+                if slope <= 2 * certain:  # no falling law is drawn through points that rise
+                    drawn.plot(line, middle, dashes(styles, name), color=style.colour, linewidth=1.1)
             drawn.set_title(title)
             log_axes(drawn, x_title="Pre-training images n", y_title="Target error")
         add_legend(canvas, styles, title="Source")
