@@ -74,7 +74,7 @@ class Budget:
         pretraining_steps: Optimiser steps of pre-training, at least 1.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
             a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
-            which are brought to 64 pixels at most.
+            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
         keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
@@ -277,6 +277,9 @@ def study_tables(
     if methods is None:
         for name in _untaught(spec.methods, loaded[-1], loaded[:-1], networks):
             tables["methods"].pop(name)
+    if tuning and loaded[-1].train.grid is not None:
+        for axes in tables["tuning"]["grid"].values():
+            axes.pop("head", None)  # a ridge probe reads whole inputs
     shapes = [one.train.input_shape for one in loaded]
     transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
     if len(data) == 1 and network:
@@ -288,6 +291,8 @@ def study_tables(
             )
         small = max(shapes[-1][1:], default=0) <= LARGEST_LENET
         network = {"name": "mlp" if len(shapes[-1]) != 3 else "lenet" if small else "conv4"}
+        if any(one.train.grid is not None for one in loaded):
+            network = {"name": "resnet20"}  # reads labels on a grid
     return tables | {
         "target": {"data": names[-1], "transforms": transforms[target_key], "labels": sorted(labels)},
         "sources": {
