@@ -26,6 +26,7 @@ from transferscope.methods import Scratch
 @dataclass(frozen=True)
 class Slow(Scratch):
     name: ClassVar[str] = "slow"
+    twin: int = 0
 
     def regulariser(self, own):
         def regularised(loss, features):
@@ -74,6 +75,21 @@ def test_steps_are_timed_and_counted(spec: StudySpec, tmp_path: Path) -> None:
     assert found.memory > 2**20
     network = 4 * (3 * 4 + 4 + 4 * 3 + 3)  # one network stays, that of the lowest seed
     assert found.disk == pytest.approx(network + 2 * (4096 + 4 * 60))
+
+
+def test_methods_whose_turn_to_be_timed_does_not_come_are_not_all_taken_as_slow(
+    tmp_path: Path, spec: StudySpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`spec` has written slow.py."""
+    slow = {"method": f"{tmp_path / 'slow.py'}:Slow"}
+    asked = parse_spec(tables(tmp_path, methods={"slow": slow, "again": slow | {"twin": 1}, "raw": {}}))
+    monkeypatch.setattr("transferscope.study.estimate.PATIENCE", 0.02)
+    with Store.open(tmp_path / "s.sqlite") as store:
+        found = estimate_study(plan_study(asked).cells, store, "s", spec.engine)
+    assert found.by_method["again"] == pytest.approx(found.by_method["slow"])
+    assert found.by_method["slow"] >= 2 * 50 * 0.03
+    assert found.by_method["raw"] < 0.5
+    assert found.seconds == pytest.approx(sum(found.by_method.values()))
 
 
 def test_what_is_done_is_not_counted_and_tells_what_the_rest_takes(spec: StudySpec, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from transferscope.data.places import find_path
 from transferscope.data.scenes import SceneSettings, load_scenes
 from transferscope.data.scenes.settings import SceneTask
 from transferscope.data.spec import DataSpec, parse_spec
-from transferscope.data.task import Dataset, Kind, LabelledSet
+from transferscope.data.task import UNLABELLED, Dataset, Kind, LabelledSet
 from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -268,6 +268,7 @@ def _scenes(spec: DataSpec, seed: int) -> Dataset:
         "kinds": None if kinds is None else tuple(kind.strip() for kind in kinds.split(",")),
         **_complexity(spec),
         "objects": spec.integer("objects"),
+        "grid": spec.integer("grid"),
     }
     spec.allow(("n_train", "n_test", *settings))
     dataset = load_scenes(
@@ -302,7 +303,7 @@ def _understood(train: LabelledSet) -> str:
             break
     constant = int(same.sum())
     if train.classes is None:
-        labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}"
+        labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}{_on_grid(train)}"
     elif train.kind == "multi-label":
         counts = [f"{name} ({n})" for name, n in zip(train.classes[:10], train.class_counts(), strict=False)]
         none = int((~train.labels.any(axis=1)).sum())
@@ -313,7 +314,10 @@ def _understood(train: LabelledSet) -> str:
         )
     else:
         shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
-        labels = f"classification, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+        what = "classification" if train.grid is None else f"segmentation{_on_grid(train)}"
+        labels = f"{what}, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+        if train.grid is not None and train.labels.min() == UNLABELLED:
+            labels += f"; {(train.labels == UNLABELLED).mean():.1%} of the cells are unlabelled"
     if train.is_image and train.input_shape[0] > _USUAL_CHANNELS:
         channels, height, width = train.input_shape
         labels = f"{labels}; images of {channels} channels, {height} x {width}"
@@ -325,6 +329,10 @@ def _understood(train: LabelledSet) -> str:
     if train.is_image or not constant:
         return labels
     return f"{labels}; {constant} of {rows.shape[1]} features never change"
+
+
+def _on_grid(train: LabelledSet) -> str:
+    return "" if train.grid is None else f" on a grid of {train.grid[0]} x {train.grid[1]} over each image"
 
 
 def _of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:

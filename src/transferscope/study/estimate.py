@@ -17,7 +17,7 @@ import torch
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
 from transferscope.methods import FitOptions, Snapshots, keeps_network, most_runs, pretrain
-from transferscope.methods.tuning import runs_of_a_search
+from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Network, build_network, input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.backends import default_workers
@@ -161,7 +161,10 @@ def _each(
     finished: Mapping[_Kind, Sequence[float]],
     paces: Mapping[_Kind, _Pace],
 ) -> dict[_Kind, _Taken] | None:
-    """What each kind takes; one without a measurement is as slow as the slowest of its role, or of all."""
+    """What each kind takes; one without a measurement is as slow as the slowest of its role, or of all.
+
+    A method that trains takes as long for a step as the slowest that was measured; one that does not takes its reading.
+    """
     each: dict[_Kind, _Taken] = {}
     for kind, cells in by_kind.items():
         if finished.get(kind):
@@ -171,8 +174,17 @@ def _each(
     if not each and by_kind:
         return None
     slowest = {kind: taken.seconds / len(by_kind[kind]) for kind, taken in each.items()}
+    measured = [pace for kind, pace in paces.items() if kind.role == "method"]
     for kind, cells in by_kind.items():
-        if kind not in each:
+        if kind in each:
+            continue
+        recipe = MethodRecipe.from_payload(cells[0].payload) if kind.role == "method" else None
+        pace = max(measured, key=lambda one: one.per_step, default=None)
+        if recipe is not None and pace is not None and not search_grid(recipe.method, recipe.training):
+            each[kind] = _seconds(cells, replace(pace, fixed=_SECONDS_PER_CELL, per_step=0.0))
+        elif recipe is not None and pace is not None and pace.per_step:
+            each[kind] = _seconds(cells, pace)
+        else:
             alike = [one for other, one in slowest.items() if other.role == kind.role] or list(slowest.values())
             each[kind] = _Taken(len(cells) * max(alike))
     return each

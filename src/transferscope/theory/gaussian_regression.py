@@ -53,7 +53,7 @@ class GaussianRegression:
 
     def __post_init__(self) -> None:
         """Leave out directions in which nothing varies."""
-        kept = self.eigenvalues > _RELATIVE * self.eigenvalues.max(initial=0.0)
+        kept = self.eigenvalues > 0
         object.__setattr__(self, "eigenvalues", self.eigenvalues[kept])
         object.__setattr__(self, "squares", self.squares[kept])
 

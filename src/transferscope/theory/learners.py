@@ -143,21 +143,34 @@ class LinearTransfer(_RidgeLearner):
         return np.asarray(left[:, kept] * sizes[kept] ** (1 - 1 / self.depth))
 
     def regression(self, pair: LinearPair) -> GaussianRegression:
-        """Of y on Phi'x; what they leave of the target is noise, and the floor of the risk."""
-        root = np.sqrt(pair.inputs.eigenvalues)[:, None]
-        features, target = root * pair.in_eigenbasis(self.features(pair)), root * pair.in_eigenbasis(pair.target)
-        left, sizes, _ = np.linalg.svd(features, full_matrices=False)  # sizes^2 are the eigenvalues of Phi' Sigma Phi
-        seen = sizes > _RANK * sizes.max()
-        along = left[:, seen].T @ target  # (r, k): sizes times the head in the eigenbasis of G
-        floor = float(np.sum((target - left[:, seen] @ along) ** 2))
-        squares = np.sum((along / sizes[seen, None]) ** 2, axis=1)
-        floor = floor if floor > _RANK**2 * float(np.sum(target**2)) else 0.0
-        return GaussianRegression(sizes[seen] ** 2, squares, pair.noise + floor, floor)
+        """Of y on Phi'x."""
+        return regression_on_features(pair, self.features(pair))
 
     def fit(self, inputs: Inputs, targets: Targets, pair: LinearPair) -> Weights:
         """See `Learner.fit`."""
         features = self.features(pair)
         return np.asarray(features @ _solve(inputs @ features, targets, _ridge_once(self, pair, len(inputs))))
+
+
+def regression_on_features(pair: LinearPair, features: Float64[np.ndarray, "d r"]) -> GaussianRegression:
+    """Of the target on given features of Gaussian inputs; what they leave of it is noise, and the floor of the risk.
+
+    Args:
+        pair: Its target, noise and covariance count; its source does not.
+        features: Phi, shape (d, r), as another source or an unfinished pre-training leaves them.
+
+    Returns:
+        The regression of y on Phi'x, from 0.
+    """
+    root = np.sqrt(pair.inputs.eigenvalues)[:, None]
+    seen_as, target = root * pair.in_eigenbasis(features), root * pair.in_eigenbasis(pair.target)
+    left, sizes, _ = np.linalg.svd(seen_as, full_matrices=False)  # sizes^2 are the eigenvalues of Phi' Sigma Phi
+    seen = sizes > _RANK * sizes.max()
+    along = left[:, seen].T @ target  # (r, k): sizes times the head in the eigenbasis of Phi' Sigma Phi
+    floor = float(np.sum((target - left[:, seen] @ along) ** 2))
+    floor = floor if floor > _RANK**2 * float(np.sum(target**2)) else 0.0
+    squares = np.sum((along / sizes[seen, None]) ** 2, axis=1)
+    return GaussianRegression(sizes[seen] ** 2, squares, pair.noise + floor, floor)
 
 
 @dataclass(frozen=True)

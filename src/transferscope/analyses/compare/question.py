@@ -521,7 +521,7 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
         partial = path.with_suffix(".partial.npz")
-        several = data.train.kind == "multi-label" and data.train.classes is not None
+        several = data.train.kind in ("multi-label", "segmentation") and data.train.classes is not None
         arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
         arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
         arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}

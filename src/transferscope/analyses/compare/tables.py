@@ -137,7 +137,11 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
     sure = [c for c in group if not math.isnan(c.p_best)]
     top = max(sure, key=lambda c: c.p_best) if sure else None
     optional = _Optional(
-        r2=any(c.r2 for c in group), labels=any(c.micro_f1 for c in group), source=any(c.source_kept for c in group)
+        r2=any(c.r2 for c in group),
+        labels=any(c.micro_f1 for c in group),
+        masks=any(c.mean_iou for c in group),
+        directions=any(c.angular_error for c in group),
+        source=any(c.source_kept for c in group),
     )
     rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in group)
     order = "best first" if len(summary.frames.sizes) == 1 else "best first over all numbers of labels"
@@ -150,6 +154,8 @@ class _Optional:
 
     r2: bool
     labels: bool
+    masks: bool
+    directions: bool
     source: bool
 
 
@@ -161,6 +167,8 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         Column("Micro F1", "F1 of all labels together, at a probability of one half"),
         Column("Exact match", "Test examples whose labels are all right, at a probability of one half"),
     )
+    masks = (Column("Mean IoU", "Intersection over union of each class, mean over the classes that occur"),)
+    directions = (Column("Angle", "Mean angle between outputs and labels, in degrees"),)
     kept = (
         Column(
             "Source kept",
@@ -172,6 +180,8 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         Column(name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
         *(r2 if optional.r2 else ()),
         *(labels if optional.labels else ()),
+        *(masks if optional.masks else ()),
+        *(directions if optional.directions else ()),
         Column(f"Against scratch ({unit})", "Paired difference on the same seeds and labels, with its 95 % interval"),
         Column("p", "That there is no difference to scratch, adjusted over all comparisons of the study"),
         Column(
@@ -198,6 +208,8 @@ def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: b
         Cell(metric.shown(c.score.value), _interval_detail(c, metric), "best" if is_top else ""),
         *((Cell(f"{c.r2.value:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
         *((_percent(c.micro_f1), _percent(c.exact_match)) if optional.labels else ()),
+        *((_percent(c.mean_iou),) if optional.masks else ()),
+        *((Cell(f"{c.angular_error.value:.1f}°" if c.angular_error else "–"),) if optional.directions else ()),
         _difference(c, metric),
         Cell(p_words(c.difference.p if c.difference else math.nan), value=c.difference.p if c.difference else math.nan),
         _call(c),

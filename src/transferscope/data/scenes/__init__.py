@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from transferscope.data.scenes.labels import LABELS, names
+from transferscope.data.scenes.labels import LABELS, ON_GRID, names
 from transferscope.data.scenes.render import render
 from transferscope.data.scenes.settings import SceneSettings
 from transferscope.data.task import Dataset, LabelledSet
@@ -59,7 +59,8 @@ def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int 
 def _chunk(settings: SceneSettings, n: int, seed: int, start: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Images with the labels of all tasks, kept because studies ask for several tasks of the same images."""
     made = render(n, settings, seed=seed, start=start)
-    return made.images, {task: label(made, settings) for task, label in LABELS.items()}
+    labels = LABELS if settings.size % settings.grid else {**LABELS, **ON_GRID}
+    return made.images, {task: label(made, settings) for task, label in labels.items()}
 
 
 def load_scenes(

@@ -54,14 +54,38 @@ def box_of_largest(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray,
     return np.stack((x, y, width, height), axis=1).astype(np.float32)
 
 
+def segmentation(scenes: Scenes, settings: SceneSettings) -> Int[np.ndarray, "n g g"]:
+    """What most rays of each cell meet: 0 for floor and wall, 1 + its kind for a solid; of equal numbers the first."""
+    owner, g = scenes.owner, settings.grid
+    slot = np.maximum(owner.reshape(len(owner), -1), 0).astype(np.int64)
+    shown = np.where(owner >= 0, 1 + np.take_along_axis(scenes.kind, slot, axis=1).reshape(owner.shape), 0)
+    cells = shown.reshape(len(owner), g, owner.shape[1] // g, g, owner.shape[2] // g)
+    rays = np.stack([(cells == label).sum(axis=(2, 4)) for label in range(len(settings.kinds) + 1)], axis=-1)
+    return np.asarray(rays.argmax(axis=-1))
+
+
+def normals(scenes: Scenes, settings: SceneSettings) -> Float[np.ndarray, "n 3 g g"]:
+    """Mean normal of each cell, as a unit vector in the camera's coordinates."""
+    n, side, _, _ = scenes.normal.shape
+    g = settings.grid
+    mean = scenes.normal.reshape(n, g, side // g, g, side // g, 3).mean(axis=(2, 4))
+    mean /= np.maximum(np.linalg.norm(mean, axis=3, keepdims=True), 1e-6)
+    return np.ascontiguousarray(mean.transpose(0, 3, 1, 2), dtype=np.float32)
+
+
 LABELS = {"class": class_of_largest, "kinds": kinds_seen, "count": count, "box": box_of_largest}
-"""What each task learns."""
+"""What each task of whole images learns."""
+
+ON_GRID = {"segmentation": segmentation, "normals": normals}
+"""What each task of the cells of a grid learns."""
 
 
 def names(settings: SceneSettings) -> tuple[str, ...] | None:
     """Names of classes or labels; None for numbers."""
-    if settings.task == "box":
+    if settings.task in ("box", "normals"):
         return None
+    if settings.task == "segmentation":
+        return ("background", *settings.kinds)
     return (
         tuple(str(number) for number in range(1, settings.objects + 1)) if settings.task == "count" else settings.kinds
     )

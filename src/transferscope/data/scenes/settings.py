@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from transferscope.data.scenes.solids import SOLIDS
 from transferscope.errors import SettingsError, unknown_name
 
-SceneTask = Literal["class", "kinds", "count", "box"]
+SceneTask = Literal["class", "kinds", "count", "box", "segmentation", "normals"]
 MOST_OBJECTS = 10  # as many as in the paper
 LARGEST = 512  # pixels on a side
 
@@ -22,7 +22,9 @@ class SceneSettings:
     Attributes:
         task: What the labels are. "class": the kind of the solid that takes up most of the image. "kinds": all kinds in
             it (several labels of each image). "count": how many solids, as classes. "box": middle (x, y), width and
-            height of the largest solid, over the image's side (regression). Solids are counted where they are seen in
+            height of the largest solid, over the image's side (regression). "segmentation": what is seen most in each
+            cell of a grid, a kind or "background". "normals": the mean unit normal of the surfaces seen in each cell,
+            to the right, upwards and towards the camera (regression on the grid). Solids count where they are seen in
             1 % of the image at least.
         kinds: Kinds of solids, in label order; at least 2, all different.
         size: Height and width in pixels, 8 to 512.
@@ -33,6 +35,7 @@ class SceneSettings:
         background: "fixed": grey floor and wall; "random": textures of two random colours on each.
         texture: "without": all solids are of one light grey; "with": each kind has its own pattern and colours, as each
             object of the paper has its own surface, so that textures tell the kinds apart as well as shapes do.
+        grid: Rows and columns of the labels of "segmentation" and "normals"; divides `size`.
 
     Raises:
         SettingsError: A value is out of its range.
@@ -47,6 +50,7 @@ class SceneSettings:
     light: Literal["fixed", "random"] = "fixed"
     background: Literal["fixed", "random"] = "fixed"
     texture: Literal["without", "with"] = "without"
+    grid: int = 8
 
     def __post_init__(self) -> None:
         """Check every range."""
@@ -61,6 +65,10 @@ class SceneSettings:
             raise SettingsError(f"size = {self.size} is too large; expected at most {LARGEST} pixels")
         if not 2 <= self.objects <= MOST_OBJECTS:
             raise SettingsError(f"objects = {self.objects} is out of range; expected 2 to {MOST_OBJECTS}")
+        if self.grid < 1 or (self.task in ("segmentation", "normals") and self.size % self.grid):
+            raise SettingsError(
+                f"grid = {self.grid} does not divide size = {self.size}; expected as many pixels in every cell"
+            )
         choices = {
             "task": get_args(SceneTask),
             "appearance": ("single", "several"),
