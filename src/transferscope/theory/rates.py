@@ -99,7 +99,7 @@ class FineTuningBound:
     @property
     def total(self) -> Array:
         """The sum: the bound on the risk, without the epsilon of a finite width."""
-        return self.source_bias + self.added_bias + self.initial + self.step + self.variance
+        return np.asarray(self.source_bias + self.added_bias + self.initial + self.step + self.variance)
 
 
 def fine_tuning_bound(
