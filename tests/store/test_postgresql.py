@@ -6,25 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url, text
 
+from store.postgresql import URL, emptied
 from store.rows_for_tests import cell, outcome, study
 from transferscope.store import Owner, Store, StudyCounts
-
-URL = os.environ.get("TRANSFERSCOPE_TEST_POSTGRESQL", "")
-"""See `test_store.POSTGRESQL`."""
 
 pytestmark = pytest.mark.skipif(not URL, reason="needs a PostgreSQL database")
 
 
 @pytest.fixture
 def url() -> str:
-    engine = create_engine(URL)
-    with engine.begin() as connection:
-        connection.execute(text("drop schema public cascade"))
-        connection.execute(text("create schema public"))
-    engine.dispose()
-    return URL
+    return emptied(URL)
 
 
 def together(n: int, act: Callable[[], None]) -> list[BaseException]:

@@ -334,6 +334,40 @@ def test_wrong_diagnostics_and_checkpoints_are_refused(changes: dict[str, Any], 
     assert str(refused.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ({"address": "auto"}, "address and resources are for backend = 'ray', not for 'local'; drop them"),
+        ({"backend": "inline", "workers": 2}, "workers = 2 does not go with backend = 'inline'; drop one of them"),
+        ({"backend": "ray", "workers": 0}, "workers = 0 does not go with backend = 'ray'; drop one of them"),
+        (
+            {"backend": "ray", "resources": {"methods": {"cpus": 1}}},
+            "resources: unknown kind of cell 'methods': did you mean 'method'?",
+        ),
+        (
+            {"backend": "ray", "resources": {"method": {"gpu": 1}}},
+            "resources.method: unknown resource 'gpu': did you mean 'gpus'?",
+        ),
+        (
+            {"backend": "ray", "resources": {"method": {"gpus": 1.5}}},
+            "resources.method: gpus = 1.5; expected at least 0, and whole numbers of GPUs above 1",
+        ),
+    ],
+)
+def test_backends_that_contradict_themselves_are_refused(engine: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        spec(engine=engine)
+    assert message in str(refused.value)
+
+
+def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_one() -> None:
+    engine = spec(
+        engine={"backend": "ray", "threads": 2, "device": "cuda", "resources": {"method": {"gpus": 0.25}}}
+    ).engine
+    assert engine.cell_resources["method"] == {"cpus": 2.0, "gpus": 0.25}
+    assert engine.cell_resources["pretrain"] == {"cpus": 2.0, "gpus": 1.0}
+
+
 def test_the_older_name_of_the_numbers_of_labels_is_read() -> None:
     older, newer = ({**tables()["target"], key: [20, 50]} for key in ("sizes", "labels"))
     newer.pop("sizes", None)

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +17,10 @@ from transferscope.study.estimate import estimate_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan, plan_cells
 from transferscope.study.run import run_study
+from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, read_spec
 from transferscope.study.status import StudyStatus
+from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import counted, large_count, memory, rough_duration
 
 
@@ -61,6 +64,29 @@ def execute(
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
+
+
+def with_options(engine: EngineSettings, given: Mapping[str, int | str | None]) -> EngineSettings:
+    """The settings with the options of the command line in place of those of the study file.
+
+    Args:
+        engine: What the study file says.
+        given: Options by the names of the settings; None for those that were not given.
+
+    Raises:
+        SettingsError: They contradict each other, or one has a value that it cannot have.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    before = asdict(engine)
+    if "backend" in chosen and chosen["backend"] != engine.backend:  # what belongs to the other one goes with it
+        before |= {"workers": None} if "inline" in (chosen["backend"], engine.backend) or engine.workers == 0 else {}
+        before |= {"address": None, "resources": {}}
+    if chosen.get("workers") == 0 and "backend" not in chosen:
+        before |= {"backend": "local", "address": None, "resources": {}}
+    mistakes = Mistakes("the command line")
+    settings = read_table(EngineSettings, before | chosen, "", mistakes)
+    mistakes.raise_any()
+    return settings or engine
 
 
 LONG = 600.0

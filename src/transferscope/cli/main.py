@@ -33,6 +33,7 @@ from transferscope.cli import (
     show,
     status,
     theory,
+    work,
 )
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
@@ -67,6 +68,7 @@ app = typer.Typer(
 app.command()(compare.compare)
 app.command()(decide.decide)
 app.command()(run.run)
+app.command()(work.work)
 app.command()(status.status)
 app.command()(report.report)
 app.command()(data.data)

@@ -1,11 +1,12 @@
 """`transferscope run`: do what is missing of a study."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from transferscope.cli.options import AddressOption, BackendOption, DeviceOption, ThreadsOption, WorkersOption
 
 if TYPE_CHECKING:
     from transferscope.study.spec import StudySpec
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 
 def run(
     study: Annotated[Path, typer.Argument(help="A study file (TOML).")],
-    workers: Annotated[int | None, typer.Option(min=0, help="Processes; 0 for this one. [default: by machine]")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process. [default: 1]")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps. [default: auto]")] = None,
+    workers: WorkersOption = None,
+    threads: ThreadsOption = None,
+    device: DeviceOption = None,
+    backend: BackendOption = None,
+    address: AddressOption = None,
     store: Annotated[str | None, typer.Option(help="Path or URL of the store. [default: runs/NAME.sqlite]")] = None,
     keep: Annotated[
         str | None, typer.Option(help="Trained networks that stay: winners, all or none. [default: winners]")
@@ -29,10 +32,12 @@ def run(
 
     Ctrl-C stops it; the same command goes on from there.
     """
-    from transferscope.cli.execute import execute
+    from transferscope.cli.execute import execute, with_options
     from transferscope.study.spec import read_spec
 
-    spec = _override(read_spec(study), {"workers": workers, "threads": threads, "device": device, "keep": keep})
+    spec = read_spec(study)
+    given = {"workers": workers, "threads": threads, "device": device, "keep": keep}
+    spec = replace(spec, engine=with_options(spec.engine, given | {"backend": backend, "address": address}))
     if store is None:
         _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
@@ -54,18 +59,6 @@ def _refuse_to_redo(study: Path, spec: "StudySpec") -> None:
             f"is a {earlier} in the current folder; move that store there with its folder "
             f"{earlier.with_suffix('.files')}, or say where the results go with --store"
         )
-
-
-def _override(spec: "StudySpec", given: Mapping[str, int | str | None]) -> "StudySpec":
-    """The study with the options of the command line in place of those of its file."""
-    from transferscope.study.settings import EngineSettings
-    from transferscope.study.tables import Mistakes, read_table
-
-    engine = asdict(spec.engine) | {name: value for name, value in given.items() if value is not None}
-    mistakes = Mistakes("the command line")
-    settings = read_table(EngineSettings, engine, "", mistakes)
-    mistakes.raise_any()
-    return replace(spec, engine=settings or spec.engine)
 
 
 def _conclude(status: "StudyStatus", place: str) -> None:

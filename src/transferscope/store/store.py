@@ -1,7 +1,7 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
@@ -142,20 +142,30 @@ class Store:
             StoreError: The store cannot be written.
             UnknownNameError: There is no such study.
         """
+        return next(iter(self.claim_several(study, owner, at_most=1)), None)
+
+    def claim_several(self, study: str, owner: Owner, *, at_most: int) -> list[Claim]:
+        """Claim the next cells of a study in one transaction; see `claim`.
+
+        Args:
+            study: Name of the study.
+            owner: Who does the cells.
+            at_most: How many, at least 1.
+
+        Returns:
+            The claims, in the order of the plan; fewer when fewer cells are ready.
+        """
         now = self._database.now
         self._upgrade()
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
             queue = self._ready.get(study, deque())
-            taken = claims.take(connection, _drain(queue), owner, now)
-            if taken is None:
+            taken = claims.take(connection, study_id, queue, owner, now, at_most=at_most)
+            if len(taken) < at_most:
                 claims.free_abandoned(connection, now)
                 queue = self._ready[study] = claims.ready(connection, study_id)
-                taken = claims.take(connection, _drain(queue), owner, now)
-            if taken is None:
-                return None
-            number, attempt = taken
-            return Claim(reads.read_planned(connection, study_id, number), str(owner), attempt)
+                taken += claims.take(connection, study_id, queue, owner, now, at_most=at_most - len(taken))
+            return reads.read_claims(connection, study_id, taken, str(owner)) if taken else []
 
     def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
         """Store the outcome of a cell; nothing happens if the cell is done already.
@@ -368,8 +378,3 @@ def _prepare(database: Database, *, create: bool) -> None:
                 schema.create(connection)
     with database.read() as connection:
         schema.check(connection, database.place)
-
-
-def _drain(queue: deque[int]) -> Iterator[int]:
-    while queue:
-        yield queue.popleft()

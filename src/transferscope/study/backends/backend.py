@@ -74,6 +74,11 @@ class Backend(AbstractContextManager["Backend"], Protocol):
     """Does a limited number of cells at a time; leaving it stops what is running."""
 
     @property
+    def size(self) -> int:
+        """How many cells are done at a time."""
+        ...
+
+    @property
     def free(self) -> int:
         """How many more cells could be started now."""
         ...
@@ -203,6 +208,11 @@ class InlineBackend:
         self._context = context
         self._seconds = seconds
         self._cell: PlannedCell | None = None
+
+    @property
+    def size(self) -> int:
+        """See `Backend`."""
+        return 1
 
     @property
     def free(self) -> int:

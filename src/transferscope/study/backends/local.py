@@ -73,6 +73,11 @@ class LocalBackend:
         self._workers: list[_Worker] = []
 
     @property
+    def size(self) -> int:
+        """See `Backend`."""
+        return self._size
+
+    @property
     def free(self) -> int:
         """See `Backend`."""
         return self._size - sum(worker.cell is not None for worker in self._workers)
