@@ -1,3 +1,4 @@
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -206,6 +207,29 @@ def test_a_cell_of_another_host_is_free_after_a_minute_of_silence_by_the_clock_o
     assert claimed(store) is None
     make_silent(store, seconds=4.0)
     assert claimed(store) == "a"
+
+
+@pytest.mark.parametrize("wrong", [-3600.0, 3600.0])
+def test_a_runner_that_hung_past_its_lease_overwrites_nothing_and_one_whose_clock_is_an_hour_wrong_steals_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, wrong: float
+) -> None:
+    store.plan(study(), [cell("a")])
+    hung, there = replace(ME, host="hung"), replace(ME, host="elsewhere")
+    first = store.claim("s", hung)
+    right = time.time()
+    monkeypatch.setattr("time.time", lambda: right + wrong)
+    assert claimed(store) is None
+    make_silent(store, seconds=61.0)
+    second = store.claim("s", there)
+    assert first is not None
+    assert second is not None
+    store.heartbeat(hung)  # it is back, and knows nothing
+    assert not store.finish("a", outcome(0.1), claim=first)
+    assert not store.fail("a", Failure("exception", "late"), claim=first)
+    assert store.counts("s") == StudyCounts(running=1)
+    assert store.finish("a", outcome(0.9), claim=second)
+    assert not store.finish("a", outcome(0.1), claim=first)
+    assert store.records("s").value.tolist() == [0.9]
 
 
 def make_silent(store: Store, *, seconds: float) -> None:

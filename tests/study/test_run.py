@@ -22,6 +22,7 @@ from transferscope.errors import SettingsError, StoreError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
+from transferscope.store import store as store_module
 from transferscope.study import run
 from transferscope.study.backends import InlineBackend, Message, choice
 from transferscope.study.backends.backend import attempt
@@ -284,6 +285,24 @@ def test_who_works_on_a_race_is_sent_to_run(store: Store) -> None:
         "small is a race: which cells come next is decided where its data are; start `transferscope run` on each "
         "machine instead"
     )
+
+
+def test_a_sqlite_store_on_a_network_disk_is_refused_unless_that_is_allowed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "network_file_system", lambda path: "nfs4")
+    for begin in (lambda: do(small_plan(1), store), lambda: share(store)):
+        with pytest.raises(StoreError) as refused:
+            begin()
+        assert str(refused.value) == (
+            f"the store {store.place} is a SQLite file on a network file system (nfs4), where runners on two machines "
+            'damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the study file, '
+            "or a path on a disk of this machine; if no other machine ever uses it, allow it with --network-disk or "
+            "TRANSFERSCOPE_NETWORK_DISK=1"
+        )
+    assert store.studies() == []
+    monkeypatch.setenv("TRANSFERSCOPE_NETWORK_DISK", "1")
+    assert do(small_plan(1), store).counts == StudyCounts(done=4)
 
 
 def test_the_number_of_threads_is_stored(store: Store) -> None:

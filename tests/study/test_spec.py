@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 
 from study.specs import TABLES, spec, tables
 from transferscope.diagnostics import Curvature, Weights
@@ -63,7 +64,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
     [
         (
             {"sede": 3},
-            "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, methods, name, network, "
+            "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, files, methods, name, network, "
             "pretraining, race, seeds, sources, store, target, training, tuning",
         ),
         ({"name": None}, "lacks the key 'name'"),
@@ -332,6 +333,15 @@ def test_wrong_diagnostics_and_checkpoints_are_refused(changes: dict[str, Any], 
     with pytest.raises(SettingsError) as refused:
         spec(**changes)
     assert str(refused.value).startswith(message)
+
+
+def test_the_folder_of_networks_is_for_databases_and_seen_from_the_study_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="files = 'x' is for a database; the networks of a SQLite store lie in"):
+        spec(files="x")
+    url = "postgresql+psycopg://me@host/transfer"
+    assert spec(store=url).as_json() == {k: v for k, v in spec(store=url, files="x").as_json().items() if k != "files"}
+    (tmp_path / "s.toml").write_text(tomli_w.dumps({"files": "nets", "store": url, **tables()}))
+    assert read_spec(tmp_path / "s.toml").files_folder == tmp_path / "nets"
 
 
 @pytest.mark.parametrize(

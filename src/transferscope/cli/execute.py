@@ -51,7 +51,7 @@ def execute(
         typer.Abort: The question was answered with no.
     """
     try:
-        with open_new(spec.store) as store, study_view(spec.name, quiet=quiet) as view:
+        with open_new(spec.store, files=spec.files_folder) as store, study_view(spec.name, quiet=quiet) as view:
 
             def tell(plan: StudyPlan) -> None:
                 for line in () if quiet else understood(plan.study.facts):

@@ -32,6 +32,7 @@ from transferscope.cli import (
     scaling,
     show,
     status,
+    submit,
     theory,
     work,
 )
@@ -69,6 +70,7 @@ app.command()(compare.compare)
 app.command()(decide.decide)
 app.command()(run.run)
 app.command()(work.work)
+app.command()(submit.submit)
 app.command()(status.status)
 app.command()(report.report)
 app.command()(data.data)

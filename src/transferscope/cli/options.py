@@ -12,6 +12,9 @@ DeviceOption = Annotated[str | None, typer.Option("--device", help="auto, cpu, c
 BackendOption = Annotated[
     str | None, typer.Option("--backend", help="Where cells are done: local, inline or ray. [default: local]")
 ]
+NetworkDiskOption = Annotated[
+    bool, typer.Option("--network-disk", help="Allow a SQLite store on a network disk, if one machine alone uses it.")
+]
 AddressOption = Annotated[
     str | None, typer.Option("--address", help="Of a Ray cluster, as in auto or 10.0.0.1:6379. [default: RAY_ADDRESS]")
 ]

@@ -1,12 +1,20 @@
 """`transferscope run`: do what is missing of a study."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from transferscope.cli.options import AddressOption, BackendOption, DeviceOption, ThreadsOption, WorkersOption
+from transferscope.cli.options import (
+    AddressOption,
+    BackendOption,
+    DeviceOption,
+    NetworkDiskOption,
+    ThreadsOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from transferscope.study.spec import StudySpec
@@ -26,6 +34,7 @@ def run(
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
+    network_disk: NetworkDiskOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
 ) -> None:
     """Do what is missing of a study: after an interruption, a crash, or with more seeds, sizes or methods.
@@ -33,8 +42,11 @@ def run(
     Ctrl-C stops it; the same command goes on from there.
     """
     from transferscope.cli.execute import execute, with_options
+    from transferscope.study.run import NETWORK_DISK
     from transferscope.study.spec import read_spec
 
+    if network_disk:
+        os.environ[NETWORK_DISK] = "1"
     spec = read_spec(study)
     given = {"workers": workers, "threads": threads, "device": device, "keep": keep}
     spec = replace(spec, engine=with_options(spec.engine, given | {"backend": backend, "address": address}))

@@ -1,11 +1,19 @@
 """`transferscope work`: one runner more for a study that is planned already."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from transferscope.cli.options import AddressOption, BackendOption, DeviceOption, ThreadsOption, WorkersOption
+from transferscope.cli.options import (
+    AddressOption,
+    BackendOption,
+    DeviceOption,
+    NetworkDiskOption,
+    ThreadsOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from transferscope.store import Store
@@ -27,6 +35,7 @@ def work(
     backend: BackendOption = None,
     address: AddressOption = None,
     store: Annotated[str | None, typer.Option(help="Path or URL of the store. [that of the study file]")] = None,
+    network_disk: NetworkDiskOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
 ) -> None:
     """Do cells of a study beside other runners, on any machine that sees its store and its data.
@@ -39,14 +48,18 @@ def work(
     from transferscope.cli.status import summary
     from transferscope.store import Store
     from transferscope.study.places import find_study
-    from transferscope.study.run import Limits, work_on
+    from transferscope.study.run import NETWORK_DISK, Limits, work_on
+    from transferscope.study.spec import read_spec
     from transferscope.wording import counted
 
+    if network_disk:
+        os.environ[NETWORK_DISK] = "1"
     found = find_study(Path(study)) if study.endswith(".toml") else None
     place = store or (study if found is None else found.store)
     given = {"workers": workers, "threads": threads, "device": device, "backend": backend, "address": address}
     limits = Limits(cells, None if minutes is None else 60.0 * minutes)
-    with Store.open(place, create=False) as opened:
+    files = None if found is None or store is not None else read_spec(Path(study)).files_folder
+    with Store.open(place, create=False, files=files) as opened:
         chosen = _chosen(opened, study, name or (None if found is None else found.name))
         engine = with_options(_engine(study, opened, chosen), given)
         try:

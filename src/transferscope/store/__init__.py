@@ -6,7 +6,7 @@ imports torch: a copied store can be read on any machine.
 """
 
 from transferscope.store.claims import Owner
-from transferscope.store.database import without_password
+from transferscope.store.database import sqlite_path, without_password
 from transferscope.store.outcomes import check_outcome
 from transferscope.store.rows import (
     Claim,
@@ -36,5 +36,6 @@ __all__ = [
     "StudyRow",
     "check_outcome",
     "gc_paused",
+    "sqlite_path",
     "without_password",
 ]

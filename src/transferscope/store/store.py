@@ -1,16 +1,21 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
+import json
+import platform
+import secrets
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
 import numpy as np
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from transferscope.errors import StoreError
+from transferscope.files import network_file_system
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.claims import Owner
@@ -26,6 +31,12 @@ from transferscope.store.rows import (
     StudyCounts,
     StudyRow,
 )
+
+_FILES = "files"
+"""Name of the row that says where the trained networks of a database are."""
+
+_MARK = ".transferscope-store"
+"""Name of the file by which their folder is known again."""
 
 _DOCUMENT = "document/"
 """Before the names of documents, which lie beside the arrays of a study."""
@@ -54,8 +65,9 @@ class Store:
         Args:
             url: Path of a SQLite file, or a database URL ("postgresql+psycopg://user@host/name").
             create: Whether to make a new store where there is none.
-            files: Folder of the trained networks; None for `NAME.files` beside the SQLite file, or in the current
-                folder, after the database's name, for any other database.
+            files: Folder of the trained networks; None for `NAME.files` beside the SQLite file. Of any other database,
+                None for the folder that its first runner took, if it is to be seen from here, or else `NAME.files` in
+                the current folder.
 
         Returns:
             The open store.
@@ -82,8 +94,45 @@ class Store:
         except StoreError:
             database.engine.dispose()
             raise
-        name = path or Path(database.engine.url.database or "transferscope")
-        return cls(database, files or name.with_suffix(".files"))
+        if path is not None:
+            return cls(database, files or path.with_suffix(".files"))
+        known = None if files is not None else _known_files(database)
+        usual = Path(database.engine.url.database or "transferscope").with_suffix(".files")
+        return cls(database, files or (usual if known is None or not known.is_seen else Path(known.path)))
+
+    @property
+    def network_disk(self) -> str | None:
+        """The kind of network file system that a SQLite file lies on, as in "nfs4"; None for any other store."""
+        return network_file_system(Path(self.place)) if self._database.engine.dialect.name == "sqlite" else None
+
+    def check_files(self) -> None:
+        """Make sure that all runners of a database keep the trained networks in one folder.
+
+        The first of them leaves a mark in its folder, and the mark in the database. A SQLite file has its folder beside
+        it, and nothing is checked.
+
+        Raises:
+            StoreError: The folder of this runner is another one.
+        """
+        if self._database.engine.dialect.name == "sqlite":
+            return
+        self.files.mkdir(parents=True, exist_ok=True)
+        own = self.files / _MARK
+        with self._database.write(alone=True) as connection:
+            known = _read_known_files(connection)
+            if known is None:
+                if not own.exists():
+                    own.write_text(secrets.token_hex(16), encoding="ascii")
+                found = _KnownFiles(own.read_text(encoding="ascii"), str(self.files.absolute()), platform.node())
+                row = {"name": _FILES, "value": json.dumps(asdict(found))}
+                connection.execute(insert(schema.meta).values(row))
+                return
+        if not own.is_file() or own.read_text(encoding="ascii") != known.mark:
+            raise StoreError(
+                f"the networks of {self.place} lie in {known.path} (as {known.host} sees it), and this runner would "
+                f"keep its own in {self.files.absolute()}; name a folder that all machines see in the study file, as "
+                'in files = "/shared/networks", or copy that folder here, its hidden file included'
+            )
 
     @property
     def place(self) -> str:
@@ -364,6 +413,34 @@ class Store:
         if not isinstance(content, bytes | None):
             raise StoreError(DAMAGED)
         return content
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownFiles:
+    """The folder of a database's trained networks, as its first runner saw it."""
+
+    mark: str
+    path: str
+    host: str
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the same folder is there under the same path."""
+        own = Path(self.path) / _MARK
+        return own.is_file() and own.read_text(encoding="ascii", errors="replace") == self.mark
+
+
+def _known_files(database: Database) -> _KnownFiles | None:
+    with database.read() as connection:
+        return _read_known_files(connection)
+
+
+def _read_known_files(connection: Connection) -> _KnownFiles | None:
+    found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.name == _FILES))
+    if found is None:
+        return None
+    known = table_from_json(found)
+    return _KnownFiles(str(known.get("mark")), str(known.get("path")), str(known.get("host")))
 
 
 def _prepare(database: Database, *, create: bool) -> None:

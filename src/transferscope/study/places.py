@@ -99,11 +99,16 @@ def find_study(path: Path) -> StudyAddress:
     return StudyAddress(name, store_of(path, store if isinstance(store, str) else default_store(name)))
 
 
-def open_new(address: str) -> Store:
-    """The store at a path or URL, made with its folder if there is none."""
+def open_new(address: str, *, files: Path | None = None) -> Store:
+    """The store at a path or URL, made with its folder if there is none.
+
+    Args:
+        address: The path or URL.
+        files: Folder of the trained networks; None for the usual one.
+    """
     if "://" not in address:
         Path(address).parent.mkdir(parents=True, exist_ok=True)
-    return Store.open(address)
+    return Store.open(address, files=files)
 
 
 def open_existing(place: str) -> Store:

@@ -1,6 +1,7 @@
 """Doing a study: plan it, then claim a cell, have it done and store what came of it, until nothing is left."""
 
 import math
+import os
 import signal
 import threading
 import time
@@ -132,6 +133,7 @@ def run_study(
         StoreError: The store cannot be written; what was stored before is safe.
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
+    check_place(store)
     plan = plan_study(spec)
     if on_plan is not None:
         on_plan(plan)
@@ -201,6 +203,46 @@ def run_plan(
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     name = plan.study.name
+    plan_into(plan, store, retry_failed=retry_failed)
+    counts = store.counts(name)
+    if counts.planned or counts.running:
+        _run_cells(plan, store, engine, work, on_event, more=more)
+    tidy(store, name)
+    return study_status(store, name)
+
+
+NETWORK_DISK = "TRANSFERSCOPE_NETWORK_DISK"
+"""Environment variable that allows a SQLite store on a network file system when it is not empty."""
+
+
+def check_place(store: Store) -> None:
+    """Refuse to run a study where its runners could damage or miss what the others leave.
+
+    Raises:
+        StoreError: The store is a SQLite file on a network file system, or the folder of its networks is another one
+            than that of the other runners.
+    """
+    if (kind := store.network_disk) is not None and not os.environ.get(NETWORK_DISK):
+        raise StoreError(
+            f"the store {store.place} is a SQLite file on a network file system ({kind}), where runners on two "
+            'machines damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the '
+            "study file, or a path on a disk of this machine; if no other machine ever uses it, allow it with "
+            f"--network-disk or {NETWORK_DISK}=1"
+        )
+    store.check_files()
+
+
+def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> None:
+    """Tell a store of a study, and plan again what is done again: what was lost, and its networks that are gone.
+
+    Args:
+        plan: The study.
+        store: The store.
+        retry_failed: Whether everything that has failed is done again; else only cells whose process died, or that
+            found the disk full.
+    """
+    check_place(store)
+    name = plan.study.name
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
@@ -209,11 +251,6 @@ def run_plan(
     else:
         store.retry_failed(name, kinds=("lost", "disk_full"))
     _redo_lost_networks(plan, store)
-    counts = store.counts(name)
-    if counts.planned or counts.running:
-        _run_cells(plan, store, engine, work, on_event, more=more)
-    tidy(store, name)
-    return study_status(store, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +295,7 @@ def work_on(
         UnknownNameError: There is no such study.
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
+    check_place(store)
     row = store.study(name)
     if row.spec.get("race") is not None:
         raise SettingsError(
