@@ -183,7 +183,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ),
         (
             {"engine": {"device": "gpu"}},
-            "[engine] device = \"gpu\" is unknown; expected 'auto', 'cpu', 'cuda' or 'mps'",
+            '[engine] device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"',
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """The tables of a study file as frozen settings; those of networks, training and methods stand with what they set."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -207,7 +208,8 @@ class EngineSettings:
         workers: Cells that are done at a time, at most MOST_PROCESSES; 0 is "inline". None for as many as the machine,
             or the cluster, has room for.
         threads: Threads of each, from 1 to MOST_PROCESSES.
-        device: "auto", "cpu", "cuda" or "mps".
+        device: "auto", "cpu", "mps", "cuda" for all visible GPUs, among which local workers are divided, or "cuda:1"
+            for that one.
         cell_minutes: How long a cell may take, above 0; one that takes longer is stopped and has failed.
         keep: Which trained networks stay: "winners", for every method and number of labels that of the source with the
             best mean score, of its lowest seed; "all", with those on the way that diagnostics asked for; or "none".
@@ -222,7 +224,7 @@ class EngineSettings:
 
     workers: int | None = None
     threads: int = 1
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    device: str = "auto"
     cell_minutes: float = 1440.0
     keep: Keep = "winners"
     backend: Literal["local", "inline", "ray"] = "local"
@@ -251,6 +253,10 @@ class EngineSettings:
             raise SettingsError(f"workers = {self.workers} is out of range; expected from 0 to {MOST_PROCESSES}")
         if not 1 <= self.threads <= MOST_PROCESSES:
             raise SettingsError(f"threads = {self.threads} is out of range; expected from 1 to {MOST_PROCESSES}")
+        if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]{1,3})?", self.device):
+            raise SettingsError(
+                f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"'
+            )
         if not 0 < self.cell_minutes < math.inf:
             raise SettingsError(f"cell_minutes = {self.cell_minutes} is out of range; expected minutes above 0")
 

@@ -129,6 +129,18 @@ class TestOnTwoWorkers:
         found = {heard[c.key].failure.kind for c in cells if isinstance(heard[c.key], Failed)}  # type: ignore[union-attr]
         assert (found, len(heard)) == ({"exception"}, len(STRANGE))
 
+    def test_a_node_that_cannot_import_the_work_fails_with_its_sentence(
+        self, ray: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "only_here", SimpleNamespace(work=None))
+        resources = EngineSettings(backend="ray").cell_resources
+        with RayBackend("only_here:work", WorkContext(tmp_path), workers=1, resources=resources) as given:
+            (message,) = do_all(given, PRETRAINING[:1]).values()
+        assert isinstance(message, Failed)
+        assert message.failure.message == (
+            "'only_here:work' names no work; expected package.module:function (No module named 'only_here')"
+        )
+
     def test_leaving_ends_what_is_running(self, ray: ModuleType, tmp_path: Path) -> None:
         with backend("endless", tmp_path) as given:
             for cell in PRETRAINING[:2]:

@@ -115,10 +115,12 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
 
     A cell that was planned for a number of threads or a device is done with those, whoever does it.
     """
+    planned = cell.payload.get("device", context.device)  # "cuda"; which one, the worker knows
+    own = context.device.partition(":")[0] == planned
     context = replace(
         context,
         threads=cell.payload.get("threads", context.threads),
-        device=cell.payload.get("device", context.device),
+        device=context.device if own else planned,
     )
     try:
         with thread_limit(context.threads):

@@ -1,6 +1,7 @@
 """The backend that the settings of a study ask for."""
 
 from transferscope.study.backends.backend import Backend, InlineBackend
+from transferscope.study.backends.devices import Spread, visible_gpus
 from transferscope.study.backends.local import LocalBackend, default_workers
 from transferscope.study.backends.ray import RayBackend
 from transferscope.study.context import WorkContext
@@ -32,4 +33,7 @@ def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cel
             resources=engine.cell_resources,
         )
     workers = min(engine.workers or default_workers(engine.device), n_cells)
-    return LocalBackend(work, context, workers=workers, seconds=seconds)
+    gpus = visible_gpus(engine.device)
+    given = None if engine.workers is None else workers
+    spread = Spread(gpus, workers=given, at_most=workers) if gpus else None
+    return LocalBackend(work, context, workers=workers, seconds=seconds, spread=spread)

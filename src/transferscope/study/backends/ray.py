@@ -10,7 +10,6 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
@@ -137,7 +136,13 @@ class RayBackend:
                 "cluster, and run again"
             )
             return Failed(cell.key, Failure("lost", message, str(error)))
-        except Exception as error:  # what came of the cell cannot be sent or read
+        except lost.RayTaskError as error:  # what came of the cell cannot be sent
+            if "failed to import" in str(error):  # it is this package that the node lacks
+                raise SettingsError(
+                    "a node of the Ray cluster cannot import transferscope; install the same version there as here"
+                ) from error
+            return Failed(cell.key, failure_of(error.cause))
+        except Exception as error:  # or read
             return Failed(cell.key, failure_of(error))
         return result
 
@@ -152,6 +157,10 @@ def do_cell(work: str, cell: PlannedCell, context: WorkContext, seconds: float |
         seconds: How long it may take; None for no limit.
     """
     keep_freed_memory()
+    try:
+        function = find_work(work)
+    except SettingsError as error:
+        return Failed(cell.key, failure_of(error))
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         assert seconds is not None
@@ -162,7 +171,7 @@ def do_cell(work: str, cell: PlannedCell, context: WorkContext, seconds: float |
     try:
         if limited and seconds is not None:
             signal.setitimer(signal.ITIMER_REAL, seconds)
-        return attempt(find_work(work), cell, replace(context))
+        return attempt(function, cell, context)
     finally:
         if limited:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
