@@ -99,8 +99,10 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
     Raises:
         typer.Abort: No.
     """
+    if quiet and not ask:
+        return
     found = estimate_study(cells, store, spec.name, spec.engine)
-    if not found.n_cells or (quiet and not ask):
+    if not found.n_cells:
         return
     limit = math.inf if spec.race is None or spec.race.minutes is None else 60 * spec.race.minutes / found.workers
     seconds = None if found.seconds is None else min(found.seconds, limit)

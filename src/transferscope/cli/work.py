@@ -58,10 +58,11 @@ def work(
     place = store or (study if found is None else found.store)
     given = {"workers": workers, "threads": threads, "device": device, "backend": backend, "address": address}
     limits = Limits(cells, None if minutes is None else 60.0 * minutes)
-    files = None if found is None or store is not None else read_spec(Path(study)).files_folder
+    spec = None if found is None else read_spec(Path(study))
+    files = None if spec is None or store is not None else spec.files_folder
     with Store.open(place, create=False, files=files) as opened:
         chosen = _chosen(opened, study, name or (None if found is None else found.name))
-        engine = with_options(_engine(study, opened, chosen), given)
+        engine = with_options(_planned_with(opened, chosen) if spec is None else spec.engine, given)
         try:
             with study_view(chosen, quiet=quiet) as view:
                 share = work_on(chosen, opened, engine=engine, limits=limits, on_event=view)
@@ -92,14 +93,11 @@ def _chosen(store: "Store", place: str, name: str | None) -> str:
     return one_study(store, place, name)
 
 
-def _engine(study: str, store: "Store", name: str) -> "EngineSettings":
-    """How the study file says that cells are done; of a store, how the study was last planned."""
+def _planned_with(store: "Store", name: str) -> "EngineSettings":
+    """How cells were done where the study was last planned."""
     from transferscope.study.settings import EngineSettings
-    from transferscope.study.spec import read_spec
     from transferscope.study.tables import Mistakes, read_table
 
-    if study.endswith(".toml"):
-        return read_spec(Path(study)).engine
     mistakes = Mistakes(f"the study {name} of the store")
     settings = read_table(EngineSettings, store.study(name).spec.get("engine", {}), "[engine]", mistakes)
     mistakes.raise_any()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transferscope.data.places import expanded
 from transferscope.errors import MissingDataError, SettingsError, StoreError, unknown_name
 from transferscope.store import Store, without_password
 
@@ -37,6 +36,8 @@ def store_of(study: Path, store: str) -> str:
     path = store.removeprefix("sqlite:///")
     if "://" in path or path == ":memory:":
         return store
+    from transferscope.data.places import expanded  # all of `data` comes with it, which a store alone does not need
+
     return str(study.parent / expanded(path))
 
 
