@@ -39,7 +39,10 @@ def draw(
     store: Annotated[
         str, typer.Option(help="Where simulated points are kept; in the folder of --out by default.")
     ] = "",
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as the machine has room for.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes. [with --quick this one; with --full as many as the machine has room for]"),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show failures only.")] = False,
 ) -> None:
     """Draw a figure, say how theory and simulation agree, and which claims of the paper hold on what is drawn."""
@@ -60,6 +63,8 @@ def draw(
     from transferscope_papers.make import chosen_figure, make_figure
 
     chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
+    if workers is None and quick:
+        workers = 0  # a process takes longer to start than most quick points take to simulate
     try:
         made = make_figure(chosen, f"{known.title} ({name})", out, store=store, workers=workers, quiet=quiet)
     except KeyboardInterrupt as error:

@@ -54,7 +54,7 @@ def test_without_submitit_its_install_line_is_given(
     monkeypatch.setitem(sys.modules, "submitit", None)
     assert call(monkeypatch, "submit", str(study), "--slurm", "2") == 2
     assert capsys.readouterr().err == (
-        "transferscope: submitting needs submitit, which is not installed; run pip install 'transferscope[slurm]'\n"
+        "transferscope: submitting jobs needs the package submitit: pip install 'transferscope[slurm]'\n"
     )
 
 

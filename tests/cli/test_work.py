@@ -1,3 +1,4 @@
+import json
 import sys
 from pathlib import Path
 
@@ -48,3 +49,6 @@ def test_a_runner_does_its_share_of_a_study_that_is_planned(
         assert call(monkeypatch, "work", "runs/digits.sqlite", "--workers", "0", "--quiet") == 0
         assert capsys.readouterr().out == "this runner: 2 cells done\ndigits: 3 of 3 cells done\n"
         assert store.counts("digits") == StudyCounts(done=3)
+        assert call(monkeypatch, "work", "digits.toml", "--json") == 0
+        result = json.loads(capsys.readouterr().out)["result"]
+        assert (result["done_here"], result["failed_here"], result["cells"]["done"]) == (0, 0, 3)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.options import BackendOption, DeviceOption, ThreadsOption, WorkersOption
 from transferscope.errors import SettingsError
 
@@ -28,6 +29,7 @@ def submit(
     device: DeviceOption = None,
     backend: BackendOption = None,
     logs: Annotated[Path | None, typer.Option(help="Folder of batch script and logs. [beside the study file]")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Plan a study and have a batch system do it: runners that share its cells, with or without `transferscope work`.
 
@@ -55,6 +57,15 @@ def submit(
         logs=logs or study.absolute().with_suffix(".jobs"),
         cluster="local" if slurm is None else "slurm",
     )
+    if as_json:
+        found = {
+            "study": spec.name,
+            "jobs": list(submitted.jobs),
+            "cells": submitted.n_cells,
+            "logs": str(submitted.logs),
+        }
+        print_json("submit", found)
+        return
     if not submitted.jobs:
         typer.echo(f"{spec.name}: nothing is left to do, and nothing was submitted")
         return

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from transferscope.cli.as_json import AsJson, print_analysis
 from transferscope.cli.plugins import refusing
 
 
@@ -38,7 +39,7 @@ def place(
     examples: Annotated[int, typer.Option(help="Target examples to estimate from.")] = 2000,
     directions: Annotated[float | None, typer.Option(help="d, the directions of the inputs. [estimated]")] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Put the pairs of a finished study on the linear-transfer diagram.
 
@@ -46,10 +47,13 @@ def place(
     Writes SVG, PDF and CSV.
     """
     from transferscope.analyses.place.question import place as ask  # here, because it takes a second to import
-    from transferscope.cli.answer import as_text, counted_progress, write_files
+    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
 
     out.mkdir(parents=True, exist_ok=True)
     with counted_progress("Estimating from pretrained features", "parts") as on_progress:
         result = ask(finished, examples=examples, input_dimension=directions, study=study, on_progress=on_progress)
     written = write_files(out, result.figures())
-    typer.echo(result.to_json() if json else f"{as_text(result.answer())}\n\n{written}\n{result.kept}")
+    if as_json:
+        print_analysis("theory place", result, written, kept=result.kept)
+        return
+    typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}\n{result.kept}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.options import (
     AddressOption,
     BackendOption,
@@ -37,6 +38,7 @@ def work(
     store: Annotated[str | None, typer.Option(help="Path or URL of the store. [that of the study file]")] = None,
     network_disk: NetworkDiskOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Do cells of a study beside other runners, on any machine that sees its store and its data.
 
@@ -45,7 +47,7 @@ def work(
     """
     from transferscope.cli.execute import with_options
     from transferscope.cli.progress import study_view
-    from transferscope.cli.status import summary
+    from transferscope.cli.status import status_facts, summary
     from transferscope.store import Store
     from transferscope.study.places import find_study
     from transferscope.study.run import NETWORK_DISK, Limits, work_on
@@ -69,9 +71,12 @@ def work(
         except KeyboardInterrupt as error:
             typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
             raise typer.Exit(130) from None
-    failed = f", {share.failed} failed" if share.failed else ""
-    typer.echo(f"this runner: {counted(share.done, 'cell')} done{failed}")
-    typer.echo(summary(share.status))
+    if as_json:
+        print_json("work", {"done_here": share.done, "failed_here": share.failed, **status_facts(share.status)})
+    else:
+        failed = f", {share.failed} failed" if share.failed else ""
+        typer.echo(f"this runner: {counted(share.done, 'cell')} done{failed}")
+        typer.echo(summary(share.status))
     if share.failed:
         raise typer.Exit(1)
 

@@ -1,6 +1,7 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
 import json
+import logging
 import platform
 import secrets
 from collections import deque
@@ -32,6 +33,7 @@ from transferscope.store.rows import (
     StudyRow,
 )
 
+_LOG = logging.getLogger(__name__)
 _FILES = "files"
 """Name of the row that says where the trained networks of a database are."""
 
@@ -393,8 +395,17 @@ class Store:
         if self._current:
             return
         with self._database.write(alone=True) as connection:
-            if schema.upgrade(connection):
-                planning.hide_passwords(connection)
+            outdated = schema.outdated(connection) is not None
+            if outdated:
+                planning.hide_passwords(connection)  # on its own, before the copy
+        if outdated:
+            with self._database.write(alone=True) as connection:
+                found = schema.outdated(connection)
+                if found is not None:  # no other process was faster
+                    kept = self._database.keep_copy(f"format{found}")
+                    schema.upgrade(connection)
+                    where = f"; it is kept as it was in {kept}" if kept else ""
+                    _LOG.warning("the store %s is brought to format %d%s", self.place, schema.SCHEMA_VERSION, where)
         self._current = True
 
     def _put_content(self, study: str, name: str, content: bytes) -> None:

@@ -191,6 +191,9 @@ class TuningSettings:
             raise SettingsError(f"trials = {self.trials} and folds = {self.folds}; expected at least 1 and 2")
 
 
+DEVICES = "auto|cpu|mps|cuda(:[0-9]{1,3})?"
+"""Regular expression of what a device may be called."""
+
 _RESOURCES = ("cpus", "gpus", "memory")
 
 Keep = Literal["winners", "all", "none"]
@@ -253,7 +256,7 @@ class EngineSettings:
             raise SettingsError(f"workers = {self.workers} is out of range; expected from 0 to {MOST_PROCESSES}")
         if not 1 <= self.threads <= MOST_PROCESSES:
             raise SettingsError(f"threads = {self.threads} is out of range; expected from 1 to {MOST_PROCESSES}")
-        if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]{1,3})?", self.device):
+        if not re.fullmatch(DEVICES, self.device):
             raise SettingsError(
                 f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"'
             )
@@ -270,6 +273,35 @@ class EngineSettings:
         """What a cell of every role asks a cluster for: as many processors as it has threads, and a GPU on "cuda"."""
         usual = {"cpus": float(self.threads), "gpus": float(self.device.startswith("cuda"))}
         return {role: usual | self.resources.get(role, {}) for role in get_args(Role)}
+
+
+@dataclass(frozen=True, slots=True)
+class TrackSettings:
+    """Programs that show the runs of a study while it runs; they change no result.
+
+    Attributes:
+        mlflow: A folder, or the URI of a tracking server or database; None for no MLflow.
+        tensorboard: The folder that `tensorboard --logdir` is given; None for no TensorBoard.
+        wandb: A project of Weights & Biases, or "ENTITY/PROJECT"; None for none.
+    """
+
+    mlflow: str | None = None
+    tensorboard: str | None = None
+    wandb: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there is one, and what each says."""
+        if not self.places:
+            raise SettingsError('names no tracker; give one, as in mlflow = "mlruns"')
+        for name, place in self.places.items():
+            if not place.strip():
+                raise SettingsError(f"{name} = {place!r} is empty; give a folder, an address or a project")
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where each tracker that is wanted keeps its runs."""
+        named = {"mlflow": self.mlflow, "tensorboard": self.tensorboard, "wandb": self.wandb}
+        return {name: place for name, place in named.items() if place is not None}
 
 
 Moment = Literal["start", "end"]

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, missing_extra
 from transferscope.store import Store
 from transferscope.study.places import open_new
 from transferscope.study.plan import plan_study
@@ -109,7 +109,8 @@ def submit(
 
     Raises:
         DataError: As for `run_study`; nothing was submitted.
-        SettingsError: submitit is not installed, there is no SLURM here, or the study is a race.
+        MissingExtraError: submitit is not installed.
+        SettingsError: There is no SLURM here, or the study is a race.
         StoreError: The store cannot be written.
     """
     executor = _executor(job, logs, cluster, name=spec.name)
@@ -135,9 +136,7 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
     try:
         import submitit
     except ImportError as error:
-        raise SettingsError(
-            "submitting needs submitit, which is not installed; run pip install 'transferscope[slurm]'"
-        ) from error
+        raise missing_extra("submitit", "slurm", "submitting jobs") from error
     try:
         executor = submitit.AutoExecutor(folder=logs, cluster=cluster, slurm_max_num_timeout=_MOST_TIMEOUTS)
     except RuntimeError as error:

@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from transferscope.data.problems import teachers_at_angle
-from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
 from transferscope_papers.figure import (
     NORM,
@@ -25,7 +24,7 @@ from transferscope_papers.figure import (
     clear_sign,
     setting,
 )
-from transferscope_papers.linear_teachers import LinearTeachersFigure, fine_tuned_average
+from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way, fine_tuned_average
 from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, SlicedDiagram
 
 _DEPTHS = Range(1, 5)
@@ -66,11 +65,11 @@ class FineTuningDiagram(SlicedDiagram):
         maps = (("printed", printed), ("corrected", ours), ("differ", differ))
         return Theory(panels, tuple(curves), tuple(Diagram(name, theta, gamma, values) for name, values in maps))
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train networks from scratch and from the pre-trained start."""
+    def training(self, point: Point) -> Training:
+        """Networks from scratch and from the pre-trained start."""
         theta = point.parameters["theta"]
         pair = teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=self.depth)
+        return Training(pair, int(point.parameters["n"]), Way(self.depth, shows="gain"))
 
     def claims(self) -> tuple[Claim, ...]:
         """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
@@ -181,10 +180,10 @@ class DecidingFigure(LinearTeachersFigure):
             for degrees in (30.0, 42.0, 48.0, 54.0, 60.0, 75.0)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train networks from scratch and from the pre-trained start."""
+    def training(self, point: Point) -> Training:
+        """Networks from scratch and from the pre-trained start."""
         pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
-        return self.trained_gain(pair, self._n, point, depth=self.depth)
+        return Training(pair, self._n, Way(self.depth, shows="gain"))
 
     def claims(self) -> tuple[Claim, ...]:
         """Gradient descent decides for the corrected formula."""

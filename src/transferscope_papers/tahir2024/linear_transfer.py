@@ -28,8 +28,8 @@ from transferscope_papers.figure import (
     Theory,
     setting,
 )
-from transferscope_papers.linear_teachers import LinearTeachersFigure
-from transferscope_papers.simulate.linear_transfer import perfectly_pretrained, ridge_transfer
+from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
+from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained, ridge_transfer
 
 ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
 """The slices of tahir2024's diagrams."""
@@ -40,7 +40,8 @@ AXES = ("θ (radians)", "γ = n/d")
 _GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 """Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
 
-_DEPTH, _N_FROZEN = 2, 1
+_DEPTH = 2
+_GAIN = Way(_DEPTH, _DEPTH - 1, "gain")
 _FEW = 12
 _RIDGES = np.linspace(0, 0.7, 141)
 
@@ -84,10 +85,10 @@ class LinearTransferDiagram(SlicedDiagram):
         )
         return Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train two-layer networks from scratch and on frozen features."""
+    def training(self, point: Point) -> Training:
+        """Two-layer networks, from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
+        return Training(pair, int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative, and the positive transfer between."""
@@ -232,10 +233,9 @@ class SimulatedDiagram(LinearTeachersFigure):
             for n in sizes
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train two-layer networks from scratch and on frozen features."""
-        pair = teachers_at_angle(self.d, theta=point.x)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
+    def training(self, point: Point) -> Training:
+        """Two-layer networks, from scratch and on frozen features."""
+        return Training(teachers_at_angle(self.d, theta=point.x), int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[Claim, ...]:
         """The simulated diagram is the computed one."""
@@ -300,12 +300,24 @@ class RidgeFigure(LinearTeachersFigure):
             for lam in (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Solve for the head of a pre-trained two-layer network."""
+    def groups(self) -> list[list[Point]]:
+        """A head is solved for and not trained, so that nothing is gained by doing points together."""
+        return [[point] for point in self.points()]
+
+    def training(self, point: Point) -> Training:
+        """A two-layer network on frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
-        batch = self.samples(pair, int(point.parameters["n"]), point)
-        outcomes = ridge_transfer(batch, perfectly_pretrained(batch, depth=_DEPTH), ridge=point.x)
-        return outcomes.means(self.seeds)[0]
+        return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Solve for the head of a pre-trained two-layer network."""
+        return tuple(self._solved(point) for point in points)
+
+    def _solved(self, point: Point) -> Estimate:
+        training, seeds = self.training(point), range(point.seed, point.seed + self.seeds)
+        batch = draw([training.pair] * self.seeds, [training.n] * self.seeds, seeds)
+        start = perfectly_pretrained(batch, depth=training.way.depth)
+        return ridge_transfer(batch, start, ridge=point.x).means(self.seeds)[0]
 
     def claims(self) -> tuple[Claim, ...]:
         """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
@@ -386,10 +398,10 @@ class DistanceFigure(LinearTeachersFigure):
             for theta in (math.pi / 8, math.pi / 4, math.pi / 2, 3 * math.pi / 4, 7 * math.pi / 8)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train two-layer networks from scratch and on frozen features."""
+    def training(self, point: Point) -> Training:
+        """Two-layer networks, from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
+        return Training(pair, int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[Claim, ...]:
         """Distances are not negatively correlated with transferability."""

@@ -14,7 +14,7 @@ import pytest
 
 from study.fake_work import STRANGE
 from study.plans import small_plan
-from transferscope.errors import SettingsError
+from transferscope.errors import MissingExtraError
 from transferscope.store import PlannedCell, Store, StudyCounts
 from transferscope.study.backends import Failed, Finished, Message
 from transferscope.study.backends import ray as ray_backend
@@ -44,11 +44,9 @@ def do_all(given: RayBackend, cells: list[PlannedCell], *, begun: int = 0) -> di
 
 def test_without_ray_its_install_line_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(MissingExtraError) as refused:
         backend("count", tmp_path)
-    assert str(refused.value) == (
-        "backend = 'ray' needs Ray, which is not installed; run pip install 'transferscope[ray]'"
-    )
+    assert str(refused.value) == "backend = 'ray' needs the package ray: pip install 'transferscope[ray]'"
 
 
 @pytest.mark.parametrize(

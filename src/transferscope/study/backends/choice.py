@@ -18,7 +18,8 @@ def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cel
         n_cells: How many cells there are; more processes than these are not started.
 
     Raises:
-        SettingsError: Nothing answers to the name of the work, or Ray is asked for and not installed.
+        MissingExtraError: Ray is asked for and not installed.
+        SettingsError: Nothing answers to the name of the work, or there is no such GPU.
     """
     seconds = 60.0 * engine.cell_minutes
     if engine.is_inline:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, missing_extra
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
 from transferscope.study.backends.backend import Failed, Finished, Message, attempt, failure_of, find_work, too_slow
@@ -44,7 +44,8 @@ class RayBackend:
         resources: What a cell asks for, by its role: "cpus", "gpus" (fractions share one), "memory" (bytes).
 
     Raises:
-        SettingsError: Ray is not installed, or nothing answers to the name of the work.
+        MissingExtraError: Ray is not installed.
+        SettingsError: Nothing answers to the name of the work.
     """
 
     def __init__(
@@ -182,14 +183,12 @@ def import_ray() -> ModuleType:
     """The package.
 
     Raises:
-        SettingsError: It is not installed.
+        MissingExtraError: It is not installed.
     """
     try:
         import ray
     except ImportError as error:
-        raise SettingsError(
-            "backend = 'ray' needs Ray, which is not installed; run pip install 'transferscope[ray]'"
-        ) from error
+        raise missing_extra("ray", "ray", "backend = 'ray'") from error
     return ray  # type: ignore[no-any-return]
 
 
