@@ -189,6 +189,7 @@ def test_what_an_analysis_of_a_study_found_is_in_its_report_from_then_on(folder:
     assert placed.verdict.headline in text
 
 
+@pytest.mark.long
 def test_an_answer_is_not_lost_where_the_study_cannot_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise StoreError("the store is read-only")

@@ -49,6 +49,7 @@ def study_file(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     file = study_file(tmp_path)
     with pytest.raises(StoreError, match=r"^there is no store at .*small\.sqlite; "):
@@ -67,7 +68,7 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     with (tmp_path / "out" / "small-placement.csv").open(encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert {row["n_target"] for row in rows} == {"12", "30"}
-    answer = json.loads(run("place", str(file), "--out", str(tmp_path / "out"), "--json"))
+    answer = json.loads(run("place", str(file), "--out", str(tmp_path / "out"), "--json"))["result"]
     assert (answer["analysis"], len(answer["rows"])) == ("place", len(rows))
     assert {row["name"] for row in rows} >= {"outside_share", "modelled", "measured", "gap", "scratch_modelled"}
     for row in rows:

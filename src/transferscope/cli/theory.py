@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from transferscope.cli.as_json import AsJson, print_analysis, print_json
 from transferscope.cli.plugins import refusing
 
 
@@ -33,7 +34,7 @@ def place(
     examples: Annotated[int, typer.Option(help="Target examples to estimate from.")] = 2000,
     directions: Annotated[float | None, typer.Option(help="d, the directions of the inputs. [estimated]")] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Put the pairs of a finished study on the linear-transfer diagram.
 
@@ -41,13 +42,16 @@ def place(
     Writes SVG, PDF and CSV.
     """
     from transferscope.analyses.place.question import place as ask  # here, because it takes a second to import
-    from transferscope.cli.answer import as_text, counted_progress, write_files
+    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
 
     out.mkdir(parents=True, exist_ok=True)
     with counted_progress("Estimating from pretrained features", "parts") as on_progress:
         result = ask(finished, examples=examples, input_dimension=directions, study=study, on_progress=on_progress)
     written = write_files(out, result.figures())
-    typer.echo(result.to_json() if json else f"{as_text(result.answer())}\n\n{written}\n{result.kept}")
+    if as_json:
+        print_analysis("theory place", result, written, kept=result.kept)
+        return
+    typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}\n{result.kept}")
 
 
 @app.command()
@@ -60,7 +64,7 @@ def bounds(
     repeats: Annotated[int, typer.Option(help="Draws of the n labels; errors are those of their mean.")] = 5,
     constant: Annotated[float, typer.Option(help="c of Theorem 4.2, which the theorem leaves open.")] = 1.0,
     out: Annotated[Path | None, typer.Option(help="Write the table to this folder, as bounds.csv.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Bound the risk of fine-tuning from each source (Shachaf et al. 2021, Theorems 4.2 and 6.1, Corollary 6.3).
 
@@ -91,11 +95,14 @@ def bounds(
         found[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
     parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in found.items()}
     table = pd.concat(parts, names=["source", "bound"]).reset_index()
+    written = [] if out is None else [str(out / "bounds.csv")]
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_table(table, out / "bounds.csv")
-    if json:
-        typer.echo(table.to_json(orient="records", indent=2))
+    if as_json:
+        rows = table.to_dict(orient="records")
+        facts = {"target": target, "labels": labels, "repeats": repeats, "rows": rows, "written": written}
+        print_json("theory bounds", facts)
         return
     typer.echo(
         f"Bounds on the risk of fine-tuning on {labels} labels of {target}, mean and standard error over {repeats} "

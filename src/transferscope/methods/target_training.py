@@ -29,7 +29,7 @@ from transferscope.training import (
     task_loss,
 )
 
-Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m"]], Float[Tensor, ""]]
+Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m ..."]], Float[Tensor, ""]]
 """From the task's loss on a batch and the batch's features to what is minimised."""
 
 

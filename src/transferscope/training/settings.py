@@ -72,6 +72,21 @@ class TrainingSettings:
             if not fine:
                 raise SettingsError(f"{name} = {getattr(self, name)} is out of range; expected {expected}")
 
+    def check_labels(self, *, on_grid: bool) -> None:
+        """Refuse augmentation for labels on a grid over each image: it would move images and leave labels behind.
+
+        Args:
+            on_grid: Whether labels lie on a grid.
+
+        Raises:
+            SettingsError: They do, and images are augmented.
+        """
+        if on_grid and self.augment != "none":
+            raise SettingsError(
+                f"augment = {self.augment!r} moves what images show, and the labels lie on a grid over them, which it "
+                "would leave behind; leave it out"
+            )
+
     def n_steps(self, n_examples: int) -> int:
         """Optimiser steps of a run over `n_examples` training examples (at least 1)."""
         if self.steps is not None:

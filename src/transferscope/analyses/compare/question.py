@@ -53,11 +53,12 @@ LARGEST_LENET, LARGEST = 40, 64
 of LeNet grows with the image (4 million weights at 64 x 64 in colour, 70 million at 224 x 224; conv4 has 31,000 at
 64 x 64); and images are brought to at most the second, because the time of a step grows with the number of pixels."""
 
-FIRST_STEPS = 1500
-"""Optimiser steps of every method where none are given."""
+FIRST_STEPS, FIRST_STEPS_OF_OTHERS = 1500, 200
+"""Optimiser steps of every method where none are given: with the own small networks, and with those of other packages
+and of the user, a step of which takes a hundred times as long."""
 
 MOST_STEPS = 12_000
-"""Optimiser steps that `compare` goes up to by itself."""
+"""Optimiser steps that `compare` goes up to by itself with the own networks, and in proportion with others."""
 
 TRIALS, FOLDS = 6, 3
 """Settings that `compare` and `decide` try for every method that trains, and folds of target training data."""
@@ -68,8 +69,8 @@ class Budget:
     """How long a comparison trains, on which network, with how many processes.
 
     Attributes:
-        steps: Optimiser steps of every method, at least 1; None for FIRST_STEPS, which `compare` doubles until training
-            from scratch is finished.
+        steps: Optimiser steps of every method, at least 1; None for 1,500, or for 200 with a network that is none of
+            the own, which `compare` doubles until training from scratch is finished.
         pretraining_steps: Optimiser steps of pre-training, at least 1.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
             a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
@@ -258,7 +259,10 @@ def study_tables(
         },
         "network": network,
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
-        "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr if lr is None else lr},
+        "training": {
+            "steps": budget.steps or first_steps(str(network.get("name", ""))),
+            "lr": budget.lr if lr is None else lr,
+        },
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
@@ -314,7 +318,7 @@ class EnoughSteps:
 
     Attributes:
         steps: Optimiser steps.
-        finished: Whether its training is finished after them; otherwise MOST_STEPS were not enough.
+        finished: Whether its training is finished after them; otherwise the most that are tried were not enough.
     """
 
     steps: int
@@ -326,11 +330,16 @@ class EnoughSteps:
         )
 
 
+def first_steps(network: str) -> int:
+    """The steps that a comparison on a network begins with; names of networks of others have a colon in them."""
+    return FIRST_STEPS_OF_OTHERS if ":" in network else FIRST_STEPS
+
+
 def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], object]) -> EnoughSteps:
     """How many steps it takes to finish training from scratch, by its runs of the first seed.
 
-    The steps of the study are doubled, up to MOST_STEPS, until training from scratch is finished at every number of
-    labels; see `training.arm_trainings`. The runs are cells of the study, so that they are not done again.
+    The steps of the study are doubled, up to eight times the first, until training from scratch is finished at every
+    number of labels; see `training.arm_trainings`. The runs are cells of the study, so that they are not done again.
 
     Args:
         spec: The study, with the steps to begin with.
@@ -343,13 +352,14 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
     scratch = {"scratch": spec.methods["scratch"]}
     trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
-    steps = spec.training.steps or FIRST_STEPS
+    first = first_steps(spec.network.name)
+    steps, most = spec.training.steps or first, MOST_STEPS * first // FIRST_STEPS
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
         finished = not baseline_unfinished(read_study(store, spec.name))
-        if finished or steps >= MOST_STEPS:
+        if finished or steps >= most:
             return EnoughSteps(steps, finished)
-        steps = min(2 * steps, MOST_STEPS)
+        steps = min(2 * steps, most)
 
 
 def tuning_in_words(tables: Mapping[str, Any]) -> str:
@@ -509,7 +519,7 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
         partial = path.with_suffix(".partial.npz")
-        several = data.train.kind == "multi-label" and data.train.classes is not None
+        several = data.train.kind in ("multi-label", "segmentation") and data.train.classes is not None
         arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
         arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
         arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}

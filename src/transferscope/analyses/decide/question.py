@@ -59,8 +59,8 @@ class DecisionResult(AnalysisResult):
     Attributes:
         decision: The facts; nothing is called better or worse where training from scratch was cut off.
         name: The study.
-        store: The file with the results.
-        study: The study file, which `transferscope run` goes on with.
+        store: Path or URL of the store with the results.
+        study: The study file, which `transferscope run` goes on with; the store where none was opened.
         frames: Its runs.
     """
 
@@ -68,7 +68,7 @@ class DecisionResult(AnalysisResult):
 
     decision: Decision
     name: str
-    store: Path
+    store: str | Path
     study: Path
     frames: StudyFrames
 
