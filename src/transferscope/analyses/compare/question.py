@@ -29,6 +29,7 @@ from transferscope.analyses.compare.sources import (
 )
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
+from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
@@ -131,7 +132,7 @@ def compare(
         lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
             budget. Methods that start from a pretrained network take their share of it.
         folder: Where the study file, the store and data given in memory are kept.
-        on_event: Called with progress.
+        on_event: Called with progress; without it, a notebook shows a bar.
 
     Returns:
         The comparison.
@@ -164,12 +165,13 @@ def compare(
     note = network_in_words(tables, budget or Budget())
     path = write_study(tables, Path(folder), note=note).path
     spec = read_spec(path)
+    show = shown_in_notebook(on_event)
     with Store.open(spec.store) as store:
         if budget is None or budget.steps is None:
-            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
+            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=show))
             spec = replace(spec, training=replace(spec.training, steps=found.steps))
             write_study(with_steps(tables, found.steps), Path(folder), note=note)
-        warn_of_failures(run_study(spec, store, on_event=on_event))
+        warn_of_failures(run_study(spec, store, on_event=show))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
 
 
