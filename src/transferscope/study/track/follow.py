@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from transferscope.errors import UnknownNameError, missing_extra
 from transferscope.store import Store, StoredCell
@@ -48,6 +48,7 @@ class Tracked:
     failure: str | None = None
 
 
+@runtime_checkable
 class Tracker(Protocol):
     """Shows runs elsewhere. Whatever it raises is said once, and it is left out from then on."""
 
