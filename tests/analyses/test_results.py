@@ -161,7 +161,20 @@ class _Tags(HTMLParser):
 
 def test_a_notebook_shows_verdict_and_table_and_escapes_names(result: AnalysisResult) -> None:
     seen = _Tags(result._repr_html_())
-    assert set(seen.opened) <= {"div", "p", "table", "caption", "thead", "tbody", "tr", "th", "td", "small", "code"}
+    assert set(seen.opened) <= {
+        "div",
+        "p",
+        "table",
+        "caption",
+        "span",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "small",
+        "code",
+    }
     assert sorted(seen.opened) == sorted(seen.closed)
     assert "table" in seen.opened
     assert result.verdict.headline.replace("`", "").replace(" ", "")[:40] in seen.text.replace("\u00a0", "").replace(

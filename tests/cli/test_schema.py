@@ -132,7 +132,7 @@ def test_names_that_the_shell_completes_are_those_there_are() -> None:
     assert complete.DIAGNOSTICS.split() == list(DIAGNOSTICS.own)
     assert complete.SCORES.split() == list(SCORES.own)
     assert complete.NETWORKS.split() == list(BACKBONES.own)
-    assert complete.DATA.split() == [*CATALOGUE, "glyphs"]
+    assert complete.DATA.split() == [*CATALOGUE, "glyphs", "scenes"]
 
 
 @pytest.mark.parametrize(

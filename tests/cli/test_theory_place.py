@@ -113,6 +113,7 @@ def test_what_was_a_figure_is_answered_with_the_command_that_draws_it(words: tup
     with pytest.raises(SettingsError) as moved:
         run(*words)
     assert str(moved.value) == (
-        f"theory has no command {words[0]!r}: `transferscope theory place STUDY.toml` places a study, and the figures "
+        f"theory has no command {words[0]!r}: `transferscope theory place STUDY.toml` places a study, "
+        "`transferscope theory bounds` bounds the risk of fine-tuning, and the figures "
         "of the papers are drawn by `transferscope papers draw PAPER FIGURE` (`transferscope papers list` names them)"
     )

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from transferscope.analyses.compare.question import Budget, study_tables
 from transferscope.analyses.compare.summary import summarise
 from transferscope.cli.main import app
+from transferscope.data import load
 from transferscope.errors import DataError, NetworkError, SettingsError
+from transferscope.methods import METHODS_COMPARED
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
@@ -84,9 +87,25 @@ def test_studies_of_masks_and_of_classes_from_masks_end_in_a_page(
 def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
     with pytest.raises(DataError, match="which linear-probe does not learn"):
         plan_study(parse_spec(tables(methods={"scratch": {}, "linear-probe": {}})))
+    tuned = {"trials": 2, "folds": 2, "grid": {"fine-tune": {"head": ["random", "probe"]}}}
+    with pytest.raises(DataError, match=r"\[tuning.grid.fine-tune\] head = 'probe': .* which fine-tune does not learn"):
+        plan_study(parse_spec(tables(tuning=tuned)))
     with pytest.raises(NetworkError, match=r"\[network\] .*|labels on a grid over each image are read from maps"):
         plan_study(parse_spec(tables(network={"name": "conv4", "widths": [4, 4, 4, 4]})))
     with pytest.raises(SettingsError, match="augment = 'flip-crop' moves what images show"):
         plan_study(parse_spec(tables(training={"steps": 4, "augment": "flip-crop"})))
     with pytest.raises(SettingsError, match="class-separation reads labels of classification, and these are of"):
         plan_study(parse_spec(tables(diagnostics={"class-separation": {}})))
+
+
+def test_a_comparison_of_masks_takes_a_network_and_methods_that_learn_them(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 2, "budget": Budget(), "folder": tmp_path}
+    made = study_tables([f"{SCENES}class"], f"{SCENES}segmentation", methods=None, **asked)
+    assert made["network"] == {"name": "resnet20"}
+    assert set(made["methods"]) == {"scratch", "fine-tune", "l2-sp"} & {"scratch", *METHODS_COMPARED}
+    assert "head" not in made["tuning"]["grid"]["fine-tune"]
+    masks = load(f"{SCENES}segmentation")
+    named = study_tables([f"{SCENES}class"], masks, methods=["fine-tune"], **asked)
+    kept = load(f"{named['target']['data'].replace('npz:', f'npz:{tmp_path}/')}")
+    assert kept.train.classes == masks.train.classes
+    assert (kept.train.labels == masks.train.labels).all()

@@ -15,7 +15,7 @@ DIAGNOSTICS = (
     "tangent-kernel"
 )
 SCORES = "logme h-score leep nce transrate gbc parc knn ridge-probe"
-DATA = "mnist fashion-mnist usps svhn cifar10 digits glyphs"
+DATA = "mnist fashion-mnist usps svhn cifar10 digits glyphs scenes"
 NETWORKS = "linear mlp lenet conv4 resnet20 resnet32 resnet56"
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
@@ -63,14 +63,20 @@ def plan_study(spec: StudySpec) -> StudyPlan:
 
 
 def _check_tasks(spec: StudySpec, data: StudyData) -> None:
-    """Whether every method can learn the target, from every source that it would transfer from."""
+    """Whether every method can learn the target, from every source that it would transfer from, as it is and tuned."""
     for name, method in spec.methods.items():
         sources = [source for source in spec.sources if source in data.sources or not method.uses_source]
+        tried = [(f"[methods.{name}]", method)]
+        for setting, values in spec.tuning.grid.get(name, {}).items() if spec.tuning is not None else ():
+            if setting in {one.name for one in fields(method)}:  # type: ignore[arg-type]
+                place = f"[tuning.grid.{name}] {setting}"
+                tried += [(f"{place} = {value!r}:", replace(method, **{setting: value})) for value in values]  # type: ignore[type-var]
         for source in sources if depends_on_source(method) else [None]:
-            try:
-                check_task(method, data.target, None if source is None else data.sources.get(source))
-            except DataError as error:
-                raise DataError(f"[methods.{name}] {error}") from error
+            for place, one in tried:
+                try:
+                    check_task(one, data.target, None if source is None else data.sources.get(source))
+                except DataError as error:
+                    raise DataError(f"{place} {error}") from error
 
 
 def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:

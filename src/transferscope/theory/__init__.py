@@ -8,6 +8,7 @@ sparsification.py      what pre-training leaves of a start of finite scale, and 
 linear_transfer.py     frozen features of deep linear networks; ridge.py the same with a ridge on the head
 fine_tuning.py         every layer of a deep linear network trained, in the limit, at finite sizes and on average
 fine_tuning_bounds.py  bounds for one layer and any covariance; linear_teachers.py risks on given inputs
+pair_bounds.py         the bounds of shachaf2021 for a pair that is known by examples alone
 relu.py, ntk.py        two-layer ReLU networks: what features can express; bounds in the kernel regime
 quadratic.py           two-layer quadratic networks: pre-training, joint training, MeRLin
 rates.py               exponents in source and target examples

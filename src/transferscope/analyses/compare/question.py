@@ -29,6 +29,7 @@ from transferscope.analyses.compare.sources import (
 )
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
+from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
@@ -74,7 +75,7 @@ class Budget:
         pretraining_steps: Optimiser steps of pre-training, at least 1.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
             a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
-            which are brought to 64 pixels at most.
+            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
         keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
@@ -131,7 +132,7 @@ def compare(
         lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
             budget. Methods that start from a pretrained network take their share of it.
         folder: Where the study file, the store and data given in memory are kept.
-        on_event: Called with progress.
+        on_event: Called with progress; without it, a notebook shows a bar.
 
     Returns:
         The comparison.
@@ -164,12 +165,13 @@ def compare(
     note = network_in_words(tables, budget or Budget())
     path = write_study(tables, Path(folder), note=note).path
     spec = read_spec(path)
+    show = shown_in_notebook(on_event)
     with Store.open(spec.store) as store:
         if budget is None or budget.steps is None:
-            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
+            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=show))
             spec = replace(spec, training=replace(spec.training, steps=found.steps))
             write_study(with_steps(tables, found.steps), Path(folder), note=note)
-        warn_of_failures(run_study(spec, store, on_event=on_event))
+        warn_of_failures(run_study(spec, store, on_event=show))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
 
 
@@ -277,6 +279,9 @@ def study_tables(
     if methods is None:
         for name in _untaught(spec.methods, loaded[-1], loaded[:-1], networks):
             tables["methods"].pop(name)
+    if tuning and loaded[-1].train.grid is not None:
+        for axes in tables["tuning"]["grid"].values():
+            axes.pop("head", None)  # a ridge probe reads whole inputs
     shapes = [one.train.input_shape for one in loaded]
     transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
     if len(data) == 1 and network:
@@ -288,6 +293,8 @@ def study_tables(
             )
         small = max(shapes[-1][1:], default=0) <= LARGEST_LENET
         network = {"name": "mlp" if len(shapes[-1]) != 3 else "lenet" if small else "conv4"}
+        if any(one.train.grid is not None for one in loaded):
+            network = {"name": "resnet20"}  # reads labels on a grid
     return tables | {
         "target": {"data": names[-1], "transforms": transforms[target_key], "labels": sorted(labels)},
         "sources": {

@@ -10,7 +10,7 @@ import pandas as pd
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.training import verdict_on_trained
+from transferscope.analyses.compare.training import verdict_on_trained, with_what_was_learnt
 from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
 from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
 from transferscope.errors import StoreError
@@ -117,7 +117,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     controls = controls_in_words(comparisons, frames.metric)
     warned = (*verdict.sentences, *controls, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
     warned = (*warned, *settings_in_words(frames))
-    verdict = replace(verdict, sentences=warned)
+    verdict = with_what_was_learnt(replace(verdict, sentences=warned), frames)
     return Summary(frames, comparisons, comparison_table(comparisons), verdict)
 
 

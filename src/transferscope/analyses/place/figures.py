@@ -97,9 +97,9 @@ def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figu
     def drawn(n_columns: int, width: float, letters: int) -> Canvas:
         n_rows = -(-len(pairs) // n_columns)
         canvas = new_figure(width, _PANEL_INCHES[1] * n_rows)
-        grid = canvas.subplots(n_rows, n_columns, squeeze=False).flat
+        grid = list(canvas.subplots(n_rows, n_columns, squeeze=False).flat)[: len(pairs)]
         images = []
-        for axes, (name, pair) in zip(grid, pairs.items(), strict=False):
+        for axes, (name, pair) in zip(grid, pairs.items(), strict=True):
             own = [point for point in points if point.name == name]
             gamma, share = _ranges(own)
             images.append(_draw_map(axes, _values(pair, gamma, share), gamma, share))
@@ -115,7 +115,7 @@ def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figu
             axes.set_xlabel("labels per direction of the inputs, n/d")
             axes.set_ylabel("share outside the pretrained features")
             axes.grid(visible=False)
-        canvas.colorbar(images[-1], ax=list(grid), label=_BAR, shrink=0.85)
+        canvas.colorbar(images[-1], ax=grid, label=_BAR, shrink=0.85)
         canvas.supxlabel(textwrap.fill(_KEY, letters), fontsize="small", x=0.01, ha="left")
         return canvas
 
