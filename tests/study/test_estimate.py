@@ -9,10 +9,13 @@ import pytest
 import typer
 
 from transferscope.cli import execute
-from transferscope.store import Store
+from transferscope.errors import TransferscopeError
+from transferscope.store import PlannedCell, Store
+from transferscope.study import estimate
 from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.plan import plan_study
 from transferscope.study.run import run_study
+from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, parse_spec
 
 SLOW = """
@@ -83,7 +86,15 @@ def test_methods_whose_turn_to_be_timed_does_not_come_are_not_all_taken_as_slow(
     """`spec` has written slow.py."""
     slow = {"method": f"{tmp_path / 'slow.py'}:Slow"}
     asked = parse_spec(tables(tmp_path, methods={"slow": slow, "again": slow | {"twin": 1}, "raw": {}}))
-    monkeypatch.setattr("transferscope.study.estimate.PATIENCE", 0.02)
+    timed, took = estimate._measured, []
+
+    def once(cell: PlannedCell, engine: EngineSettings) -> estimate._Pace:
+        if took:
+            raise TransferscopeError("the time for measuring is over")
+        took.append(cell)
+        return timed(cell, engine)
+
+    monkeypatch.setattr(estimate, "_measured", once)
     with Store.open(tmp_path / "s.sqlite") as store:
         found = estimate_study(plan_study(asked).cells, store, "s", spec.engine)
     assert found.by_method["again"] == pytest.approx(found.by_method["slow"])
