@@ -10,13 +10,33 @@ from torch import Tensor, nn
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods.common import Domain, domain, fit_learner, source_head, source_of, working_copy
-from transferscope.methods.inner_head import InnerHead, leave_one_out_head, ridge_head, unrolled_head
+from transferscope.methods.common import (
+    Domain,
+    domain,
+    fit_learner,
+    held_statistics,
+    source_head,
+    source_of,
+    training_domain,
+    working_copy,
+)
+from transferscope.methods.inner_head import Goal, InnerHead, leave_one_out_head, unrolled_head, weighted_ridge_head
 from transferscope.methods.joint import shared_features
-from transferscope.methods.method import ADDED_LATER, FitOptions, Fitted, Start
+from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.methods.target_training import check_frozen, check_scales, first_blocks
 from transferscope.models.network import Network
-from transferscope.training import Batch, Draw, Learner, ParameterGroup, encode, outputs_of, task_loss
+from transferscope.training import (
+    ADDED_LATER,
+    Batch,
+    Draw,
+    Learner,
+    ParameterGroup,
+    TrainingSettings,
+    batch_loss,
+    class_weights,
+    outputs_of,
+    task_loss,
+)
 
 
 @dataclass(frozen=True)
@@ -98,10 +118,15 @@ class Merlin:
 
         Raises:
             DataError: There are fewer than 4 target examples to split.
+            SettingsError: The training has blends or weights that the unrolled head does not know.
         """
+        if self.inner == "unrolled" and (options.training.mix_up or options.training.class_weights != "none"):
+            raise SettingsError(
+                'inner = "unrolled" knows neither mix_up nor class_weights; use inner = "ridge", or leave them out'
+            )
         if len(task.target.train) < 4:
             raise DataError(f"MeRLin was given {len(task.target.train)} target examples; it needs 4 or more to split")
-        target = domain(task.target, options, network)
+        target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         source = domain(source_of(task, self.name), options, network) if self.source_term else None
         head_s = self._source_head(own, source, options)
@@ -114,40 +139,48 @@ class Merlin:
         frozen = first_blocks(own, self.frozen_blocks)
         for block in frozen:
             block.requires_grad_(False)
+        if self.initial == "pretrained":
+            frozen = [*frozen, *held_statistics(own, options)]
         trained = [p for p in own.features.parameters() if p.requires_grad]
         trained += list(head_s.parameters()) if source else []
         learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen)
         fitted = fit_learner(
-            learner, target, options, as_network=lambda: self._predictor(own, target), source_head=head_s
+            learner,
+            target,
+            options,
+            as_network=lambda: self._predictor(own, target, options.training),
+            source_head=head_s,
         )
-        return replace(fitted, notes=risks.notes())
+        return replace(fitted, notes={**fitted.notes, **risks.notes()})
 
     def _source_head(self, own: Network, source: Domain | None, options: FitOptions) -> nn.Module:
         if self.initial == "pretrained" or source is None:
             return own.head
         return source_head(own, source.train.n_outputs, options)
 
-    def inner_head(self, features: Float[Tensor, "n m"], labels: Tensor, n_outputs: int) -> InnerHead:
+    def inner_head(self, features: Float[Tensor, "n m"], goal: Goal) -> InnerHead:
         """theta_t(phi) as a differentiable function of the features of some target examples."""
-        targets = encode(labels, n_outputs)
         if self.inner == "ridge" and self.ridge == "auto":
-            return leave_one_out_head(features, targets)
+            return leave_one_out_head(features, goal.targets, goal.weights)
         ridge = 1.0 if isinstance(self.ridge, str) else self.ridge
         if self.inner == "ridge":
-            theta = ridge_head(features, targets, ridge)
+            theta = weighted_ridge_head(features, goal.targets, ridge, goal.weights)
         else:
-            theta = unrolled_head(features, labels, targets, ridge=ridge, steps=self.inner_steps, lr=self.inner_lr)
+            theta = unrolled_head(
+                features, goal.labels, goal.targets, ridge=ridge, steps=self.inner_steps, lr=self.inner_lr
+            )
         return InnerHead(theta, None, theta.new_full((), torch.nan))
 
-    def outer_loss(self, outputs: Float[Tensor, "n K"], labels: Tensor, n_outputs: int) -> Float[Tensor, ""]:
+    def outer_loss(self, outputs: Float[Tensor, "n K"], goal: Goal) -> Float[Tensor, ""]:
         """L_val: squared error summed over outputs and averaged over examples (ridge), or the task's own loss."""
-        if self.inner == "ridge":
-            return (outputs - encode(labels, n_outputs)).square().sum(dim=1).mean()
-        return task_loss(outputs, labels)
+        return goal.squared_loss(outputs) if self.inner == "ridge" else task_loss(outputs, goal.labels)
 
     @torch.no_grad()
-    def _predictor(self, own: Network, target: Domain) -> Network:
-        fit = self.inner_head(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs)
+    def _predictor(self, own: Network, target: Domain, training: TrainingSettings) -> Network:
+        features, train, weights = outputs_of(own.features, target.train), target.train, None
+        if training.class_weights != "none":
+            weights = class_weights(train.labels, train.n_outputs)
+        fit = self.inner_head(features, Goal.of(Batch(features, train.labels, weights=weights), train.n_outputs))
         n_features, n_outputs = fit.theta.shape
         head = nn.Linear(n_features, n_outputs, bias=fit.bias is not None, device="meta").to_empty(
             device=fit.theta.device
@@ -191,19 +224,20 @@ class _MerlinObjective:
 
     def __call__(self, batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
         features = shared_features(self.network, batches)
-        loss = self.settings.rho * self._target_term(features["target"], batches["target"].labels)
+        loss = self.settings.rho * self._target_term(features["target"], batches["target"])
         if "source" in batches:
-            loss = loss + task_loss(self.source_head(features["source"]), batches["source"].labels)
+            loss = loss + batch_loss(self.source_head(features["source"]), batches["source"])
         return loss
 
-    def _target_term(self, features: Float[Tensor, "n m"], labels: Tensor) -> Float[Tensor, ""]:
+    def _target_term(self, features: Float[Tensor, "n m"], batch: Batch) -> Float[Tensor, ""]:
         half = len(features) // 2  # the order of a batch is random already
         if half == 0:  # one example left over at the end of a pass says nothing about a head
             return 0.0 * features.sum()
         with torch.autocast(features.device.type, enabled=False):
-            head = self.settings.inner_head(features[:half], labels[:half], self.n_outputs)
+            goal = Goal.of(batch, self.n_outputs)
+            head = self.settings.inner_head(features[:half], goal.part(slice(half)))
             self.risks.add(head.risk)
-            return self.settings.outer_loss(head(features[half:]), labels[half:], self.n_outputs)
+            return self.settings.outer_loss(head(features[half:]), goal.part(slice(half, None)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from transferscope.models import Network, OpenedNetwork, build_network, open_net
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
-from transferscope.study.context import CELL_NOTE, WorkContext
+from transferscope.study.context import CELL_NOTE, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, checksum, kept_data
 from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, TrainingSettings, scale_of, stream_seed, to_tensors
@@ -74,8 +74,14 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     fitted = method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
-        save_weights(fitted.network, context.network(key), notes={**fitted.scale.as_notes, CELL_NOTE: key})
+        save_weights(fitted.network, context.network(key), notes=network_notes(fitted, key))
     return CellFit(fitted, task, options, tuned)
+
+
+def network_notes(fitted: Fitted, key: str) -> dict[str, str]:
+    """What the file of a cell's network says: how inputs are scaled, the cell, and the step that was chosen."""
+    best = fitted.notes.get("best_step")
+    return {**fitted.scale.as_notes, CELL_NOTE: key} | ({} if best is None else {STEP_NOTE: str(int(best))})
 
 
 def snapshots(
