@@ -90,6 +90,9 @@ CASES: dict[str, Method] = {
     "merlin, unrolled": Merlin(inner="unrolled", inner_steps=10, target_batch=24, ridge=0.1, lr_scale=0.2),
     "merlin, pretrained, target only": Merlin(initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
+    "merlin-ft, low rank": MerlinFt(adapters="lora", target_batch=24, lr_scale=0.2),
+    "merlin-ft, a small head": MerlinFt(adapters="head", target_batch=24, lr_scale=0.2),
+    "merlin-ft, no inner fit": MerlinFt(adapters="head", inner="none", target_batch=24, lr_scale=0.2),
 }
 CLASSIFICATION_ONLY = {"do-nothing", "linear-probe, logistic", "co-tuning"}
 CLASSES_ALONE = {"co-tuning"}

@@ -141,11 +141,7 @@ def working_copy(
 
 def batch_norms(network: nn.Module) -> list[_BatchNorm]:
     """The layers that normalise by running statistics."""
-    return [
-        module
-        for module in network.modules()
-        if isinstance(module, _BatchNorm) and module.track_running_stats
-    ]
+    return [module for module in network.modules() if isinstance(module, _BatchNorm) and module.track_running_stats]
 
 
 def check_batch_norm(network: Network, training: TrainingSettings) -> None:
