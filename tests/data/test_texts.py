@@ -128,14 +128,15 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
         ({"label": "ant"}, "expected lists of labels, or say what stands between their names, as in separator="),
         ({"label": "ant,odd"}, "label column 'odd' holds 'maybe' in 1 of 4 rows; expected 0 or 1 in every row"),
         ({"label": "ant,all"}, "every training example has the label 'all', so that nothing can be learnt of it"),
+        ({"label": "none", "separator": "|"}, "label column 'none' is empty in every row; name the column that holds"),
         ({"separator": "|"}, "separator=| is for the names of several labels in one column"),
     ],
 )
 def test_several_labels_that_cannot_be_read_are_one_sentence(
     settings: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    rows = [f"word {'x' * (i + 1)}\t{i % 2}\t{int(i == 0)}\t1\t{'maybe' if i == 1 else i % 2}" for i in range(4)]
-    path = tsv(tmp_path, rows, "columns.tsv", "a\tant\tbee\tall\todd")
+    rows = [f"word {'x' * (i + 1)}\t{i % 2}\t{int(i == 0)}\t1\t{'maybe' if i == 1 else i % 2}\t" for i in range(4)]
+    path = tsv(tmp_path, rows, "columns.tsv", "a\tant\tbee\tall\todd\tnone")
     given: dict[str, Any] = {"label": "ant,bee", "kind": "multi-label", "max_length": 6, **settings}
     with pytest.raises(TransferscopeError) as caught:
         load_texts(path, TextSettings("a", **given), Words(), test_file=path, seed=0)

@@ -242,6 +242,11 @@ def _with_several(
             for table, file in zip(tables, files, strict=True)
         ]
         names = tuple(sorted({name for row in held[0] for name in row}))
+        if not names:
+            raise DataError(
+                f"{files[0]}: label column {settings.labels[0]!r} is empty in every row; name the column that holds "
+                "the labels"
+            )
         labels = [label_matrix(rows, names, file) for rows, file in zip(held, files, strict=True)]
     sets = [LabelledSet(tokens, flag, names) for tokens, flag in zip(inputs, labels, strict=True)]
     parts = Parts(sets[0], sets[1]) if len(sets) > 1 else split_off_test(sets[0], test_share or TEST_SHARE, seed=seed)

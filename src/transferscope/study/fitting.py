@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
+from torch import Tensor, nn
 
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
@@ -19,7 +20,8 @@ from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import CELL_NOTE, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, checksum, kept_data
 from transferscope.study.settings import DataSettings
-from transferscope.training import PixelScale, TrainingSettings, scale_of, stream_seed, to_tensors
+from transferscope.training import PixelScale, TrainingSettings, frozen_features, scale_of, stream_seed, to_tensors
+from transferscope.training.feature_cache import is_kept
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ def number(cell: PlannedCell, label: str) -> int:
 def spread_examples(
     chosen: LabelledSet, *, scale: PixelScale, at_most: int, device: str | torch.device = "cpu"
 ) -> Examples:
-    """Examples at even distances, scaled as the network expects them.
+    """Examples at even distances, scaled as the network expects them; features of large networks are kept on the disk.
 
     Args:
         chosen: Where they are taken from.
@@ -246,4 +248,8 @@ def spread_examples(
     """
     shown = to_tensors(chosen, scale, device).spread(at_most)
     ready = shown.batch(torch.arange(len(shown), device=shown.device))
-    return Examples(ready.inputs, ready.labels)
+
+    def kept(network: nn.Module) -> Tensor | None:
+        return frozen_features(network, shown) if isinstance(network, Network) and is_kept(network.features) else None
+
+    return Examples(ready.inputs, ready.labels, kept)
