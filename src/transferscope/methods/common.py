@@ -35,6 +35,7 @@ from transferscope.training import (
     to_tensors,
     train,
 )
+from transferscope.training.curve import curve_plan
 from transferscope.training.loop import preserved_mode
 
 STATISTICS_BATCH = 256
@@ -248,7 +249,7 @@ def fit_learner(
         options.training,
         run_options,
         n_steps=n_steps,
-        curve=_curve(data, as_network, options.curve_examples) if options.curve_examples else None,
+        curve=_curve(data, as_network, options, learner.module) if options.curve_examples else None,
         watch=None if options.snapshots is None else _watch(options.snapshots, as_network, n_steps),
         held_out=_held_out(data, as_network, options.training),
     )
@@ -275,10 +276,21 @@ def _watch(snapshots: Snapshots, as_network: Callable[[], Network], n_steps: int
     return watch
 
 
-def _curve(data: Domain, as_network: Callable[[], Network], n_examples: int) -> Curve:
-    shown = {"target_train": data.train.spread(n_examples), "target_test": data.test.spread(n_examples)}
+def _curve(data: Domain, as_network: Callable[[], Network], options: FitOptions, trained: nn.Module) -> Curve:
+    n_steps = options.training.n_steps(len(data.train))
+    plan = curve_plan(
+        options.training,
+        n_steps=n_steps,
+        n_train=len(data.train),
+        n_test=len(data.test),
+        n_parameters=sum(parameter.numel() for parameter in trained.parameters()),
+        examples=options.curve_examples,
+    )
+    shown = {"target_train": data.train.spread(plan.examples), "target_test": data.test.spread(plan.examples)}
 
     def curve(step: int) -> tuple[Record, ...]:
+        if not plan.wants(step, n_steps):
+            return ()
         network = as_network()
         measured = [
             measure(outputs_of(network, examples), examples.labels, part=part, step=step)

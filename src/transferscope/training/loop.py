@@ -13,6 +13,7 @@ from torch import nn
 from transferscope.estimate import Status
 from transferscope.records import Cost, Record
 from transferscope.training.checkpoint import CheckpointFile, RunState
+from transferscope.training.curve import CURVE_POINTS
 from transferscope.training.learner import Draw, Learner
 from transferscope.training.losses import class_weights
 from transferscope.training.settings import TrainingSettings, lr_factor
@@ -30,8 +31,6 @@ Watch = Callable[[int], None]
 
 CHECK_EVERY = 50
 """Steps between two checks that the loss is finite; each check waits for the device."""
-
-CURVE_POINTS = 20
 
 
 @dataclass(frozen=True)
