@@ -80,6 +80,9 @@ class StudySpec:
             del tables["race"]
         if self.tuning is not None and self.tuning.search == "full":
             del tables["tuning"]["search"]  # as before there was one, so that no stored study seems edited
+        tables["training"] = self.training.identity  # likewise, of settings that were added since
+        if self.pretraining is not None:
+            tables["pretraining"] = self.pretraining.identity
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}
