@@ -5,8 +5,9 @@ From Python:
     from transferscope import compare, decide, diagnose, place, plan, rank, scaling
 
 and `transferscope --help` from the command line. Each of the seven answers one question, and what it returns answers
-`.verdict`, `.table()`, `.report(path)` and `.to_json()`, and shows itself in a notebook. `export` writes the network of
-a run to a folder, and `load_model` opens it. Importing this package imports nothing else: each name is loaded when it
+`.verdict`, `.table()`, `.report(path)`, `.to_json()` and `.to_latex()`, and shows itself in a notebook. `open_result`
+gives the answer of a study that has been run, `export` writes the network of a run to a folder, and `load_model` opens
+it. Importing this package imports nothing else: each name is loaded when it
 is first used.
 """
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from transferscope.analyses.plan import plan as plan
     from transferscope.analyses.rank import rank as rank
     from transferscope.analyses.scaling import scaling as scaling
+    from transferscope.analyses.stored import open_result as open_result
     from transferscope.study.export import export as export
     from transferscope.trained import load_model as load_model
 
@@ -36,6 +38,7 @@ _PUBLIC = {
     "diagnose": "transferscope.analyses.diagnose",
     "export": "transferscope.study.export",
     "load_model": "transferscope.trained",
+    "open_result": "transferscope.analyses.stored",
     "place": "transferscope.analyses.place",
     "plan": "transferscope.analyses.plan",
     "rank": "transferscope.analyses.rank",
@@ -50,6 +53,7 @@ __all__ = [
     "diagnose",
     "export",
     "load_model",
+    "open_result",
     "place",
     "plan",
     "rank",

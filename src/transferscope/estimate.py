@@ -124,13 +124,20 @@ class Estimate:
         return f"{value} ({self.ends(shown)})" if self.interval else value
 
 
-def as_json(value: Any) -> Any:
-    """JSON values of what `dataclasses.asdict` gives; "inf", "-inf" and "nan", which JSON lacks, are text."""
+def as_json(value: Any, *, nan: str | None = "nan") -> Any:
+    """JSON values of what `dataclasses.asdict` gives; infinities, which JSON lacks, are the text "inf" and "-inf".
+
+    Args:
+        value: Mappings, lists and tuples of plain values.
+        nan: What stands for NaN: text that can be read back, or None.
+    """
     if isinstance(value, Mapping):
-        return {name: as_json(inner) for name, inner in value.items()}
+        return {name: as_json(inner, nan=nan) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_json(inner) for inner in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+        return [as_json(inner, nan=nan) for inner in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return nan if math.isnan(value) else str(value)
 
 
 def with_flat_estimates(value: Any) -> Any:

@@ -69,6 +69,9 @@ PAPERS: dict[str, Paper] = {
             "fig7": Listed(
                 "The noiseless diagram, computed and simulated", "tahir2024.linear_transfer:SimulatedDiagram"
             ),
+            "sparsification": Listed(
+                "Features after real pre-training, and where their limit stops", "tahir2024.pretrained:PretrainedFigure"
+            ),
             "fine-tuning-sign": Listed(
                 "Fine-tuning of a noisy target: printed, corrected and trained", "tahir2024.fine_tuning:DecidingFigure"
             ),

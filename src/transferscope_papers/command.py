@@ -39,7 +39,12 @@ def draw(
     store: Annotated[
         str, typer.Option(help="Where simulated points are kept; in the folder of --out by default.")
     ] = "",
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as the machine has room for.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes. [with --quick this one; with --full as many as the machine has room for]"),
+    ] = None,
+    panel_size: Annotated[str, typer.Option(metavar="WxH", help="Size of a panel in inches. [3.6x3.2]")] = "",
+    style: Annotated[str, typer.Option(help="A style of matplotlib, by name or file, on top of the report's.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="Show failures only.")] = False,
 ) -> None:
     """Draw a figure, say how theory and simulation agree, and which claims of the paper hold on what is drawn."""
@@ -60,8 +65,11 @@ def draw(
     from transferscope_papers.make import chosen_figure, make_figure
 
     chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
+    if workers is None and quick:
+        workers = 0  # a process takes longer to start than most quick points take to simulate
     try:
-        made = make_figure(chosen, f"{known.title} ({name})", out, store=store, workers=workers, quiet=quiet)
+        looks = {"panel_size": panel_size, "style": style}
+        made = make_figure(chosen, f"{known.title} ({name})", out, store=store, workers=workers, quiet=quiet, **looks)
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None

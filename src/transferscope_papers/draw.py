@@ -1,7 +1,9 @@
 """Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
 
+import string
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,10 +42,13 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
         simulated: Points with their estimates; error bars are one standard error.
     """
     grid = canvas.subplots(1, len(theory.panels), squeeze=False)[0]
+    if any(item.point.y is None and item.estimate.stderr for item in simulated):
+        canvas.text(1.0, 0.0, "bars: ± 1 s.e.", ha="right", va="bottom", fontsize="x-small", color="#555555")
     colours = _colours(theory, simulated)
     image, mapped = None, []
-    for axes, panel in zip(grid, theory.panels, strict=True):
-        _label(axes, panel)
+    letters = [f"({letter}) " for letter in string.ascii_lowercase] if len(grid) > 1 else [""]
+    for axes, panel, letter in zip(grid, theory.panels, letters, strict=False):
+        _label(axes, replace(panel, title=letter + panel.title))
         for diagram in theory.diagrams:
             if diagram.panel == panel.name:
                 image = _draw_map(axes, diagram)

@@ -1,7 +1,10 @@
 """What the figures of linear teachers share: samples of the target, trained networks, and means over samples."""
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
@@ -9,17 +12,46 @@ from transferscope.data.problems import LinearTransfer
 from transferscope.estimate import Estimate
 from transferscope.theory.fine_tuning import AveragedFineTuning, fine_tuning_average
 from transferscope_papers.figure import SEEDS, D, Point, TheoryFigure, setting
-from transferscope_papers.simulate.linear_transfer import (
-    TransferBatch,
-    draw,
-    fine_tuning,
-    from_scratch,
-    perfectly_pretrained,
-)
-from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.linear_transfer import draw, fine_tuning, from_scratch, perfectly_pretrained
+from transferscope_papers.simulate.outcomes import Outcomes
 
 ON_LINES = 4_000
 """Draws for a point of a line: a tenth of the width of a line."""
+
+
+_TOGETHER = 6_000_000
+"""Numbers in the matrices of points that are trained together, seeds x d x d: 48 MB."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is trained; points of one way can be trained together.
+
+    Attributes:
+        depth: Number of layers.
+        n_frozen: Number of first layers that keep their pre-trained weights.
+        shows: The risk after training from the pre-trained start, that of training from scratch, or the gain: the
+            second minus the first, on the same samples.
+    """
+
+    depth: int
+    n_frozen: int = 0
+    shows: Literal["transfer", "scratch", "gain"] = "transfer"
+
+
+@dataclass(frozen=True)
+class Training:
+    """A way of training with the target that it is for.
+
+    Attributes:
+        pair: The teachers.
+        n: Number of target examples.
+        way: What is trained.
+    """
+
+    pair: LinearTransfer
+    n: int
+    way: Way
 
 
 @dataclass(frozen=True)
@@ -34,22 +66,43 @@ class LinearTeachersFigure(TheoryFigure):
     d: int = setting(500, D, quick=60)
     seeds: int = setting(20, SEEDS, quick=60)
 
-    def samples(self, pair: LinearTransfer, n: int, point: Point) -> TransferBatch:
-        """Independent target samples for one point."""
-        return draw([pair] * self.seeds, [n] * self.seeds, range(point.seed, point.seed + self.seeds))
+    @abstractmethod
+    def training(self, point: Point) -> Training:
+        """How the networks of a point are trained, and on what."""
 
-    def trained_risk(self, pair: LinearTransfer, n: int, point: Point, *, depth: int, n_frozen: int = 0) -> Estimate:
-        """Mean risk over samples after gradient descent from the pre-trained start; its first layers may be frozen."""
-        batch = self.samples(pair, n, point)
-        return fine_tuning(batch, perfectly_pretrained(batch, depth=depth), n_frozen=n_frozen).means(self.seeds)[0]
+    def groups(self) -> list[list[Point]]:
+        """Points whose networks are trained alike are trained together, as many as fit into `_TOGETHER`.
 
-    def trained_gain(self, pair: LinearTransfer, n: int, point: Point, *, depth: int, n_frozen: int = 0) -> Estimate:
-        """Mean over samples of the risk from scratch minus that after transfer, both trained by gradient descent."""
-        batch = self.samples(pair, n, point)
-        scratch = from_scratch(batch, depth=depth)
-        transfer = fine_tuning(batch, perfectly_pretrained(batch, depth=depth), n_frozen=n_frozen)
-        status = np.where(scratch.status == "converged", transfer.status, scratch.status)
-        return mean_estimate(scratch.risk - transfer.risk, status)
+        A step of gradient descent costs nearly the same for one network and for a thousand, so that small figures take
+        a fraction of the time. Every network is trained as if it were alone (`simulate.descent`).
+        """
+        size = max(1, _TOGETHER // (self.seeds * self.d**2))
+        alike: dict[Way, list[Point]] = {}
+        for point in self.points():
+            alike.setdefault(self.training(point).way, []).append(point)
+        return [points[i : i + size] for points in alike.values() for i in range(0, len(points), size)]
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train the networks of one point."""
+        return self.simulate_group([point])[0]
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Means over target samples of the risk, or of the risk from scratch minus it, of trained networks."""
+        trainings = [self.training(point) for point in points]
+        way = trainings[0].way
+        batch = draw(
+            [training.pair for training in trainings for _ in range(self.seeds)],
+            [training.n for training in trainings for _ in range(self.seeds)],
+            [seed for point in points for seed in range(point.seed, point.seed + self.seeds)],
+        )
+        if way.shows == "scratch":
+            return from_scratch(batch, depth=way.depth).means(self.seeds)
+        found = fine_tuning(batch, perfectly_pretrained(batch, depth=way.depth), n_frozen=way.n_frozen)
+        if way.shows == "gain":
+            scratch = from_scratch(batch, depth=way.depth)
+            status = np.where(scratch.status == "converged", found.status, scratch.status)
+            found = Outcomes(scratch.risk - found.risk, status, found.steps)
+        return found.means(self.seeds)
 
 
 @lru_cache(maxsize=4096)

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 import pandas as pd
 
@@ -53,7 +56,15 @@ class FigureMade:
 
 
 def make_figure(
-    figure: TheoryFigure, title: str, out: Path, *, store: str, workers: int | None, quiet: bool
+    figure: TheoryFigure,
+    title: str,
+    out: Path,
+    *,
+    store: str,
+    workers: int | None,
+    quiet: bool,
+    panel_size: str = "",
+    style: str = "",
 ) -> FigureMade:
     """Simulate, draw and write a figure.
 
@@ -64,15 +75,21 @@ def make_figure(
         store: Path or URL of the store of simulated points; empty for one in `out`.
         workers: Processes; 0 for this one, None for as many as the machine has room for.
         quiet: Show failures only.
+        panel_size: Width and height of a panel in inches, as in "3.6x3.2"; empty for that.
+        style: A style of matplotlib by name, or a file of one, on top of the report's; empty for the report's alone.
 
     Returns:
         What came of it.
+
+    Raises:
+        SettingsError: The size cannot be read, or there is no such style.
     """
+    width, height = _read_size(panel_size)
+    styled = _read_style(style)
     out.mkdir(parents=True, exist_ok=True)
     drawn = figure.drawn(_simulated(figure, store or str(out / "papers.sqlite"), workers, quiet))
     n_points, n_failed = len(drawn.planned), len(drawn.planned) - len(drawn.simulated)
-    width, height = _PANEL_INCHES
-    with drawing():
+    with drawing(), mpl.rc_context(styled):
         canvas = new_figure(width * len(drawn.theory.panels), height)
         draw(canvas, drawn.theory, drawn.simulated)
     svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
@@ -84,6 +101,34 @@ def make_figure(
     lines += [f"claim {claim.sentence}" for claim in figure.check(drawn)]
     lines.append(f"{svg}, {pdf.name}, {table.name}")
     return FigureMade("\n".join(lines), n_failed)
+
+
+def _read_size(text: str) -> tuple[float, float]:
+    if not text:
+        return _PANEL_INCHES
+    try:
+        width, height = (float(part) for part in text.split("x"))
+    except ValueError:
+        width = height = 0.0
+    if not (1 <= width <= 20 and 1 <= height <= 20):
+        raise SettingsError(
+            f"--panel-size {text} cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2"
+        )
+    return width, height
+
+
+def _read_style(name: str) -> dict[str, Any]:
+    if not name:
+        return {}
+    if name in mpl.style.library:
+        return dict(mpl.style.library[name])
+    if not Path(name).is_file():
+        known = ", ".join(style for style in mpl.style.available if not style.startswith("_"))
+        raise SettingsError(f"--style {name} is no style of matplotlib and no file; known are {known}")
+    try:
+        return dict(mpl.rc_params_from_file(name, use_default_template=False))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"--style {name} cannot be read as a style of matplotlib: {error}") from error
 
 
 def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:

@@ -70,7 +70,7 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
     found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}
     done: dict[str, Simulated] = {}
     for points in figure.groups():
-        key = _key(figure, points, figure.settings)
+        key = _key(figure, points)
         for i, point in enumerate(points):
             if (key, str(i)) in found:
                 done[repr(point)] = Simulated(point, found[key, str(i)])
@@ -80,16 +80,16 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
 def _planned(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> PlannedCell:
     first = points[0]
     return PlannedCell(
-        key=_key(figure, points, settings),
+        key=_key(figure, points),
         role="theory",
         labels={"source": None, "method": first.series, "panel": first.panel, "x": first.x, "seed": first.seed},
         payload={"figure": figure.name, "settings": settings, "points": [_as_json(point) for point in points]},
     )
 
 
-def _key(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> str:
+def _key(figure: TheoryFigure, points: list[Point]) -> str:
     shown = [_as_json(point) for point in points]
-    parts = {"figure": figure.name, "version": figure.version, "settings": settings, "points": shown}
+    parts = {"figure": figure.name, "version": figure.version, "settings": figure.key_settings, "points": shown}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,13 +1,10 @@
 """The page in a real browser."""
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import pytest
-from PIL import Image
 
+from browser import Opened, chromium
 from fabricate import HOSTILE
 from transferscope.report.page import ReportFiles
 
@@ -15,61 +12,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
-def chromium() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome", "chrome"):
-        found = shutil.which(name)
-        if found:
-            return found
-    pytest.skip("no Chromium is installed, so the page was not opened in a browser")
-
-
-@pytest.fixture(scope="module")
-def opened(chromium: str, report: ReportFiles, tmp_path_factory: pytest.TempPathFactory) -> "Opened":
-    return Opened(chromium, report.html, tmp_path_factory.mktemp("browser"))
-
-
-class Opened:
-    """A page opened in headless Chromium, without a network."""
-
-    def __init__(self, chromium: str, page: Path, folder: Path) -> None:
-        self._page, self._folder = page, folder
-        self._command = [
-            chromium,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            "--host-resolver-rules=MAP * ~NOTFOUND",
-            "--hide-scrollbars",
-            "--enable-logging=stderr",
-            f"--user-data-dir={folder / 'profile'}",
-        ]
-
-    def dom(self) -> str:
-        """The document as the browser has it after loading."""
-        return self._run("--dump-dom").stdout
-
-    def console(self) -> list[str]:
-        """What the page wrote to the console: script errors, refused requests."""
-        return re.findall(r".*CONSOLE.*", self._run("--dump-dom", "--v=0").stderr)
-
-    def requests(self) -> set[str]:
-        """Addresses that the page asked the network for."""
-        log = self._folder / "net.json"
-        self._run("--dump-dom", f"--log-net-log={log}")
-        return set(re.findall(r'"url":"(https?://[^"]+)"', log.read_text(errors="replace")))
-
-    def picture(self, *, width: int, height: int, dark: bool = False) -> Image.Image:
-        """A screenshot of the top of the page."""
-        path = self._folder / f"{width}.png"
-        scheme = ["--blink-settings=preferredColorScheme=0"] if dark else []
-        self._run(f"--window-size={width},{height}", f"--screenshot={path}", *scheme)
-        with Image.open(path) as image:
-            return image.convert("RGB")
-
-    def _run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [*self._command, *options, self._page.as_uri()]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+def opened(report: ReportFiles, tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    return Opened(chromium(), report.html.as_uri(), tmp_path_factory.mktemp("browser"))
 
 
 def test_the_browser_reads_the_page_as_it_was_meant(opened: Opened, page: str) -> None:

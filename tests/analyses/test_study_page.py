@@ -152,6 +152,7 @@ def test_the_page_says_what_failed_and_where_the_data_are_from(page: str) -> Non
     assert "fedcba9876543210" in page
 
 
+@pytest.mark.long
 def test_one_size_gets_a_dot_plot_and_the_same_page_again(tmp_path: Path, small: Fabrication) -> None:
     missing = frozenset({("fashion", "joint", 600, 0)})
     with fabricate(tmp_path / "s.sqlite", replace(small, n_seeds=1, not_done=missing)) as store:

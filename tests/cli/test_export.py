@@ -146,6 +146,7 @@ def test_the_command_writes_the_best_way_and_predicts_in_a_table(folder: Path, c
     assert [name.lstrip("'") for name in table["prediction"]] == expected.tolist()  # no spreadsheet runs "=cat"
 
 
+@pytest.mark.long
 def test_numbers_of_a_table_are_predicted_by_column_name(folder: Path, tmp_path: Path) -> None:
     place = study_of(folder, "prices", f"csv:{folder / 'prices.csv'}?label=price&drop=id")
     found = export(place, tmp_path / "net", method="scratch")

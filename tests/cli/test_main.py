@@ -1,4 +1,6 @@
 import json
+import logging
+import re
 import subprocess
 import sys
 import tomllib
@@ -216,6 +218,28 @@ def test_the_command_line_answers(
 )
 def test_every_value_gets_its_option(typed: str, read: str) -> None:
     assert main.one_option_per_value(typed.split(), ("--labels", "--methods")) == read.split()
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_what_is_done_is_said_on_request_and_warnings_always(
+    place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work(arguments: list[str], **options: object) -> None:
+        assert "--verbose" not in arguments
+        logging.getLogger("transferscope.study.run").info("begun: %s", "scratch")
+        logging.getLogger("transferscope.store.store").warning("a copy is kept in %s", "a\x1b[2Jb")
+        logging.getLogger("another").info("of another package")
+
+    monkeypatch.setattr(main, "app", work)
+    for typed in (["run", "s.toml"], ["--verbose", "run", "s.toml"] if place == "before" else ["run", "--verbose"]):
+        monkeypatch.setattr(sys, "argv", ["transferscope", *typed])
+        with pytest.raises(SystemExit):
+            main.main()
+    quiet, *verbose = capsys.readouterr().err.splitlines()
+    assert quiet == "transferscope: a copy is kept in a\\x1b[2Jb"
+    assert re.fullmatch(r"[-0-9]+ [:,0-9]+ INFO transferscope.study.run: begun: scratch", verbose[0])
+    assert re.fullmatch(r"[-0-9]+ [:,0-9]+ WARNING transferscope.store.store: a copy is kept in a.*b", verbose[1])
+    assert len(verbose) == 2
 
 
 def all_commands() -> list[str]:

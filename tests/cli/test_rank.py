@@ -69,7 +69,7 @@ def test_a_study_is_ranked_and_its_report_shows_it(tmp_path: Path) -> None:
     place = study["store"]
     with Store.open(place) as store:
         run_study(parse_spec(study), store, work=REMEMBERED)
-    assert json.loads(run(place, "--scores", "h-score", "--json"))["analysis"] == "rank"
+    assert json.loads(run(place, "--scores", "h-score", "--json"))["result"]["analysis"] == "rank"
     said = run(place, "--scores", "h-score", "--scores", "ridge-probe", "--out", str(tmp_path / "out"))
     assert "Held against what fine-tune gave in 2 cases" in said
     assert "picking at random" in said
@@ -124,4 +124,4 @@ def test_an_audit_needs_a_store_and_takes_all_of_it(tmp_path: Path) -> None:
     said = run(*typed, "--out", str(tmp_path / "out"))
     assert "2 targets cannot support any score" in said
     assert said.endswith(f"written: {tmp_path}/out/audit.svg, audit.pdf, audit.csv, audit-cases.csv, audit.html\n")
-    assert json.loads(run(*typed, "--json"))["analysis"] == "rank --audit"
+    assert json.loads(run(*typed, "--json"))["result"]["analysis"] == "rank --audit"

@@ -37,6 +37,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     printed = run(str(table), "--pretrain-size", "images", "--by", "task", "--target-error", "0.93", "--out", str(out))
@@ -214,6 +215,7 @@ def test_a_page_without_a_name_is_refused(table: Path) -> None:
         run(str(table), "--pretrain-size", "images", "--by", "task", "--out", "")
 
 
+@pytest.mark.long
 def test_the_report_of_the_study_shows_the_law_from_then_on(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000, 8000])

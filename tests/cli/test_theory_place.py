@@ -49,6 +49,7 @@ def study_file(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     file = study_file(tmp_path)
     with pytest.raises(StoreError, match=r"^there is no store at .*small\.sqlite; "):
@@ -67,7 +68,7 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     with (tmp_path / "out" / "small-placement.csv").open(encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert {row["n_target"] for row in rows} == {"12", "30"}
-    answer = json.loads(run("place", str(file), "--out", str(tmp_path / "out"), "--json"))
+    answer = json.loads(run("place", str(file), "--out", str(tmp_path / "out"), "--json"))["result"]
     assert (answer["analysis"], len(answer["rows"])) == ("place", len(rows))
     assert {row["name"] for row in rows} >= {"outside_share", "modelled", "measured", "gap", "scratch_modelled"}
     for row in rows:
@@ -112,6 +113,7 @@ def test_what_was_a_figure_is_answered_with_the_command_that_draws_it(words: tup
     with pytest.raises(SettingsError) as moved:
         run(*words)
     assert str(moved.value) == (
-        f"theory has no command {words[0]!r}: `transferscope theory place STUDY.toml` places a study, and the figures "
+        f"theory has no command {words[0]!r}: `transferscope theory place STUDY.toml` places a study, "
+        "`transferscope theory bounds` bounds the risk of fine-tuning, and the figures "
         "of the papers are drawn by `transferscope papers draw PAPER FIGURE` (`transferscope papers list` names them)"
     )

@@ -86,10 +86,20 @@ BAD: list[tuple[str, type[Exception], str]] = [
         "mnst",
         UnknownNameError,
         "unknown data set 'mnst': did you mean 'mnist'? known are cifar10, csv, digits, fashion-mnist, folder, "
-        "glyphs, half-images, hf-dataset, mnist, npz, parquet, svhn, table, text, usps",
+        "glyphs, half-images, hf-dataset, mnist, npz, parquet, scenes, svhn, table, text, usps",
     ),
     ("own.npz", UnknownNameError, "'own.npz' looks like a file; write 'npz:own.npz'"),
-    ("own.csv", UnknownNameError, "'own.csv' looks like a file; write 'csv:own.csv?label=COLUMN'"),
+    (
+        "own.csv",
+        UnknownNameError,
+        "'own.csv' looks like a file; write 'csv:own.csv?label=COLUMN' for a table, "
+        "'text:own.csv?text=COLUMN&label=COLUMN' for texts",
+    ),
+    (
+        "own.tsv",
+        UnknownNameError,
+        "'own.tsv' looks like a file of texts; write 'text:own.tsv?text=COLUMN&label=COLUMN'",
+    ),
     ("digits?x=1", SettingsError, "'digits?x=1' has the option 'x'; digits takes no options"),
     ("digits:x", SettingsError, "'digits:x' has a path; digits is looked up by name alone"),
     (

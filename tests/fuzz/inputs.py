@@ -193,6 +193,7 @@ _TABLES: dict[str, list[str]] = {
     "tuning": [field.name for field in dataclasses.fields(TuningSettings)],
     "tuning.grid.fine-tune": ["lr", "lr_scale", "steps", "batch_size", "nothing"],
     "engine": [field.name for field in dataclasses.fields(EngineSettings)],
+    "track": ["mlflo", "wand", "tensorboard"],
     **{f"methods.{name}": [*setting_names(kind), "method"] for name, kind in METHODS.items()},
     **{
         f"diagnostics.{name}": [
@@ -338,6 +339,8 @@ _WORDS = [
     "npz:/dev/zero",
     "glyphs?size=1",
     "glyphs?size=999999999",
+    "scenes?size=999999999",
+    "scenes?kinds=,&size=8",
     "half-images:half-images:digits",
     "?",
     "a" * 5000,
@@ -442,6 +445,8 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "predict": [["net", target, "--out", "predictions.csv"], [weights, target, "--out", "predictions.csv"], []],
         "show": [["network", "mlp"], ["network", weights], ["network"]],
         "doctor": [[]],
+        "schema": [[], ["answer"]],
+        "table": [["study.toml"], ["study.sqlite", "--format", draw.one(["latex", "json", "parquet"])], []],
         "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 

@@ -82,7 +82,16 @@ ANALYSES: dict[str, Callable[[Path], AnalysisResult]] = {
 }
 
 
-@pytest.fixture(scope="module", params=ANALYSES)
+_LONG = (
+    "rank-classes",
+    "place-classes",
+    "scaling-classes",
+)  # the same code is quick on the study of numbers, but for scaling
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=[pytest.mark.long] * (name in _LONG)) for name in ANALYSES]
+)
 def named(request: pytest.FixtureRequest, folder: Path) -> tuple[str, AnalysisResult]:
     return request.param, ANALYSES[request.param](folder)
 

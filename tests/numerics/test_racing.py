@@ -181,6 +181,7 @@ def test_controls_cost_no_level() -> None:
     assert with_controls.whether == "helps"
 
 
+@pytest.mark.long
 def test_without_any_effect_no_more_beat_the_controls_than_the_risk_allows() -> None:
     rng = np.random.default_rng(9)
     false = 0

@@ -74,6 +74,7 @@ def test_a_figure_is_written_with_its_numbers_and_a_sentence(tmp_path: Path) -> 
     assert {row["status"] for row in rows} == {"ok", "converged"}
 
 
+@pytest.mark.long
 def test_points_that_cannot_be_simulated_are_counted_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

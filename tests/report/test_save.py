@@ -121,6 +121,7 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     assert (link.is_symlink(), path.read_text()) == (True, "through a link")
 
 
+@pytest.mark.long
 def test_a_report_that_cannot_be_written_leaves_the_last_one(
     tmp_path: Path, small: Fabrication, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ def test_classification_is_scikit_learn_in_a_loop(n: int, d: int, k: int) -> Non
     assert Neighbours(k).value(view).value == pytest.approx(credit / n)
 
 
+@pytest.mark.long
 def test_regression_is_scikit_learn_in_a_loop() -> None:
     view = regression_view(700, 3)  # more than one block of rows
     rest = ~np.eye(700, dtype=bool)

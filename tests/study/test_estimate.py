@@ -26,6 +26,7 @@ from transferscope.methods import Scratch
 @dataclass(frozen=True)
 class Slow(Scratch):
     name: ClassVar[str] = "slow"
+    twin: int = 0
 
     def regulariser(self, own):
         def regularised(loss, features):
@@ -76,6 +77,21 @@ def test_steps_are_timed_and_counted(spec: StudySpec, tmp_path: Path) -> None:
     assert found.disk == pytest.approx(network + 2 * (4096 + 4 * 60))
 
 
+def test_methods_whose_turn_to_be_timed_does_not_come_are_not_all_taken_as_slow(
+    tmp_path: Path, spec: StudySpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`spec` has written slow.py."""
+    slow = {"method": f"{tmp_path / 'slow.py'}:Slow"}
+    asked = parse_spec(tables(tmp_path, methods={"slow": slow, "again": slow | {"twin": 1}, "raw": {}}))
+    monkeypatch.setattr("transferscope.study.estimate.PATIENCE", 0.02)
+    with Store.open(tmp_path / "s.sqlite") as store:
+        found = estimate_study(plan_study(asked).cells, store, "s", spec.engine)
+    assert found.by_method["again"] == pytest.approx(found.by_method["slow"])
+    assert found.by_method["slow"] >= 2 * 50 * 0.03
+    assert found.by_method["raw"] < 0.5
+    assert found.seconds == pytest.approx(sum(found.by_method.values()))
+
+
 def test_what_is_done_is_not_counted_and_tells_what_the_rest_takes(spec: StudySpec, tmp_path: Path) -> None:
     fast = parse_spec(tables(tmp_path, methods={"scratch": {}}, training={"steps": 3}))
     with Store.open(tmp_path / "s.sqlite") as store:
@@ -92,7 +108,8 @@ def test_what_is_done_is_not_counted_and_tells_what_the_rest_takes(spec: StudySp
 def hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A study that would take an hour, at a terminal whose answers are taken from the list."""
     answers: list[str] = []
-    found = StudyEstimate(7, 3600.0, 2**30, 2**33, 1e6, 1e9, 2)
+    by_method = {"scratch": 4000.0, "fine-tune": 3100.0, "linear-probe": 60.0, "raw": 40.0}
+    found = StudyEstimate(7, 7200.0, by_method, 0.75, 2**30, 2**33, 1e6, 1e9, 2)
     monkeypatch.setattr(execute, "estimate_study", lambda *_: found)
     monkeypatch.setattr(execute, "at_terminal", lambda: True)
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: answers.pop() == "y")
@@ -113,8 +130,10 @@ def test_long_ones_are_asked_about_at_a_terminal(
             execute.expect((), store, spec, quiet=False, ask=True)
         said = capsys.readouterr().err
         assert said == (
-            "estimate: 7 cells to do: about 1 h with 2 processes, 1.0 GiB of memory (8.0 GiB free), up to 1 MB on the "
+            "estimate: 7 cells to do: about 2 h with 2 processes, 1.0 GiB of memory (8.0 GiB free), up to 1 MB on the "
             "disk (1 GB free)\n"
+            "of that:  scratch 1 h 7 min and fine-tune 52 min, all others together 2 min; choosing settings is 75 % of "
+            "it; fewer steps, seeds or methods take less in proportion\n"
         )
         execute.expect((), store, spec, quiet=False, ask=False)  # --yes asks nothing
 

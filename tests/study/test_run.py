@@ -276,6 +276,7 @@ def test_an_interruption_in_line_keeps_what_is_done(store: Store, monkeypatch: p
         pd.testing.assert_frame_equal(table(other), table(store), check_exact=True)
 
 
+@pytest.mark.long
 def test_studies_with_common_cells_do_them_once(store: Store) -> None:
     do(small_plan(name="one"), store, "log_count")
     do(small_plan(4, name="two"), store, "log_count")

@@ -64,7 +64,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         (
             {"sede": 3},
             "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, methods, name, network, "
-            "pretraining, race, seeds, sources, store, target, training, tuning",
+            "pretraining, race, seeds, sources, store, target, track, training, tuning",
         ),
         ({"name": None}, "lacks the key 'name'"),
         ({"name": "a/b"}, "name = 'a/b' cannot name files; use letters, digits, '.', '_' and '-'"),

@@ -21,6 +21,7 @@ from transferscope.testing import check_data, check_diagnostic, check_method, ch
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.long
 def test_the_template_of_a_method() -> None:
     kind: Any = METHODS[f"{EXAMPLES}/method.py:BatchSpectralShrinkage"]
     check_method(kind(lr_scale=1.0))

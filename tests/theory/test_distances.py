@@ -80,6 +80,7 @@ def test_no_dudley_distance_exceeds_two_however_far_the_tasks() -> None:
     assert kl_divergence(math.pi, sigma=0.1, source_norm=1, target_norm=50) > 1e5
 
 
+@pytest.mark.long
 def test_a_diagram_is_fast() -> None:
     started = time.process_time()
     theta, sigma = np.linspace(0, math.pi, 200)[:, None], np.linspace(0, 2, 200)

@@ -1,10 +1,13 @@
 """Table 1 of mikami2021: golden exponents, and the rule against a numerical minimisation of the dominant terms."""
 
+import math
+
 import numpy as np
 import pytest
 
+from transferscope.data.problems import power_law_transfer
 from transferscope.errors import SettingsError
-from transferscope.theory.rates import fine_tuning_rates
+from transferscope.theory.rates import fine_tuning_bound, fine_tuning_rates
 
 GOLDEN = [
     (1, 0.5, 2, 0, 0.4, 0.5),
@@ -59,3 +62,44 @@ def test_impossible_settings_are_answered_in_a_sentence() -> None:
     with pytest.raises(SettingsError) as caught:
         fine_tuning_rates(0.5, 1, 2, zeta=1)
     assert str(caught.value) == "zeta = 1 is out of range; zeta must be at least 0 and below 1"
+
+
+def test_the_full_bound_has_its_terms_by_hand() -> None:
+    pair = power_law_transfer(3, r0=0.5, r1=1.0, xi=2.0)
+    found = fine_tuning_bound(
+        pair, 9, r0=0.5, r1=1.0, ridge=0.25, rate=0.01, source_error=0.1, constants=(1, 2, 3, 4, 5)
+    )
+    gamma, a = np.array([1, 1 / 4, 1 / 9]), np.array([1, 2**-1.5, 3**-1.5]) / math.sqrt(1 + 1 / 8 + 1 / 27)
+    b = pair.target.coefficients - a
+    np.testing.assert_allclose(pair.source.coefficients, a)
+    smooth = np.sum(a**2 / gamma)
+    assert float(found.source_bias) == pytest.approx(0.25 * smooth)
+    assert float(found.added_bias) == pytest.approx(2 * 0.25**2 * np.sum(b**2 / gamma**2))
+    rkhs = np.sum(b**2 / gamma)
+    assert float(found.initial) == pytest.approx(0.3 * (0.1 * (1 + smooth) / 0.25 + 1 + rkhs))
+    step = 4 / 0.1**2 * (0.1 * (1 + smooth) / 0.25**2 + 4 + rkhs / 0.25)
+    assert float(found.step) == pytest.approx(step)
+    norm = np.sum((a + b) ** 2 / gamma)
+    assert float(found.variance) == pytest.approx(0.5 * (1 + 25 * norm) * np.sum(gamma / (gamma + 0.25)))
+    parts = (found.source_bias, found.added_bias, found.initial, found.step, found.variance)
+    assert float(found.total) == pytest.approx(float(sum(parts)))
+
+
+def test_with_the_regularisation_of_table_1_the_bound_falls_at_its_rate() -> None:
+    """The two biases have exactly the rate of the table, and no other term is slower in the limit."""
+    pair = power_law_transfer(3000, r0=0.75, r1=0.75, xi=2.0)
+    rates = fine_tuning_rates(0.75, 0.75, 2.0)
+    n = np.array([1e5, 1e6])
+    found = fine_tuning_bound(pair, n, r0=0.75, r1=0.75, ridge=n ** -float(rates.ridge), rate=0.04, source_error=0.0)
+    for bias in (found.source_bias, found.added_bias):
+        assert -np.diff(np.log10(bias))[0] == pytest.approx(float(rates.beta))
+    for term in (found.initial, found.step, found.variance):
+        assert -np.diff(np.log10(term))[0] > float(rates.beta)
+
+
+def test_the_full_bound_refuses_what_the_theorem_does_not_cover() -> None:
+    pair = power_law_transfer(3, r0=0.5, r1=1.0, xi=2.0)
+    with pytest.raises(SettingsError, match=r"^the rate is out of range; Theorem 2 needs 4 \(6 \+ ridge\) rate of "):
+        fine_tuning_bound(pair, 9, r0=0.5, r1=1, ridge=0.5, rate=0.05, source_error=0)
+    with pytest.raises(SettingsError, match=r"^ridge = 2 is out of range; ridge must be between 0 and 1$"):
+        fine_tuning_bound(pair, 9, r0=0.5, r1=1, ridge=2.0, rate=0.01, source_error=0)

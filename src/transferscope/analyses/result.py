@@ -11,6 +11,7 @@ import pandas as pd
 
 from transferscope.estimate import as_json
 from transferscope.report.blocks import Block, Points, Section, Table, Text
+from transferscope.report.latex import latex_table
 from transferscope.report.page import ReportFiles, Verdict, render_blocks, write_page
 
 
@@ -69,19 +70,27 @@ class AnalysisResult(ABC):
         kept = [section for section in sections if section.blocks or section.sections]
         return write_page([in_short, *kept], Path(path), kicker=self.kind, title=self.title, verdict=verdict)
 
-    def to_json(self) -> str:
-        """The answer as a JSON object.
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON values: the `result` of the document that the command prints with `--json`.
 
         Returns:
-            Text with "analysis", "title", "verdict" (an object of "headline" and "sentences") and "rows" (an object for
-            each row of `table`). What is missing is null; JSON has no infinity, which is the text "inf" or "-inf".
+            "analysis", "title", "verdict" (an object of "headline" and "sentences") and "rows" (an object for each row
+            of `table`). What is missing is None; JSON has no infinity, which is the text "inf" or "-inf".
         """
-        rows = [
-            {str(name): _plain(value) for name, value in row.items()} for row in self.table().to_dict(orient="records")
-        ]
         verdict = {"headline": self.verdict.headline, "sentences": list(self.verdict.sentences)}
-        answer = {"analysis": self.kind, "title": self.title, "verdict": verdict, "rows": rows}
-        return json.dumps(as_json(answer), allow_nan=False, ensure_ascii=False, indent=2)
+        return {"analysis": self.kind, "title": self.title, "verdict": verdict, "rows": json_rows(self.table())}
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False, indent=2)
+
+    def paper_table(self) -> Table:
+        """The one table that a paper would print; the first of `shown_tables` unless an analysis says otherwise."""
+        return self.shown_tables()[0]
+
+    def to_latex(self) -> str:
+        """`paper_table` as LaTeX, for `\\usepackage{booktabs}`: intervals beside means, the best in bold."""
+        return latex_table(self.paper_table())
 
     def _repr_html_(self) -> str:
         """Verdict and tables, for a notebook; all text is escaped."""
@@ -91,10 +100,16 @@ class AnalysisResult(ABC):
         return render_blocks(blocks)
 
 
+def json_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """A table as JSON has it: an object for each row; what is missing is None, infinity the text "inf" or "-inf"."""
+    records = table.to_dict(orient="records")
+    return [{str(name): as_json(_plain(value), nan=None) for name, value in row.items()} for row in records]
+
+
 def _plain(value: Any) -> Any:
-    """A value of a table as JSON has it."""
+    """A value of a table without NumPy."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
-    return None if value is None or value is pd.NA or (isinstance(value, float) and value != value) else value
+    return None if value is pd.NA else value

@@ -60,7 +60,9 @@ def _table(table: Table) -> str:
     )
 
 
-def write_files(folder: Path, figures: Mapping[str, Figure], tables: Mapping[str, pd.DataFrame] | None = None) -> str:
+def write_files(
+    folder: Path, figures: Mapping[str, Figure], tables: Mapping[str, pd.DataFrame] | None = None
+) -> list[Path]:
     """Write figures as SVG and PDF with their numbers as CSV, and tables as CSV.
 
     Args:
@@ -69,7 +71,7 @@ def write_files(folder: Path, figures: Mapping[str, Figure], tables: Mapping[str
         tables: By the name of their files.
 
     Returns:
-        What was written: the first file with its folder, the others by name.
+        What was written.
     """
     written: list[Path] = []
     for name, figure in figures.items():
@@ -79,5 +81,10 @@ def write_files(folder: Path, figures: Mapping[str, Figure], tables: Mapping[str
     for name, table in (tables or {}).items():
         written.append(folder / f"{name}.csv")
         write_table(table, written[-1])
-    first, *others = written
+    return written
+
+
+def in_a_line(files: Sequence[Path]) -> str:
+    """Files of one folder: the first with its folder, the others by name."""
+    first, *others = files
     return ", ".join([str(first), *(path.name for path in others)])

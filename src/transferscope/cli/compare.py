@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from transferscope.cli.as_json import AsJson
+from transferscope.cli.complete import DATA, DIAGNOSTICS, METHODS, NETWORKS, among
 from transferscope.errors import TransferscopeError
 
 if TYPE_CHECKING:
@@ -17,26 +19,42 @@ def compare(
     source: Annotated[
         str,
         typer.Argument(
+            autocompletion=among(DATA),
             help="What to transfer from: a data set by name (see `transferscope data`), or a pretrained network: "
-            "hf:FOLDER, timm:NAME, torchvision:NAME, package.module:factory, file.py:factory."
+            "hf:FOLDER, timm:NAME, torchvision:NAME, package.module:factory, file.py:factory.",
         ),
     ],
-    target: Annotated[str, typer.Argument(help="The data set of interest, by name.")],
+    target: Annotated[str, typer.Argument(autocompletion=among(DATA), help="The data set of interest, by name.")],
     labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in --labels 100 600.")] = None,
     methods: Annotated[
-        list[str] | None, typer.Option(help="Methods, as in --methods fine-tune merlin. [controls and the usual ones]")
+        list[str] | None,
+        typer.Option(
+            autocompletion=among(METHODS),
+            help="Methods, as in --methods fine-tune merlin. [controls and the usual ones]",
+        ),
     ] = None,
     diagnostics: Annotated[
-        list[str] | None, typer.Option(help="Look into the networks, as in --diagnostics weights class-separation.")
+        list[str] | None,
+        typer.Option(
+            autocompletion=among(DIAGNOSTICS),
+            help="Look into the networks, as in --diagnostics weights class-separation.",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 5,
     steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Training steps of every method. [1500, doubled until scratch is finished]"),
+        typer.Option(
+            min=1,
+            help="Training steps of every method. [1500, 200 with others' networks; doubled until scratch is finished]",
+        ),
     ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
     network: Annotated[
-        str | None, typer.Option(help="Network. [that of a pretrained source, or lenet for images, mlp for vectors]")
+        str | None,
+        typer.Option(
+            autocompletion=among(NETWORKS),
+            help="Network. [that of a pretrained source, or lenet for images, mlp for vectors]",
+        ),
     ] = None,
     weights: Annotated[
         Path | None, typer.Option(help="Weights of the network that SOURCE names: safetensors, or a state dict.")
@@ -66,6 +84,7 @@ def compare(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
+    as_json: AsJson = False,
 ) -> None:
     """Compare transfer methods with training from scratch: writes a study file, runs it, and writes the report.
 
@@ -126,12 +145,17 @@ def compare(
     except TransferscopeError as error:  # which decides nothing here
         typer.echo(f"history: none is shown, as {error}")
     estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
+    if steps is None and tables["training"]["steps"] != FIRST_STEPS:
+        typer.echo(
+            f"steps:   {tables['training']['steps']} to begin with, as {tables['network']['name']} is none of the "
+            "small networks of the package; doubled until training from scratch is finished"
+        )
     if steps is None:
         found = find_steps(study.path, estimate)
         typer.echo(str(found))
         write_study(with_steps(tables, found.steps), out, note=note)
-        estimate = "asked" if found.steps > FIRST_STEPS and not yes else "shown"
-    run_and_report(study.path, estimate=estimate)
+        estimate = "asked" if found.steps > tables["training"]["steps"] and not yes else "shown"
+    run_and_report(study.path, estimate=estimate, json_of="compare" if as_json else None)
 
 
 def source_of(source: str, weights: Path | None, input: str | None, head: str | None) -> "str | Pretrained":

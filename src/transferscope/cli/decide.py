@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from transferscope.cli.as_json import AsJson
+from transferscope.cli.complete import DATA, METHODS, NETWORKS, among
+
 
 class Question(StrEnum):
     """What a race is about."""
@@ -15,15 +18,25 @@ class Question(StrEnum):
 
 
 def decide(
-    target: Annotated[str, typer.Argument(help="The data set of interest, by name (see `transferscope data`).")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=among(DATA), help="The data set of interest, by name (see `transferscope data`)."
+        ),
+    ],
     source: Annotated[
         list[str],
         typer.Option(
-            "--from", help="What to transfer from: data or pretrained networks, as in --from glyphs hf:FOLDER."
+            "--from",
+            autocompletion=among(DATA),
+            help="What to transfer from: data or pretrained networks, as in --from glyphs hf:FOLDER.",
         ),
     ],
     methods: Annotated[
-        list[str] | None, typer.Option(help="Methods. [controls linear-probe fine-tune l2-sp joint merlin]")
+        list[str] | None,
+        typer.Option(
+            autocompletion=among(METHODS), help="Methods. [controls linear-probe fine-tune l2-sp joint merlin]"
+        ),
     ] = None,
     labels: Annotated[int | None, typer.Option(min=1, help="Labelled target examples. [all]")] = None,
     question: Annotated[Question, typer.Option(help="Whether transfer helps, or also which way is best.")] = (
@@ -38,13 +51,17 @@ def decide(
         int | None,
         typer.Option(
             min=1,
-            help="Training steps of every method. [1500, doubled until scratch is finished; with --budget, 1500]",
+            help="Training steps of every method. [1500, 200 with others' networks; without --budget doubled until "
+            "scratch is finished]",
         ),
     ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
     network: Annotated[
         str | None,
-        typer.Option(help="Network. [that of the first pretrained source, or lenet for images, mlp for vectors]"),
+        typer.Option(
+            autocompletion=among(NETWORKS),
+            help="Network. [that of the first pretrained source, or lenet for images, mlp for vectors]",
+        ),
     ] = None,
     tuning: Annotated[
         bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
@@ -70,6 +87,7 @@ def decide(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
+    as_json: AsJson = False,
 ) -> None:
     """Decide whether transfer helps, and which way, with as few runs as it takes: writes a study file and runs a race.
 
@@ -128,7 +146,7 @@ def decide(
         found = find_steps(study.path, estimate)
         typer.echo(str(found))
         write_study(with_steps(tables, found.steps), out, note=network_in_words(tables, allowed))
-    run_and_report(study.path, estimate=estimate)
+    run_and_report(study.path, estimate=estimate, json_of="decide" if as_json else None)
 
 
 def minutes_of(text: str) -> float:

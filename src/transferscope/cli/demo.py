@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path(
         "demo-out"
     ),
+    as_json: AsJson = False,
 ) -> None:
     """Transfer from rendered characters to real handwritten digits: every method, 3 seeds, a report; no download.
 
@@ -23,4 +26,4 @@ def demo(
     text = files("transferscope.cli").joinpath("demo.toml").read_text(encoding="utf-8")
     study.write_text(f"store = 'demo.sqlite'\n{text}", encoding="utf-8")
     typer.echo(f"study:   {study}")
-    run_and_report(study)
+    run_and_report(study, json_of="demo" if as_json else None)

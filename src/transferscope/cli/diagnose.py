@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_analysis
+from transferscope.cli.complete import DATA, DIAGNOSTICS, NETWORKS, among
 from transferscope.errors import SettingsError
 
 
@@ -16,20 +18,29 @@ def diagnose(
         Path | None, typer.Option(metavar="FILE", help="The weights that training started from.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Data to measure on, as in usps or npz:PATH.")
+        str | None,
+        typer.Option(metavar="SPEC", autocompletion=among(DATA), help="Data to measure on, as in usps or npz:PATH."),
     ] = None,
     transforms: Annotated[list[str] | None, typer.Option(help="Transformations of the data, as in resize:28.")] = None,
-    source: Annotated[str | None, typer.Option(metavar="SPEC", help="The source data, to compare two tasks.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", autocompletion=among(DATA), help="The source data, to compare two tasks."),
+    ] = None,
     source_transforms: Annotated[
         list[str] | None, typer.Option(help="Transformations of the source data. [those of the data]")
     ] = None,
-    network: Annotated[str, typer.Option(help="The architecture of the weights.")] = "lenet",
+    network: Annotated[
+        str, typer.Option(autocompletion=among(NETWORKS), help="The architecture of the weights.")
+    ] = "lenet",
     widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
     input: Annotated[
         str | None, typer.Option(help="How it reads inputs, as in size=64,mean=127,std=128,scale=1. [as it says]")
     ] = None,
     diagnostics: Annotated[
-        list[str] | None, typer.Option(help="Diagnostics by name. [all that apply and take under 2 minutes]")
+        list[str] | None,
+        typer.Option(
+            autocompletion=among(DIAGNOSTICS), help="Diagnostics by name. [all that apply and take under 2 minutes]"
+        ),
     ] = None,
     change: Annotated[
         list[str] | None,
@@ -59,7 +70,7 @@ def diagnose(
     study: Annotated[str | None, typer.Option(help="With --map: which study, when a store holds several.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for CSV, npz, SVG and PDF. [--map: diagnosis]")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Say what a trained network looks like, beside where it started, and what that implies for the transfer.
@@ -145,5 +156,7 @@ def _map(
 
     result = map_weights(place, study=study, seed=seed, on_network=reading)
     files = result.write(out)
-    written = f"{result.verdict}\nwritten: {out / files[0]}, {', '.join(files[1:])}"
-    typer.echo(result.to_json() if as_json else written)
+    if as_json:
+        print_analysis("diagnose", result, [out / file for file in files])
+        return
+    typer.echo(f"{result.verdict}\nwritten: {out / files[0]}, {', '.join(files[1:])}")

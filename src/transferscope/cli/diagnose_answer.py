@@ -14,6 +14,8 @@ from transferscope.analyses.diagnose.question import Refused, measure_all
 from transferscope.analyses.diagnose.result import Measured, in_digits, scale_in_words
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.analyses.diagnose.words import left_out_words
+from transferscope.cli.answer import in_a_line
+from transferscope.cli.as_json import print_analysis
 from transferscope.diagnostics.grid import Progress as Report
 from transferscope.wording import rough_duration
 
@@ -62,11 +64,11 @@ def answer(
         go_through=partial(_measuring, quiet=quiet),
         on_result=lambda one: say(f"{_said(one)}\n"),
     )
-    if out is not None:
-        first, *others = result.write(out, feature_map=feature_map)
-        say(f"written: {', '.join([str(out / first), *others])}")
+    files = [] if out is None else [out / file for file in result.write(out, feature_map=feature_map)]
+    if files:
+        say(f"written: {in_a_line(files)}")
     if as_json:
-        typer.echo(result.to_json())
+        print_analysis("diagnose", result, files)
     if result.refused is not None:
         raise result.refused
 

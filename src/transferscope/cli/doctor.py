@@ -6,13 +6,14 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
 from transferscope.errors import TransferscopeError
 
 _OWN = "transferscope"
@@ -36,17 +37,20 @@ class Finding:
     state: Literal["ok", "absent", "wrong"] = "ok"
 
 
-def doctor() -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Versions, processors, GPUs, memory, folders and extras, with the line that installs what is missing.
 
     The exit code is 1 where something keeps transferscope from working.
     """
     findings = [*_versions(), *_devices(), *_folders(), *_extras()]
+    wrong = sum(finding.state == "wrong" for finding in findings)
+    if as_json:
+        print_json("doctor", {"wrong": wrong, "findings": [asdict(finding) for finding in findings]})
+        raise typer.Exit(1 if wrong else 0)
     width = max(len(finding.topic) for finding in findings)
     marks = {"ok": "ok     ", "absent": "absent ", "wrong": "WRONG  "}
     for finding in findings:
         typer.echo(f"{marks[finding.state]}{finding.topic:<{width}}  {finding.text}")
-    wrong = sum(finding.state == "wrong" for finding in findings)
     if wrong:
         typer.echo(f"\n{wrong} of these must be mended first.")
         raise typer.Exit(1)

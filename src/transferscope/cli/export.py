@@ -1,9 +1,12 @@
 """`transferscope export` and `transferscope predict`: a network of a study to a folder, and its predictions."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from transferscope.cli.as_json import AsJson, print_json
+from transferscope.cli.complete import DATA, METHODS, among
 
 if TYPE_CHECKING:
     from transferscope.study.kept import Run
@@ -13,11 +16,14 @@ if TYPE_CHECKING:
 def export(
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")],
     out: Annotated[Path, typer.Option(help="The folder to write; made if it is not there.")],
-    method: Annotated[str | None, typer.Option(help="The method's name in the study. [the best mean]")] = None,
+    method: Annotated[
+        str | None, typer.Option(autocompletion=among(METHODS), help="The method's name in the study. [the best mean]")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="What was transferred. [the best mean]")] = None,
     labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the most]")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed of the run. [the lowest]")] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write the network of a finished run to a folder, for `transferscope predict` and `load_model` in Python.
 
@@ -45,6 +51,10 @@ def export(
             on_progress=on_progress,
         )
     card = found.model.card
+    if as_json:
+        facts = {"n_test": found.n_test, "n_equal": found.n_equal, "trained_again": found.trained_again}
+        print_json("export", {"folder": str(found.folder), **_card(card), **facts})
+        return
     error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
     typer.echo(
         f"{card.metric.replace('_', ' ')} on the study's {found.n_test:,} test examples: {card.score:.4g}{error} "
@@ -70,8 +80,12 @@ def export(
 
 def predict(
     folder: Annotated[Path, typer.Argument(help="What `transferscope export` wrote.")],
-    data: Annotated[str, typer.Argument(help="folder:PATH, npz:PATH, csv:PATH, or any other data by name.")],
+    data: Annotated[
+        str,
+        typer.Argument(autocompletion=among(DATA), help="folder:PATH, npz:PATH, csv:PATH, or any other data by name."),
+    ],
     out: Annotated[Path, typer.Option(help="The table to write: csv with a row for each input.")],
+    as_json: AsJson = False,
 ) -> None:
     """Predict for new inputs, which need no labels: a class or labels with the probability of each, or numbers."""
     import numpy as np
@@ -100,10 +114,19 @@ def predict(
     out.parent.mkdir(parents=True, exist_ok=True)
     write_table(pd.DataFrame(table), out)
     card, n = model.card, len(found.names)
+    if as_json:
+        print_json("predict", {"predictions": n, "network": _card(card), "written": [str(out)]})
+        return
     typer.echo(
         f"{n:,} predictions of {_way(card)} ({card.metric.replace('_', ' ')} {card.mean_score:.4g} in {card.study}): "
         f"{out}"
     )
+
+
+def _card(card: "ModelCard") -> dict[str, Any]:
+    """Which run a network comes from, and how good it is."""
+    names = ("study", "method", "source", "n_labels", "seed", "metric", "score", "stderr", "mean_score", "n_runs")
+    return {name: getattr(card, name) for name in names}
 
 
 def _way(trained: "Run | ModelCard") -> str:

@@ -1,13 +1,16 @@
 """`transferscope history`: finished runs of studies and tables, and what to try next on a new task."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_analysis, print_json
 from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pandas import DataFrame
 
 app = typer.Typer(
@@ -33,6 +36,7 @@ def add(
         str | None, typer.Option(metavar="lower|higher", help="Which scores are better; told by name without.")
     ] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Keep the finished runs of a study, or the scores of a table."""
     from transferscope.analyses.history import History, add_to_history
@@ -45,6 +49,9 @@ def add(
     columns = LabelColumns(labels_column, arm_column, score_column, seed_column, better=cast(Better | None, better))
     history = History.of_user()
     read, new = add_to_history(place, history=history, columns=columns, task=task, task_column=task_column, study=study)
+    if as_json:
+        print_json("history add", {"history": str(history.path), "read": read, "new": new})
+        return
     typer.echo(f"{read} scores read, {new} of them new: {history.path}")
 
 
@@ -52,6 +59,7 @@ def add(
 def list_tasks(
     own: Annotated[bool, typer.Option("--own", help="Leave out what comes with the package.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Show every task of what comes with the package.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the tasks that are kept, and what comes with the package."""
     from transferscope.analyses.history import History
@@ -59,6 +67,11 @@ def list_tasks(
 
     history = History.of_user()
     frame = history.read()
+    if as_json:
+        shown = {"history": str(history.path), "tasks": [_task(str(task), part) for task, part in _by_task(frame)]}
+        shown["shipped"] = [] if own else [_task(str(task), part) for task, part in _by_task(shipped_rows())]
+        print_json("history list", shown)
+        return
     if frame.empty:
         typer.echo(f"Nothing is kept yet in {history.path}; begin with `transferscope history add STUDY|TABLE`.")
     else:
@@ -80,12 +93,29 @@ def list_tasks(
         typer.echo("  ".join(text.ljust(width) for text, width in zip(row, (*widths, 0), strict=True)))
 
 
+def _by_task(frame: "DataFrame") -> "Iterable[tuple[Any, DataFrame]]":
+    return frame.groupby("task", sort=False)
+
+
+def _task(task: str, runs: "DataFrame") -> dict[str, Any]:
+    """A task with its best arm."""
+    best = runs.sort_values("score", ascending=runs["better"].iloc[0] == "lower").iloc[0]
+    return {
+        "task": task,
+        "origin": str(best["origin"]),
+        "arms": int(runs["arm"].nunique()),
+        "scores": len(runs),
+        "measure": str(runs["measure"].iloc[0]),
+        "best_arm": str(best["arm"]),
+        "best_score": float(best["score"]),
+    }
+
+
 def _print_tasks(frame: "DataFrame") -> None:
     rows = [("task", "arms", "scores", "measure", "best")]
-    for task, part in frame.groupby("task", sort=False):
-        ordered = part.sort_values("score", ascending=part["better"].iloc[0] == "lower")
-        said = f"{ordered['arm'].iloc[0]} ({ordered['score'].iloc[0]:.4g})"
-        rows.append((str(task), str(part["arm"].nunique()), str(len(part)), str(part["measure"].iloc[0]), said))
+    for found in (_task(str(task), part) for task, part in _by_task(frame)):
+        said = f"{found['best_arm']} ({found['best_score']:.4g})"
+        rows.append((found["task"], str(found["arms"]), str(found["scores"]), found["measure"], said))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for row in rows:
         typer.echo("  ".join(text.ljust(width) for text, width in zip(row[:4], widths, strict=True)) + f"  {row[4]}")
@@ -106,7 +136,7 @@ def propose(
     ] = None,
     own: Annotated[bool, typer.Option("--own", help="Leave out what comes with the package.")] = False,
     out: Annotated[Path | None, typer.Option(help="An HTML file to write.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say which arm to try next on a new task."""
     from transferscope.analyses.history import propose as ask
@@ -126,10 +156,10 @@ def propose(
         if not arm:
             raise SettingsError(f"--tried {one!r} is no arm with its score; write it as in --tried fine-tune=0.91")
     result = ask(task, probes=probes, labels=labels, rule=cast(Rule, rule), origin=origin, shipped=not own)
-    if as_json:
-        typer.echo(result.to_json())
-    else:
+    if not as_json:
         typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
-    if out is not None:
-        written = result.report(out)
-        typer.echo(f"\nReport: {written.html}", err=as_json)
+    written = [] if out is None else [result.report(out).html]
+    if as_json:
+        print_analysis("history propose", result, written)
+    elif written:
+        typer.echo(f"\nReport: {written[0]}")

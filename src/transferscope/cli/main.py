@@ -5,6 +5,7 @@ sentence; 130 stopped by Ctrl-C.
 """
 
 import io
+import logging
 import os
 import re
 import sys
@@ -30,8 +31,10 @@ from transferscope.cli import (
     report,
     run,
     scaling,
+    schema,
     show,
     status,
+    table,
     theory,
 )
 from transferscope.cli.plugins import CommandsWithPlugins
@@ -69,6 +72,7 @@ app.command()(decide.decide)
 app.command()(run.run)
 app.command()(status.status)
 app.command()(report.report)
+app.command()(table.table)
 app.command()(data.data)
 app.add_typer(show.app, name="show")
 app.command()(demo.demo)
@@ -81,6 +85,28 @@ app.command()(rank.rank)
 app.command()(export.export)
 app.command()(export.predict)
 app.command()(doctor.doctor)
+app.command()(schema.schema)
+
+
+class _ToStandardError(logging.Handler):
+    """Writes to the error stream of the moment, above a progress bar where there is one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler`."""
+        print(_printable(self.format(record)), file=sys.stderr, flush=True)
+
+
+def show_log(*, verbose: bool) -> None:
+    """Show what the package logs: warnings as a sentence, and with `verbose` every step with its time."""
+    log = logging.getLogger("transferscope")
+    for handler in log.handlers[:]:
+        if isinstance(handler, _ToStandardError):
+            log.removeHandler(handler)
+    handler = _ToStandardError()
+    times = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    handler.setFormatter(logging.Formatter(times if verbose else "transferscope: %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO if verbose else logging.NOTSET)
 
 
 def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
@@ -124,6 +150,9 @@ def _options(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of a bug. [also TRANSFERSCOPE_DEBUG=1]")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Say what is done, with times, on the standard error stream.")
+    ] = False,
 ) -> None:
     """What holds for every command."""
 
@@ -139,7 +168,8 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:]
     debug = bool(os.environ.get("TRANSFERSCOPE_DEBUG")) or "--debug" in arguments
-    arguments = [argument for argument in arguments if argument != "--debug"]
+    show_log(verbose="--verbose" in arguments)
+    arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose")]
     try:
         lists = _LIST_OPTIONS_OF_RANK if "rank" in arguments[:1] else LIST_OPTIONS
         code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)
@@ -178,14 +208,20 @@ def _refuse_usage(error: Any) -> NoReturn:
     _refuse(f"{error.format_message().rstrip('.')}; `{command} --help` says what it takes")
 
 
+def _printable(text: str) -> str:
+    """The text without control characters, which could steer the terminal."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text)
+
+
 def _refuse(sentence: str) -> NoReturn:
     _end(2, sentence)
 
 
 def _end(code: int, sentence: str) -> NoReturn:
-    # control characters could steer the terminal, and a word without end hides the sentence
-    shown = "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in sentence)
-    shown = re.sub(rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][: _LONGEST_WORD // 2]}...", shown)
+    # a word without end hides the sentence
+    shown = re.sub(
+        rf"\S{{{_LONGEST_WORD + 1},}}", lambda word: f"{word[0][: _LONGEST_WORD // 2]}...", _printable(sentence)
+    )
     typer.echo(f"transferscope: {shown}", err=True)
     sys.exit(code)
 

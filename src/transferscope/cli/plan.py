@@ -5,6 +5,8 @@ from typing import Annotated, cast
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_analysis
+
 
 def plan(
     place: Annotated[
@@ -26,9 +28,7 @@ def plan(
     ] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the answer as JSON; only --out writes a page.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How many labels it takes: where training from scratch catches up with transfer, and what labels buy.
 
@@ -48,10 +48,8 @@ def plan(
     )
     question = PlanQuestion(target_score, cost_label, cost_run, margin)
     result = make_plan(place, question, columns=columns, study=study)
-    if as_json:
-        typer.echo(result.to_json())
-        if out is not None:
-            result.report(out)
+    if as_json:  # only --out writes a page
+        print_analysis("plan", result, [] if out is None else [result.report(out).html])
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in notes(result.plan):

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
-from transferscope.study.run import CellFailed, Event, StudyProgress
-from transferscope.wording import cell_words, rough_duration
+from transferscope.analyses.notebook import progress_words
+from transferscope.study.run import CellFailed, Event
+from transferscope.wording import cell_words
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -70,7 +71,7 @@ class Lines:
         if self._quiet or (time.monotonic() < self._due and not over):
             return
         self._due = time.monotonic() + _SECONDS_BETWEEN_LINES
-        print(f"{self._name}: {_progress(event)}", file=sys.stderr, flush=True)
+        print(f"{self._name}: {progress_words(event)}", file=sys.stderr, flush=True)
 
 
 class Bar:
@@ -93,13 +94,4 @@ class Bar:
             return
         self._progress.start()  # not before: until then there may be a question
         settled = event.done + event.failed
-        self._progress.update(self._task, completed=settled, total=event.total, words=_progress(event))
-
-
-def _progress(event: StudyProgress) -> str:
-    words = [f"{event.done} of {event.total} cells done"]
-    if event.failed:
-        words.append(f"{event.failed} failed")
-    if event.seconds_left is not None and event.done + event.failed < event.total:
-        words.append(f"about {rough_duration(event.seconds_left)} left")
-    return ", ".join(words)
+        self._progress.update(self._task, completed=settled, total=event.total, words=progress_words(event))

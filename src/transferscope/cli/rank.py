@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_analysis
+from transferscope.cli.complete import DATA, NETWORKS, SCORES, among
 from transferscope.errors import SettingsError
 
 
@@ -21,9 +23,13 @@ def rank(
             help="Pretrained weights (safetensors, or a state dict of torch), or networks such as hf:FOLDER.",
         ),
     ] = None,
-    data: Annotated[str | None, typer.Option(metavar="SPEC", help="The target, as in usps or npz:PATH.")] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="SPEC", autocompletion=among(DATA), help="The target, as in usps or npz:PATH.")
+    ] = None,
     transforms: Annotated[list[str] | None, typer.Option(help="Transformations of it, as in resize:28.")] = None,
-    network: Annotated[str, typer.Option(help="The architecture of the weights.")] = "lenet",
+    network: Annotated[
+        str, typer.Option(autocompletion=among(NETWORKS), help="The architecture of the weights.")
+    ] = "lenet",
     widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
     input: Annotated[
         str | None, typer.Option(help="How inputs are read, as in size=64,mean=127,std=128,scale=1. [as networks say]")
@@ -33,7 +39,9 @@ def rank(
         list[int] | None, typer.Option(metavar="N", help="Labelled training examples to compute scores on. [100]")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Draws of so many labels.")] = 3,
-    scores: Annotated[list[str] | None, typer.Option(help="Scores by name. [all]")] = None,
+    scores: Annotated[
+        list[str] | None, typer.Option(autocompletion=among(SCORES), help="Scores by name. [all]")
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option(metavar="METHOD", help="With a study: hold the scores against this method. [fine-tune, if any]"),
@@ -45,7 +53,7 @@ def rank(
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for CSV, SVG and PDF.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON instead.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """What to transfer from? Rate pretrained networks on a few labelled target examples, without training.
 
@@ -65,7 +73,7 @@ def rank(
             raise SettingsError(f"--audit is about all studies of a store, and {given[0]} was given too; leave it out")
         if place is None:
             raise SettingsError("--audit needs a store of studies, as in `transferscope rank runs/all.sqlite --audit`")
-        _audit(place, against=against, seeds=seeds, scores=scores or (), device=device, out=out, json=json)
+        _audit(place, against=against, seeds=seeds, scores=scores or (), device=device, out=out, as_json=as_json)
         return
     if place is None:
         if not checkpoints or data is None:
@@ -86,7 +94,7 @@ def rank(
         )
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.analyses.rank.question import rank as ask
-    from transferscope.cli.answer import as_text, counted_progress, write_files
+    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
     from transferscope.models import NetworkInput, NetworkSettings
     from transferscope.study.settings import DataSettings
 
@@ -115,17 +123,19 @@ def rank(
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was rated", err=True)
         raise typer.Exit(130) from None
-    written = None if out is None else f"written: {write_files(out, result.figures(), result.tables())}"
-    typer.echo(
-        result.to_json() if json else "\n\n".join(filter(None, [as_text(result.answer()), written, result.kept]))
-    )
+    files = [] if out is None else write_files(out, result.figures(), result.tables())
+    if as_json:
+        print_analysis("rank", result, files, kept=result.kept)
+        return
+    written = f"written: {in_a_line(files)}" if files else None
+    typer.echo("\n\n".join(filter(None, [as_text(result.answer()), written, result.kept])))
 
 
 def _audit(
-    place: str, *, against: str | None, seeds: int, scores: Sequence[str], device: str, out: Path | None, json: bool
+    place: str, *, against: str | None, seeds: int, scores: Sequence[str], device: str, out: Path | None, as_json: bool
 ) -> None:
     from transferscope.analyses.rank.audit_question import audit as ask
-    from transferscope.cli.answer import as_text, counted_progress, write_files
+    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
 
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -135,8 +145,11 @@ def _audit(
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was scored", err=True)
         raise typer.Exit(130) from None
-    written = None
+    files = []
     if out is not None:
-        files = write_files(out, result.figures(), result.tables())
-        written = f"written: {files}, {result.report(out / 'audit.html').html.name}"
-    typer.echo(result.to_json() if json else "\n\n".join(filter(None, [as_text(result.answer()), written])))
+        files = [*write_files(out, result.figures(), result.tables()), result.report(out / "audit.html").html]
+    if as_json:
+        print_analysis("rank", result, files)
+        return
+    written = f"written: {in_a_line(files)}" if files else None
+    typer.echo("\n\n".join(filter(None, [as_text(result.answer()), written])))

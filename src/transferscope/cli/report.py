@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
 from transferscope.errors import StoreError, unknown_name
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Write it anew while the study runs, until it is complete or Ctrl-C.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
     from transferscope.analyses.study_page import build_report
@@ -36,6 +38,11 @@ def report(
         chosen = _chosen(store, name)
         page = out or Path(f"{file_name(chosen)}.html")
         written = _watched(store, chosen, page) if watch else build_report(store, chosen, page)
+    if as_json:
+        verdict = {"headline": written.verdict.headline, "sentences": list(written.verdict.sentences)}
+        files = [str(file) for file in (written.html, *written.files)]
+        print_json("report", {"study": chosen, "verdict": verdict, "written": files})
+        return
     typer.echo(written.verdict)
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
+
 if TYPE_CHECKING:
     from transferscope.study.spec import StudySpec
     from transferscope.study.status import StudyStatus
@@ -24,6 +26,7 @@ def run(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Do what is missing of a study: after an interruption, a crash, or with more seeds, sizes or methods.
 
@@ -37,7 +40,7 @@ def run(
         _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
     status = execute(spec, retry_failed=retry_failed, quiet=quiet, estimate="shown" if yes else "asked")
-    _conclude(status, store or str(study))
+    _conclude(status, store or str(study), as_json=as_json)
 
 
 def _refuse_to_redo(study: Path, spec: "StudySpec") -> None:
@@ -68,15 +71,18 @@ def _override(spec: "StudySpec", given: Mapping[str, int | str | None]) -> "Stud
     return replace(spec, engine=settings or spec.engine)
 
 
-def _conclude(status: "StudyStatus", place: str) -> None:
-    from transferscope.cli.status import summary
+def _conclude(status: "StudyStatus", place: str, *, as_json: bool) -> None:
+    from transferscope.cli.status import status_facts, summary
     from transferscope.store import without_password
 
-    place = without_password(place)
-    typer.echo(summary(status))
-    typer.echo(f"results: {status.store}")
-    if status.counts.failed:
-        typer.echo(f"why cells failed: transferscope status {place}")
-    typer.echo(f"report:  transferscope report {place}")
+    if as_json:
+        print_json("run", status_facts(status))
+    else:
+        place = without_password(place)
+        typer.echo(summary(status))
+        typer.echo(f"results: {status.store}")
+        if status.counts.failed:
+            typer.echo(f"why cells failed: transferscope status {place}")
+        typer.echo(f"report:  transferscope report {place}")
     if status.counts.failed:
         raise typer.Exit(1)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_analysis
 from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def scaling(
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     figure: Annotated[str | None, typer.Option(hidden=True)] = None,
     out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the answer as JSON; only --out writes a page.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How much pre-training, and more data or different data? Prints the verdict and writes a report."""
     if figure is not None:
@@ -65,10 +64,8 @@ def scaling(
         error, pretrain_size, finetune_size, tuple(by or ()), stderr, repeats, cast(Better | None, better)
     )
     result = analyse(place, question, columns=columns, study=study)
-    if as_json:
-        typer.echo(result.to_json())
-        if out is not None:
-            result.report(out)
+    if as_json:  # only --out writes a page
+        print_analysis("scaling", result, [] if out is None else [result.report(out).html])
         return
     typer.echo(_said(result))
     if result.kept:

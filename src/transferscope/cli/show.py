@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
+from transferscope.cli.complete import NETWORKS, among
 from transferscope.errors import SettingsError
 
 app = typer.Typer(
@@ -21,7 +23,10 @@ def _group() -> None:
 def network(
     name: Annotated[
         str,
-        typer.Argument(help="lenet, hf:FOLDER, timm:NAME, torchvision:NAME, package.module:factory, file.py:factory."),
+        typer.Argument(
+            autocompletion=among(NETWORKS),
+            help="lenet, hf:FOLDER, timm:NAME, torchvision:NAME, package.module:factory, file.py:factory.",
+        ),
     ],
     shape: Annotated[
         str | None, typer.Option(help="Shape of one input, as in 3,224,224. [from its input size, else 3,32,32]")
@@ -32,6 +37,7 @@ def network(
     ] = None,
     head: Annotated[str | None, typer.Option(help="Name of its head, as in classifier.1. [found]")] = None,
     widths: Annotated[list[int] | None, typer.Option(help="Widths of a backbone. [the usual]")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Blocks from input to head, which methods freeze by number; inputs; head; and what weights give to it."""
     from transferscope.models import (
@@ -62,17 +68,44 @@ def network(
         assert settings.module is not None
         own = settings.module.head if head is None else head
         found = adapt(settings.module.random(0), own, input_shape=read, input=known)
-    typer.echo(f"{name}, read on inputs {' x '.join(map(str, read))}")
-    typer.echo(f"inputs:    {'standardised by the training examples' if known is None else known}")
+    inputs = "standardised by the training examples" if known is None else str(known)
     total = sum(parameter.numel() for parameter in found.features.parameters())
+    in_head = sum(parameter.numel() for parameter in found.head.parameters())
+    sizes = {
+        block.removeprefix("module."): sum(parameter.numel() for parameter in module.parameters())
+        for block, module in found.named_blocks().items()
+    }
+    if as_json:
+        report = opened.report if trained else None
+        matched = (
+            None
+            if report is None
+            else {
+                "file": str(weights),
+                "matched": report.matched,
+                "backbone": report.backbone,
+                "head_outputs": report.n_outputs,
+                "left_out": list(report.unexpected),
+            }
+        )
+        facts = {
+            "name": name,
+            "input_shape": list(read),
+            "inputs": inputs,
+            "backbone": {"parameters": total, "features": found.n_features},
+            "blocks": [{"number": i, "name": block, "parameters": n} for i, (block, n) in enumerate(sizes.items(), 1)],
+            "head": {"module": str(found.head), "parameters": in_head},
+            "weights": matched,
+        }
+        print_json("show network", facts)
+        return
+    typer.echo(f"{name}, read on inputs {' x '.join(map(str, read))}")
+    typer.echo(f"inputs:    {inputs}")
     typer.echo(f"backbone:  {total:,} parameters, {found.n_features:,} features; blocks from the input up:")
-    blocks = found.named_blocks()
-    longest = max(map(len, blocks), default=0)
-    for number, (block, module) in enumerate(blocks.items(), start=1):
-        size = sum(parameter.numel() for parameter in module.parameters())
-        typer.echo(f"  {number:>3}  {block.removeprefix('module.'):<{longest}}  {size:>13,}")
-    size = sum(parameter.numel() for parameter in found.head.parameters())
-    typer.echo(f"head:      {found.head}, {size:,} parameters; every method puts a new one in its place")
+    longest = max(map(len, found.named_blocks()), default=0)
+    for number, (block, size) in enumerate(sizes.items(), start=1):
+        typer.echo(f"  {number:>3}  {block:<{longest}}  {size:>13,}")
+    typer.echo(f"head:      {found.head}, {in_head:,} parameters; every method puts a new one in its place")
     if trained:
         report = opened.report
         more = f"; left out: {', '.join(report.unexpected[:5])}" if report.unexpected else ""

@@ -2,22 +2,31 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
+
 if TYPE_CHECKING:
-    from transferscope.store import Store
+    from transferscope.store import Store, StudyCounts
     from transferscope.study.status import StudyStatus
 
 
-def status(place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")]) -> None:
+def status(
+    place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")],
+    as_json: AsJson = False,
+) -> None:
     """Show how many cells of a study are done, why cells failed, and what an edited study file asks for now."""
     from transferscope.study.places import open_existing
 
     if not place.endswith(".toml"):
         with open_existing(place) as store:
+            if as_json:
+                print_json("status", {"studies": [_facts(store, row.name) for row in store.studies()], "file": None})
+                return
             for row in store.studies():
                 _show(store, row.name)
         return
@@ -29,9 +38,17 @@ def status(place: Annotated[str, typer.Argument(help="A study file, or the path 
     begun = "://" in address.store or Path(address.store).exists()
     with open_existing(place) if begun else nullcontext() as found:
         known = found is not None and address.name in [row.name for row in found.studies()]
-        if found is not None and known:
+        if found is not None and known and not as_json:
             _show(found, address.name)
         edited = edited_plan(read_spec(Path(place)), found)  # last: a mistake in the file hides nothing that is stored
+        facts = [_facts(found, address.name)] if found is not None and known and as_json else []
+    if as_json:
+        asked: dict[str, Any] | None = None
+        if edited is not None:
+            changes = {"added": edited.added, "dropped": edited.dropped, "cells": _counted(edited.counts)}
+            asked = {"path": place, "was_run": known, **changes}
+        print_json("status", {"studies": facts, "file": asked})
+        return
     if edited is None:
         return
     typer.echo(
@@ -60,6 +77,37 @@ def _show(store: "Store", name: str) -> None:
         typer.echo(f"  {cell_words(cell.cell.role, cell.cell.labels)}: {cell.failure.message}")
     for sentence in _weak_inner_heads(store, name):
         typer.echo(f"  {sentence}")
+
+
+def status_facts(found: "StudyStatus") -> dict[str, Any]:
+    """Where a study stands, as JSON values."""
+    failed = [
+        {
+            "role": cell.cell.role,
+            "labels": dict(cell.cell.labels),
+            "kind": None if cell.failure is None else cell.failure.kind,
+            "message": None if cell.failure is None else cell.failure.message,
+        }
+        for cell in found.failed
+    ]
+    return {"study": found.name, "store": found.store, "cells": _counted(found.counts), "failed": failed}
+
+
+def _counted(counts: "StudyCounts") -> dict[str, int]:
+    return {"total": counts.total, **asdict(counts)}
+
+
+def _facts(store: "Store", name: str) -> dict[str, Any]:
+    """What `_show` says, as JSON values."""
+    from transferscope.study.status import kept_networks, study_status
+
+    sources = store.study(name).facts.get("sources") or {}
+    return {
+        **status_facts(study_status(store, name)),
+        "weights": {source: entry for source, entry in sources.items() if isinstance(entry, dict) and "file" in entry},
+        "networks": asdict(kept_networks(store, name)),
+        "notes": list(_weak_inner_heads(store, name)),
+    }
 
 
 def _networks(store: "Store", study: str) -> str:

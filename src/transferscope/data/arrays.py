@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Num, Shaped
 
-from transferscope.data.task import Kind, LabelledSet
+from transferscope.data.task import UNLABELLED, Kind, LabelledSet
 from transferscope.errors import DataError, SettingsError
 
 LARGEST_SIDE = 4096
@@ -40,7 +40,8 @@ class RawPart:
     Attributes:
         inputs: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W); numbers of any type.
         labels: Shape (N,) or (N, n_outputs); numbers of any type, or text. Truth values (N, n_labels) are several
-            labels of each input.
+            labels of each input. On a grid over each image, whole numbers (N, h, w) are masks of classes, and
+            floating-point numbers (N, h, w) or (N, n_outputs, h, w) a dense regression.
     """
 
     inputs: Shaped[np.ndarray, "N ..."]
@@ -64,7 +65,8 @@ def to_parts(
         name: What to call the data in messages.
         kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
             of 0 and 1 in whole numbers as several labels of each input, and all others as classes.
-        label_names: Names of several labels, in the order of their columns; None for "1", "2", ...
+        label_names: Names of several labels, in the order of their columns; None for "1", "2", ... Of masks, the names
+            of the classes 0, 1, ...; None for the numbers that the training masks hold.
         channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
@@ -79,6 +81,16 @@ def to_parts(
     inputs = [to_inputs(part.inputs, name=name, channels=channels) for part in (train, test)]
     if kind == "regression":
         labels, classes = [to_targets(part.labels, name=name) for part in (train, test)], None
+    elif kind == "dense regression":
+        labels, classes = [_to_maps(part.labels, name=name) for part in (train, test)], None
+    elif kind == "segmentation":
+        masks = [_to_masks(part.labels, name=name) for part in (train, test)]
+        known = np.unique(masks[0][masks[0] != UNLABELLED])
+        values = known if label_names is None else np.arange(len(label_names))
+        found = [to_class_labels(mask[mask != UNLABELLED], values, name=name) for mask in masks]
+        for mask, places in zip(masks, found, strict=True):
+            mask[mask != UNLABELLED] = places
+        labels, classes = masks, tuple(map(str, values if label_names is None else label_names))
     elif kind == "multi-label":
         labels = [_to_flags(part.labels, name=name) for part in (train, test)]
         classes = tuple(label_names or map(str, range(1, labels[0].shape[1] + 1)))
@@ -99,6 +111,8 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     Raises:
         DataError: They could be several labels of each input, or several numbers to predict.
     """
+    if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
+        return "dense regression" if np.issubdtype(labels.dtype, np.floating) else "segmentation"
     several = labels.ndim == 2 and labels.shape[1] > 1
     if np.issubdtype(labels.dtype, np.floating):
         if several and labels.any() and np.isin(labels, (0, 1)).all():
@@ -116,6 +130,23 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
             "have; save the number of the class, or truth values for several labels of each input"
         )
     return "multi-label"
+
+
+def _to_masks(labels: np.ndarray, *, name: str) -> np.ndarray:
+    """Masks (N, h, w) as int64, in an array of their own."""
+    if labels.ndim != 3 or labels.dtype.kind not in "bui" or labels.min() < UNLABELLED:
+        raise DataError(
+            f"{name}: labels of shape {labels.shape} and type {labels.dtype} run from {labels.min()}; expected masks "
+            f"(N, h, w) of whole numbers, from 0 for classes and {UNLABELLED} for cells without a label; or "
+            "floating-point numbers (N, n_outputs, h, w) for a regression"
+        )
+    return labels.astype(np.int64)
+
+
+def _to_maps(labels: np.ndarray, *, name: str) -> np.ndarray:
+    """Numbers on a grid as float32 (N, n_outputs, h, w)."""
+    maps = labels[:, None] if labels.ndim == 3 else labels
+    return _to_float32(maps, name=name, what="labels")
 
 
 def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:

@@ -1,7 +1,9 @@
 """Data by name: the catalogue, a user's own files, synthetic images, and data sets of other packages."""
 
 import importlib.util
+import logging
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,8 @@ from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
 from transferscope.errors import DataError, SettingsError, TransferscopeError, UnknownNameError, unknown_name
+
+_LOG = logging.getLogger(__name__)
 
 _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
@@ -68,9 +72,9 @@ def load(
         spec: "mnist", "fashion-mnist", "usps", "svhn", "cifar10", "digits"; "npz:PATH"; "folder:PATH", or the path of a
             folder alone (one sub-folder per class); "csv:PATH?label=COLUMN", "parquet:PATH?label=COLUMN", or
             "table:PATH?label=COLUMN" by suffix; "text:PATH?text=COLUMN&label=COLUMN&tokenizer=FOLDER";
-            "hf-dataset:PATH"; "glyphs"; "half-images:SPEC?parts=AB"; an entry point of the group "transferscope.data",
-            or a reference "package.module:name" or "path/file.py:name" to a function of a `DataSpec` and a seed or to a
-            `CatalogueEntry`. docs/data.md lists the options of each.
+            "hf-dataset:PATH"; "glyphs"; "scenes"; "half-images:SPEC?parts=AB"; an entry point of the group
+            "transferscope.data", or a reference "package.module:name" or "path/file.py:name" to a function of a
+            `DataSpec` and a seed or to a `CatalogueEntry`. docs/data.md lists the options of each.
         transforms: Transformations by name, applied in this order, as in ("resize:28", "grey").
         limit: Number of training examples to keep, a stratified subset by `seed`; None for all.
         test_limit: The same for the test set.
@@ -93,6 +97,7 @@ def load(
     if seed < 0:
         raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
     check_transforms(transforms)
+    began = time.monotonic()
     dataset = apply_transforms(_read(parse_name(spec), seed), transforms, seed=seed)
     limits = (("limit", limit, "training", dataset.train), ("test_limit", test_limit, "test", dataset.test))
     beyond = [
@@ -102,6 +107,8 @@ def load(
     ]
     if beyond:
         raise DataError(", and ".join(beyond))
+    n_train, n_test, took = len(dataset.train), len(dataset.test), time.monotonic() - began
+    _LOG.info("read %s: %d training and %d test examples in %.2f s", spec, n_train, n_test, took)
     return replace(
         dataset,
         train=_limited(dataset.train, limit, seed),
@@ -197,7 +204,7 @@ def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
     if parsed.kind == _HALVES:
         check_name(parsed.path)
     elif parsed.kind in READERS:
-        if parsed.kind != "glyphs":
+        if parsed.kind not in ("glyphs", "scenes"):
             find_path(parsed.path)
     elif parsed.kind not in CATALOGUE:
         _plugin(parsed)
@@ -267,7 +274,12 @@ def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:
 
 def _unknown(spec: DataSpec) -> UnknownNameError:
     suffix = Path(spec.kind).suffix.removeprefix(".")
+    texts = f"'text:{spec.text}?text=COLUMN&label=COLUMN'"
+    if suffix in ("csv", "parquet"):
+        written = f"'{suffix}:{spec.text}?label=COLUMN' for a table, {texts} for texts"
+        return UnknownNameError(f"{spec.text!r} looks like a file; write {written}")
+    if suffix in ("tsv", "jsonl"):
+        return UnknownNameError(f"{spec.text!r} looks like a file of texts; write {texts}")
     if suffix in READERS:
-        label = "?label=COLUMN" if suffix in ("csv", "parquet") else ""
-        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}{label}'")
+        return UnknownNameError(f"{spec.text!r} looks like a file; write '{suffix}:{spec.text}'")
     return unknown_name("data set", spec.kind, [*CATALOGUE, *READERS, _HALVES, *DATA_SETS])

@@ -30,7 +30,9 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
         path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`. Inputs are grey images (N, H, W),
             colour images (N, H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for
             classes, floating-point numbers (N,) or (N, n_outputs) for regression, truth values (N, n_labels) for
-            several labels of each input, whose names may lie in `label_names` (n_labels,).
+            several labels of each input, whose names may lie in `label_names` (n_labels,). On a grid over each image,
+            whole numbers (N, h, w) are masks of classes (-1 for cells without a label), whose names may lie in
+            `label_names` (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
@@ -55,10 +57,11 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
     names = None
     if LABEL_NAMES in arrays:
         held, columns = arrays[LABEL_NAMES], train.labels.shape[1:]
-        if held.dtype.kind != "U" or held.shape != columns:
+        of_masks = train.labels.ndim == 3 and held.ndim == 1 and train.labels.dtype.kind in "bui"
+        if held.dtype.kind != "U" or not (of_masks or held.shape == columns):
             raise DataError(
                 f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and y_train {train.labels.shape}; "
-                "expected a text for each column of labels"
+                "expected a text for each column of labels, or for each class of masks"
             )
         names = [str(name) for name in held]
     parts = to_parts(train, test, name=str(path), label_names=names, channels=channels)

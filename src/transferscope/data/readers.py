@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from transferscope.data.image_files import ImageForm
 from transferscope.data.image_folder import FolderParts, load_image_folder
 from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
+from transferscope.data.scenes import SceneSettings, load_scenes
+from transferscope.data.scenes.settings import SceneTask
 from transferscope.data.spec import DataSpec, parse_spec
-from transferscope.data.task import Dataset, Kind, LabelledSet
+from transferscope.data.task import UNLABELLED, Dataset, Kind, LabelledSet
 from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _DAY_ORDERS: tuple[Literal["day-first", "month-first"], ...] = ("day-first", "mo
 _KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
 _ROWS_COMPARED = 256
 _USUAL_CHANNELS = 4
-_N_GLYPHS, _N_TEST_GLYPHS = 10_000, 2_000
+_N_RENDERED, _N_TEST_RENDERED = 10_000, 2_000
 
 
 def _npz(spec: DataSpec, seed: int) -> Dataset:
@@ -239,27 +241,56 @@ def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str,
 def _glyphs(spec: DataSpec, seed: int) -> Dataset:
     if spec.path:
         raise SettingsError(f"{spec.text!r} has a path; glyphs have options only, as in 'glyphs?characters=abc'")
-    fonts, colour = spec.one("fonts"), spec.choice("colour", ("yes", "no"))
+    fonts = spec.one("fonts")
     settings = {
         "characters": spec.one("characters"),
-        "size": spec.integer("size"),
-        "colour": None if colour is None else colour == "yes",
-        "appearance": spec.choice("appearance", ("single", "several")),
-        "light": spec.choice("light", ("fixed", "random")),
-        "background": spec.choice("background", ("fixed", "random")),
-        "texture": spec.choice("texture", ("without", "with")),
+        **_complexity(spec),
         "pose": spec.number("pose"),
         "fonts": None if fonts is None else str(find_path(fonts)),
     }
     spec.allow(("n_train", "n_test", *settings))
     chosen: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
     dataset = load_glyphs(
-        n_train=spec.integer("n_train") or _N_GLYPHS,
-        n_test=spec.integer("n_test") or _N_TEST_GLYPHS,
+        n_train=spec.integer("n_train") or _N_RENDERED,
+        n_test=spec.integer("n_test") or _N_TEST_RENDERED,
         settings=GlyphSettings(**chosen),
         seed=seed,
     )
     return replace(dataset, provenance={**dataset.provenance, "spec": spec.text})
+
+
+def _scenes(spec: DataSpec, seed: int) -> Dataset:
+    if spec.path:
+        raise SettingsError(f"{spec.text!r} has a path; scenes have options only, as in 'scenes?task=count'")
+    kinds = spec.one("kinds")
+    settings = {
+        "task": spec.choice("task", get_args(SceneTask)),
+        "kinds": None if kinds is None else tuple(kind.strip() for kind in kinds.split(",")),
+        **_complexity(spec),
+        "objects": spec.integer("objects"),
+        "grid": spec.integer("grid"),
+    }
+    spec.allow(("n_train", "n_test", *settings))
+    dataset = load_scenes(
+        n_train=spec.integer("n_train") or _N_RENDERED,
+        n_test=spec.integer("n_test") or _N_TEST_RENDERED,
+        settings=SceneSettings(**{key: value for key, value in settings.items() if value is not None}),
+        seed=seed,
+    )
+    return replace(dataset, provenance={**dataset.provenance, "spec": spec.text})
+
+
+def _complexity(spec: DataSpec) -> dict[str, Any]:
+    """What glyphs and scenes have in common; None for what is not said."""
+    colour = spec.choice("colour", ("yes", "no"))
+    return {
+        "size": spec.integer("size"),
+        "colour": None if colour is None else colour == "yes",
+        "appearance": spec.choice("appearance", ("single", "several")),
+        "light": spec.choice("light", ("fixed", "random")),
+        "background": spec.choice("background", ("fixed", "random")),
+        "texture": spec.choice("texture", ("without", "with")),
+    }
 
 
 def _understood(train: LabelledSet) -> str:
@@ -272,7 +303,7 @@ def _understood(train: LabelledSet) -> str:
             break
     constant = int(same.sum())
     if train.classes is None:
-        labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}"
+        labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}{_on_grid(train)}"
     elif train.kind == "multi-label":
         counts = [f"{name} ({n})" for name, n in zip(train.classes[:10], train.class_counts(), strict=False)]
         none = int((~train.labels.any(axis=1)).sum())
@@ -283,7 +314,10 @@ def _understood(train: LabelledSet) -> str:
         )
     else:
         shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
-        labels = f"classification, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+        what = "classification" if train.grid is None else f"segmentation{_on_grid(train)}"
+        labels = f"{what}, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+        if train.grid is not None and train.labels.min() == UNLABELLED:
+            labels += f"; {(train.labels == UNLABELLED).mean():.1%} of the cells are unlabelled"
     if train.is_image and train.input_shape[0] > _USUAL_CHANNELS:
         channels, height, width = train.input_shape
         labels = f"{labels}; images of {channels} channels, {height} x {width}"
@@ -295,6 +329,10 @@ def _understood(train: LabelledSet) -> str:
     if train.is_image or not constant:
         return labels
     return f"{labels}; {constant} of {rows.shape[1]} features never change"
+
+
+def _on_grid(train: LabelledSet) -> str:
+    return "" if train.grid is None else f" on a grid of {train.grid[0]} x {train.grid[1]} over each image"
 
 
 def _of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
@@ -318,5 +356,6 @@ READERS: dict[str, Reader] = {
     "text": _text,
     "hf-dataset": _hf_dataset,
     "glyphs": _glyphs,
+    "scenes": _scenes,
 }
 """What reads each kind of name."""

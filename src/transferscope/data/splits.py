@@ -134,11 +134,12 @@ def _dealt_by_label(labels: np.ndarray, n_folds: int, *, seed: int) -> Int64[np.
 def _members(examples: LabelledSet, *, seed: int) -> list[Int64[np.ndarray, " m"]]:
     """The positions of each class that occurs, classes and positions shuffled; all positions for regression.
 
-    With several labels for each input, the positions of each label, and of the inputs without any.
+    A segmentation is shuffled as a regression is. With several labels for each input, the positions of each label, and
+    of the inputs without any.
     """
     generator = np.random.default_rng(seed)
     shuffled = generator.permutation(len(examples))
-    if examples.classes is None:
+    if examples.classes is None or examples.kind == "segmentation":
         return [shuffled]
     if examples.kind == "multi-label":
         has = np.column_stack([examples.labels, ~examples.labels.any(axis=1)])[shuffled]
@@ -198,7 +199,7 @@ def _order_by_label(members: list[np.ndarray], n_all: int, n: int) -> Int64[np.n
 
 
 def _refuse_single_examples(examples: LabelledSet, need: str) -> None:
-    if examples.classes is None:
+    if examples.classes is None or examples.kind == "segmentation":
         return
     single = np.flatnonzero(examples.class_counts() == 1)
     if len(single):

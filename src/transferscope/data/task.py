@@ -17,9 +17,13 @@ from jaxtyping import Num, Shaped
 from transferscope.data.places import cache_folder
 from transferscope.errors import DataError
 
-Kind = Literal["classification", "regression", "multi-label"]
+Kind = Literal["classification", "regression", "multi-label", "segmentation", "dense regression"]
 """What labels are: one class of each input, numbers, or any number of labels of each input (multi-label
-classification: Tsoumakas and Katakis, "Multi-label classification: an overview", 2007)."""
+classification: Tsoumakas and Katakis, "Multi-label classification: an overview", 2007); or, on a grid over each image,
+one class (semantic segmentation) or numbers (as surface normals or depths) of each cell."""
+
+UNLABELLED = -1
+"""Label of the cells of a segmentation that are neither learnt nor measured."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,10 @@ class LabelledSet:
             pair), both -1 beyond the end; or (N, 4, L) for pairs whose texts are read apart, two rows for each.
             Other inputs are floating-point vectors (N, D).
         labels: Classification: integers in 0..n_classes-1, shape (N,). Regression: float32, shape (N, n_outputs).
-            Multi-label: truth values, shape (N, n_labels), whether an input has each label.
-        classes: The name of each class in label order, or of each label; None for regression.
+            Multi-label: truth values, shape (N, n_labels), whether an input has each label. Segmentation: integers in
+            0..n_classes-1, or `UNLABELLED`, shape (N, h, w), on a grid over each image that may be coarser than its
+            pixels. Dense regression: float32, shape (N, n_outputs, h, w).
+        classes: The name of each class in label order, or of each label; None for numbers.
 
     Raises:
         DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
@@ -47,10 +53,10 @@ class LabelledSet:
         """Check what every later step relies on."""
         _check_arrays(self.inputs, self.labels)
         if self.classes is None:
-            if self.labels.ndim != 2 or not np.issubdtype(self.labels.dtype, np.floating):
+            if self.labels.ndim not in (2, 4) or not np.issubdtype(self.labels.dtype, np.floating):
                 raise DataError(
                     f"regression labels have shape {self.labels.shape} and type {self.labels.dtype}; expected floats "
-                    "(N, n_outputs)"
+                    "(N, n_outputs), or (N, n_outputs, h, w) on a grid over each image"
                 )
             if not np.isfinite(self.labels).all():
                 raise DataError("regression labels hold NaN or infinity; drop those examples")
@@ -58,16 +64,28 @@ class LabelledSet:
             _check_label_columns(self.labels, self.classes)
         else:
             _check_classes(self.labels, self.classes)
+        if self.grid is not None and (not self.is_image or min(self.grid) < 1):
+            raise DataError(
+                f"labels of shape {self.labels.shape} lie on a grid and the inputs have shape {self.inputs.shape}; "
+                "expected images (N, C, H, W)"
+            )
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def kind(self) -> Kind:
-        """Whether labels are classes, numbers, or several labels of each input."""
+        """Whether labels are classes, numbers, or several labels of each input; or classes or numbers on a grid."""
         if self.classes is None:
-            return "regression"
-        return "multi-label" if self.labels.dtype == np.bool_ else "classification"
+            return "regression" if self.grid is None else "dense regression"
+        if self.labels.dtype == np.bool_:
+            return "multi-label"
+        return "classification" if self.grid is None else "segmentation"
+
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        """Rows and columns of the grid over each image that labels lie on; None for labels of whole inputs."""
+        return (int(self.labels.shape[-2]), int(self.labels.shape[-1])) if self.labels.ndim > 2 else None
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -108,7 +126,7 @@ class LabelledSet:
         return replace(self, inputs=_rows(self.inputs, index), labels=self.labels[index])
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """Number of examples of each class, or that have each label.
+        """Number of examples of each class, or that have each label, or of which a cell has each class.
 
         Raises:
             DataError: The labels are numbers.
@@ -117,6 +135,9 @@ class LabelledSet:
             raise DataError("class counts were asked of a regression set; they exist for classes and labels only")
         if self.kind == "multi-label":
             return np.asarray(self.labels.sum(axis=0), dtype=np.int64)
+        if self.kind == "segmentation":
+            has = [(self.labels == label).any(axis=(1, 2)).sum() for label in range(len(self.classes))]
+            return np.asarray(has, dtype=np.int64)
         return np.bincount(self.labels, minlength=len(self.classes))
 
 
@@ -148,7 +169,7 @@ class Dataset:
                 f"{self.name}: training inputs have shape {self.train.input_shape} and test inputs "
                 f"{self.test.input_shape}; give both the same shape"
             )
-        own, other = ((part.kind, part.classes, part.n_outputs) for part in (self.train, self.test))
+        own, other = ((part.kind, part.classes, part.n_outputs, part.grid) for part in (self.train, self.test))
         if own != other:
             raise DataError(f"{self.name}: training and test labels differ in their classes or outputs; use one list")
 
@@ -302,9 +323,19 @@ def _check_label_columns(labels: np.ndarray, names: tuple[str, ...]) -> None:
 
 
 def _check_classes(labels: np.ndarray, classes: tuple[str, ...]) -> None:
-    if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer):
-        raise DataError(f"class labels have shape {labels.shape} and type {labels.dtype}; expected integers (N,)")
+    if labels.ndim not in (1, 3) or not np.issubdtype(labels.dtype, np.integer):
+        raise DataError(
+            f"class labels have shape {labels.shape} and type {labels.dtype}; expected integers (N,), or (N, h, w) on "
+            "a grid over each image"
+        )
     _check_names(classes)
+    if labels.ndim == 3 and labels.size and labels.min() == UNLABELLED:
+        without = np.flatnonzero((labels == UNLABELLED).all(axis=(1, 2)))
+        if len(without):
+            raise DataError(
+                f"{len(without)} of {len(labels)} masks are unlabelled altogether (first: {without[0]}); drop those"
+            )
+        labels = labels[labels != UNLABELLED]
     if labels.min() < 0 or labels.max() >= len(classes):
         raise DataError(
             f"class labels run from {labels.min()} to {labels.max()}; expected 0 to {len(classes) - 1} "

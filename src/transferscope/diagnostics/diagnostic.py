@@ -105,12 +105,12 @@ def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
 
     Args:
         diagnostic: One that may have a class variable `kinds`.
-        kind: Of the labels: "classification", "regression" or "multi-label".
+        kind: Of the labels, as `data.task.Kind`; those on a grid suit a diagnostic only where it says so.
 
     Raises:
         SettingsError: It does not read them.
     """
-    kinds = getattr(diagnostic, "kinds", (kind,))
+    kinds = getattr(diagnostic, "kinds", ("classification", "regression", "multi-label"))
     if kind not in kinds:
         raise SettingsError(
             f"{diagnostic.name} reads labels of {' and '.join(kinds)}, and these are of {kind}; leave it out"

@@ -128,7 +128,7 @@ def working_copy(
     keep = start != "random" or network.is_random
     own = network.copy() if keep else reinitialise(network, seed=stream_seed(options.seed, "network"))
     own.is_random = False
-    own = own.to(choose_device(options.device))
+    own = own.on_grid(example.grid).to(choose_device(options.device))
     own.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in own.parameters():
         parameter.grad = None
@@ -200,7 +200,8 @@ def source_head(network: Network, n_outputs: int, options: FitOptions) -> nn.Lin
 
 
 def _head(network: Network, n_outputs: int, options: FitOptions, purpose: str) -> nn.Linear:
-    return new_head(network.n_features, n_outputs, seed=stream_seed(options.seed, purpose)).to(device_of(network))
+    seed = stream_seed(options.seed, purpose)
+    return new_head(network.n_features, n_outputs, seed=seed, grid=network.grid).to(device_of(network))
 
 
 def _check_fit(network: Network, example: LabelledSet) -> None:
@@ -209,7 +210,7 @@ def _check_fit(network: Network, example: LabelledSet) -> None:
         features = outputs_of(network.features, to_tensors(one, scale_of(network, one), device_of(network)))
     except (RuntimeError, ValueError) as error:
         raise NetworkError(f"the network does not take inputs of shape {example.input_shape}: {error}") from error
-    if features.ndim != 2 or features.shape[1] != network.n_features:
+    if features.ndim != (2 if network.grid is None else 4) or features.shape[1] != network.n_features:
         raise NetworkError(
             f"the network's features have shape {tuple(features.shape)}; expected (N, {network.n_features})"
         )

@@ -36,6 +36,11 @@ class FineTune(FineTuning):
     name: ClassVar[str] = "fine-tune"
     version: ClassVar[int] = 1
 
+    @property
+    def learns_grids(self) -> bool:
+        """With a random head; a ridge probe reads whole inputs."""
+        return self.head == "random"
+
     def __post_init__(self) -> None:
         """Check the ranges."""
         super().__post_init__()

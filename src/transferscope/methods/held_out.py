@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transferscope.data.splits import Fold, folds
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import UNLABELLED, LabelledSet
 from transferscope.methods.method import FitOptions
 from transferscope.models.network import Network
 from transferscope.numerics.average_precision import macro_average_precision
@@ -59,9 +59,9 @@ def risk(outputs: Tensor, labels: Tensor) -> float:
     """How wrong outputs are, by the type of the labels; infinite where an output is not finite.
 
     Args:
-        outputs: Logits or regression values, shape (N, K).
-        labels: int64 classes (N,): the share of errors; truth values (N, K): one minus the average precision, as mean
-            over the labels that occur; float targets (N, K): the mean squared error.
+        outputs: Logits or regression values, shape (N, K), or (N, K, h, w) on a grid.
+        labels: int64 classes (N,) or (N, h, w): the share of errors; truth values (N, K): one minus the average
+            precision, as mean over the labels that occur; float targets of the outputs' shape: the mean squared error.
     """
     outputs = outputs.cpu()
     if not torch.isfinite(outputs).all():
@@ -72,7 +72,8 @@ def risk(outputs: Tensor, labels: Tensor) -> float:
     if labels.is_floating_point():
         check_targets(labels, tuple(outputs.shape))
         return float(F.mse_loss(outputs.double(), labels.double()))
-    return float((outputs.argmax(dim=1) != labels).double().mean())
+    known = labels != UNLABELLED
+    return float((outputs.argmax(dim=1) != labels)[known].double().mean())
 
 
 def harm(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tuple[float, float]:

@@ -28,12 +28,17 @@ class L2Sp(AnchoredFineTuning):
     name: ClassVar[str] = "l2-sp"
     version: ClassVar[int] = 1
 
+    @property
+    def learns_grids(self) -> bool:
+        """With a random head; a ridge probe reads whole inputs."""
+        return self.head == "random"
+
     def regulariser(self, own: Network) -> Regulariser:
         """The two penalties."""
         backbone, head = list(own.features.parameters()), list(own.head.parameters())
         anchors = [parameter.detach().clone() for parameter in backbone]
 
-        def regularised(loss: Float[Tensor, ""], features: Float[Tensor, "n m"]) -> Float[Tensor, ""]:
+        def regularised(loss: Float[Tensor, ""], features: Float[Tensor, "n m ..."]) -> Float[Tensor, ""]:
             pull = squared_distance(backbone, anchors)
             decay = squared_distance(head, [torch.zeros(()).to(p) for p in head])
             return loss + 0.5 * self.beta * pull + 0.5 * self.alpha * decay

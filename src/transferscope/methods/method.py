@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.errors import DataError
 from transferscope.estimate import Status
 from transferscope.models.network import Network
 from transferscope.records import Cost, Record
@@ -91,17 +92,20 @@ class Fitted:
     status: Status
     notes: Mapping[str, float] = field(default_factory=dict)
 
-    def outputs(self, data: LabelledSet) -> Float[Tensor, "N K"]:
+    def outputs(self, data: LabelledSet) -> Float[Tensor, "N K ..."]:
         """Logits (of classes or labels) or regression values for the inputs of `data`, on the network's device."""
         device = next(self.network.parameters()).device
         return outputs_of(self.network, to_tensors(data, self.scale, device))
 
     def predict(self, data: LabelledSet) -> np.ndarray:
-        """Class indices (N,), values (N, K) for regression, or whether each input has each of several labels (N, K)."""
+        """Class indices (N,), values (N, K) for regression, or whether each input has each of several labels (N, K).
+
+        On a grid, class indices (N, h, w) or values (N, K, h, w).
+        """
         outputs = self.outputs(data)
         if data.kind == "multi-label":
             return (outputs > 0).cpu().numpy()
-        return (outputs.argmax(dim=1) if data.kind == "classification" else outputs).cpu().numpy()
+        return (outputs if data.classes is None else outputs.argmax(dim=1)).cpu().numpy()
 
 
 @runtime_checkable
@@ -150,7 +154,9 @@ class Method(Protocol):
 def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
     """Refuse a task that a method cannot learn, before anything is run.
 
-    A method says so in a function `check_task(target, source)` of its own; one without takes every task.
+    A method says so in a function `check_task(target, source)` of its own; one without takes every task. Labels on a
+    grid over each image are learnt by methods whose class says `learns_grids = True`, and their loss is no part of one
+    that trains on source data.
 
     Args:
         method: The method.
@@ -160,6 +166,17 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
     Raises:
         DataError: The method cannot learn this task from this source.
     """
+    on_grid = source is not None and source.train.grid is not None and method.uses_source
+    if target.train.grid is not None and not getattr(method, "learns_grids", False):
+        raise DataError(
+            f"{target.name} has labels on a grid over each image ({target.train.kind}), which {method.name} does not "
+            "learn; use scratch, and fine-tune or l2-sp with a random head"
+        )
+    if on_grid and source is not None:
+        raise DataError(
+            f"{method.name} trains on the source's labels, and those of {source.name} lie on a grid over each image "
+            f"({source.train.kind}); leave it out, or use fine-tune, which starts from the pretrained network"
+        )
     check = getattr(method, "check_task", None)
     if check is not None:
         check(target, source)

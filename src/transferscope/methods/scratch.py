@@ -12,3 +12,4 @@ class Scratch(TargetTraining):
 
     name: ClassVar[str] = "scratch"
     version: ClassVar[int] = 1
+    learns_grids: ClassVar[bool] = True

@@ -37,7 +37,7 @@ from transferscope.training import (
     frozen_features,
 )
 
-Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m"]], Float[Tensor, ""]]
+Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m ..."]], Float[Tensor, ""]]
 """From the task's loss on a batch and the batch's features to what is minimised."""
 
 

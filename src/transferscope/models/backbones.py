@@ -154,6 +154,24 @@ def _conv4_block(n_in: int, n_out: int) -> nn.Sequential:
     return nn.Sequential(convolution, nn.BatchNorm2d(n_out), nn.MaxPool2d(2), nn.ReLU())
 
 
+class GlobalAverage(nn.Module):
+    """Global average pooling: maps (N, C, h, w) to their means (N, C), or nothing where `keeps_maps`.
+
+    A linear head reads either: the outputs of a linear map of means are the means of its outputs at every place.
+
+    Args:
+        keeps_maps: Whether maps stay maps, for labels on a grid over each image.
+    """
+
+    def __init__(self, *, keeps_maps: bool = False) -> None:
+        super().__init__()
+        self.keeps_maps = keeps_maps
+
+    def forward(self, maps: Float[Tensor, "N C h w"]) -> Float[Tensor, "N C ..."]:
+        """The means, or the maps."""
+        return maps if self.keeps_maps else F.adaptive_avg_pool2d(maps, 1).flatten(1)
+
+
 class ResidualBlock(nn.Module):
     """relu(x' + bn(conv(relu(bn(conv(x)))))), with the parameter-free shortcut x' of He et al. (2016), option A.
 
@@ -224,7 +242,7 @@ def _resnet(name: str, input_shape: tuple[int, ...], widths: tuple[int, int, int
             stride = 2 if stage > 1 and index == 1 else 1
             blocks[f"stage{stage}_block{index}"] = ResidualBlock(n_in, n_out, stride)
             n_in = n_out
-    blocks["pool"] = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    blocks["pool"] = GlobalAverage()
     features = nn.Sequential(blocks)
     for module in features.modules():
         if isinstance(module, nn.Conv2d):

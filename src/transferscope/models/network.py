@@ -1,22 +1,47 @@
 """A network with an explicit split into features and head."""
 
 import copy
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from jaxtyping import Float, Num
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transferscope.errors import NetworkError
+from transferscope.models.backbones import GlobalAverage
 from transferscope.models.inputs import NetworkInput
+
+
+class GridHead(nn.Linear):
+    """A linear head at every place of a map: a 1 x 1 convolution, its outputs brought to a grid by interpolation.
+
+    Args:
+        n_features: Channels of the map.
+        n_outputs: Outputs of each cell.
+        grid: Rows and columns of the outputs.
+    """
+
+    def __init__(self, n_features: int, n_outputs: int, grid: tuple[int, int]) -> None:
+        super().__init__(n_features, n_outputs)
+        self.grid = grid
+
+    def forward(self, maps: Float[Tensor, "N m h w"]) -> Float[Tensor, "N K H W"]:
+        """Outputs (N, n_outputs, *grid)."""
+        outputs = super().forward(maps.movedim(1, -1)).movedim(-1, 1)
+        if tuple(outputs.shape[2:]) == self.grid:
+            return outputs
+        return F.interpolate(outputs, size=self.grid, mode="bilinear", align_corners=False)
 
 
 class Network(nn.Module):
     """A backbone that makes features and a head that reads them.
 
     Args:
-        features: Maps inputs (N, *input_shape) to features (N, n_features). An `nn.Sequential` of blocks, so that the
+        features: Maps inputs (N, *input_shape) to features (N, n_features), or to maps (N, n_features, h, w) under a
+            `GridHead`. An `nn.Sequential` of blocks, so that the
             first k can be frozen; of any other module `block_names` says the blocks, or it counts as one.
         head: Maps features (N, n_features) to outputs (N, n_outputs): logits, or regression values.
         n_features: Width of the features.
@@ -49,7 +74,7 @@ class Network(nn.Module):
         self.is_random = is_random
         self.is_frozen = False
 
-    def forward(self, inputs: Num[Tensor, "N ..."]) -> Float[Tensor, "N K"]:
+    def forward(self, inputs: Num[Tensor, "N ..."]) -> Float[Tensor, "N K ..."]:
         """Outputs of the head on the features of `inputs`."""
         outputs: Tensor = self.head(self.features(inputs))
         return outputs
@@ -77,6 +102,44 @@ class Network(nn.Module):
             found[first] = together
         return found
 
+    @property
+    def grid(self) -> tuple[int, int] | None:
+        """The grid over each image that outputs lie on; None for outputs of whole inputs."""
+        return self.head.grid if isinstance(self.head, GridHead) else None
+
+    def on_grid(self, grid: tuple[int, int] | None) -> "Network":
+        """The same weights, shared, with outputs on a grid over each image, or for whole inputs.
+
+        Args:
+            grid: Rows and columns; None for whole inputs.
+
+        Returns:
+            A network on the same blocks under the same linear head; this very network where nothing is to change.
+
+        Raises:
+            NetworkError: The backbone does not end in global average pooling, or the head is not linear.
+        """
+        if grid == self.grid:
+            return self
+        named = dict(self.features.named_children())
+        last = next(reversed(named), "")
+        if not isinstance(self.features, nn.Sequential) or not isinstance(named.get(last), GlobalAverage):
+            raise NetworkError(
+                "labels on a grid over each image are read from maps by a 1 x 1 convolution, and this network does not "
+                "end in global average pooling of maps; use resnet20, resnet32 or resnet56"
+            )
+        if not isinstance(self.head, nn.Linear):
+            raise NetworkError("the head is not linear, so it cannot be read at every place of a map; use a new head")
+        named[last] = GlobalAverage(keeps_maps=grid is not None)
+        head = self.head
+        with torch.device("meta"):
+            read = nn.Linear(head.in_features, head.out_features) if grid is None else None
+            read = read or GridHead(head.in_features, head.out_features, grid or (1, 1))
+        read.weight, read.bias = head.weight, head.bias
+        other = self.under(read)
+        other.features = nn.Sequential(OrderedDict(named)).train(self.features.training)
+        return other.train(self.training)
+
     def copy(self) -> "Network":
         """A deep copy that shares no memory with this network."""
         return copy.deepcopy(self)
@@ -99,16 +162,17 @@ class Network(nn.Module):
         )
 
 
-def new_head(n_features: int, n_outputs: int, *, seed: int) -> nn.Linear:
+def new_head(n_features: int, n_outputs: int, *, seed: int, grid: tuple[int, int] | None = None) -> nn.Linear:
     """A linear head with torch's default initialisation, drawn from `seed`.
 
     Args:
         n_features: Width of the features, at least 1.
         n_outputs: Number of classes or regression targets, at least 1.
         seed: Seed of the draw; the global random state is left as it was.
+        grid: Rows and columns of the outputs for each image, read from maps; None for outputs of whole inputs.
 
     Returns:
-        The head.
+        The head; with and without a grid of the same weights.
 
     Raises:
         NetworkError: A width is below 1.
@@ -116,7 +180,7 @@ def new_head(n_features: int, n_outputs: int, *, seed: int) -> nn.Linear:
     if n_features < 1 or n_outputs < 1:
         raise NetworkError(f"a head from {n_features} features to {n_outputs} outputs was asked for; both must be >= 1")
     with seeded(seed):
-        return nn.Linear(n_features, n_outputs)
+        return nn.Linear(n_features, n_outputs) if grid is None else GridHead(n_features, n_outputs, grid)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What a section of the report is made of. Text stays text here: escaping is the template's business."""
 
 import base64
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -8,7 +9,7 @@ from typing import Literal
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from transferscope.report.figures.style import to_svg
+from transferscope.report.figures.style import drawing, to_svg
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,15 @@ class Figure:
         canvas: The drawing.
         data: The numbers it shows.
         caption: What it shows and what its marks mean.
-        narrow: The same drawing for a screen as wide as a telephone, with fewer panels side by side; None where the
-            drawing is narrow enough.
+        narrow: Makes the same drawing for a screen as wide as a telephone, with fewer panels side by side; None where
+            the drawing is narrow enough.
     """
 
     name: str
     canvas: Canvas
     data: pd.DataFrame
     caption: str
-    narrow: Canvas | None = None
+    narrow: Callable[[], Canvas] | None = None
     kind: Literal["figure"] = "figure"
 
     @cached_property
@@ -107,9 +108,17 @@ class Figure:
         return to_svg(self.canvas)
 
     @cached_property
+    def narrow_canvas(self) -> Canvas | None:
+        """The narrow drawing, made once; None where there is none."""
+        if self.narrow is None:
+            return None
+        with drawing():
+            return self.narrow()
+
+    @cached_property
     def narrow_svg(self) -> str:
         """The narrow drawing as an SVG document, made once; "" where there is none."""
-        return "" if self.narrow is None else to_svg(self.narrow)
+        return "" if self.narrow_canvas is None else to_svg(self.narrow_canvas)
 
 
 @dataclass(frozen=True)

@@ -188,6 +188,7 @@ def _environment() -> Environment:
 
 def _svg(figure: Figure, *, narrow: bool = False) -> Markup:
     if narrow:
-        assert figure.narrow is not None
-        return Markup(inline_svg(figure.narrow_svg, f"{figure.name}-narrow", width=figure.narrow.get_figwidth()))
+        assert figure.narrow_canvas is not None
+        width = figure.narrow_canvas.get_figwidth()
+        return Markup(inline_svg(figure.narrow_svg, f"{figure.name}-narrow", width=width))
     return Markup(inline_svg(figure.svg, figure.name, width=figure.canvas.get_figwidth()))

@@ -9,6 +9,7 @@ import pandas as pd
 from fontTools.subset import Options
 from matplotlib.figure import Figure as Canvas
 
+from transferscope.errors import missing_extra
 from transferscope.files import written_whole
 from transferscope.report.blocks import Section
 from transferscope.report.figures.style import drawing
@@ -37,20 +38,40 @@ def write_text(path: Path, text: str) -> None:
         unfinished.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV.
+def csv_text(table: pd.DataFrame) -> str:
+    """A table as CSV.
 
     A spreadsheet takes a cell that begins with = + - or @ for a formula, so a name that does gets an apostrophe before
     it, which a spreadsheet shows as text. Numbers stay as they are.
-
-    Raises:
-        OSError: It cannot be written; what was there before stays.
     """
     harmless = table.rename(columns=_harmless, index=_harmless)
     for position, kind in enumerate(harmless.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
             harmless.isetitem(position, harmless.iloc[:, position].astype(object).map(_harmless).to_numpy())
-    write_text(path, harmless.to_csv(index=False, lineterminator="\n"))
+    return harmless.to_csv(index=False, lineterminator="\n")
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV; see `csv_text`.
+
+    Raises:
+        OSError: It cannot be written; what was there before stays.
+    """
+    write_text(path, csv_text(table))
+
+
+def write_parquet(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as Parquet.
+
+    Raises:
+        MissingExtraError: pyarrow is not installed.
+        OSError: It cannot be written; what was there before stays.
+    """
+    with written_whole(path) as unfinished:
+        try:
+            table.to_parquet(unfinished, engine="pyarrow", index=False)
+        except ImportError as error:
+            raise missing_extra("pyarrow", "parquet", "writing a table as Parquet") from error
 
 
 def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]:

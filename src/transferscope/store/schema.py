@@ -173,21 +173,24 @@ def check(connection: Connection, place: str) -> None:
         )
 
 
-def upgrade(connection: Connection) -> bool:
-    """Bring a store that an earlier version wrote to this one; whether there was anything to do.
+def outdated(connection: Connection) -> int | None:
+    """The version of the tables where it is an earlier one; None where there is nothing to upgrade."""
+    found = _version(connection)
+    return None if found == SCHEMA_VERSION else found
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring a store that an earlier version wrote to this one.
 
     Reading takes no upgrade: every version of the tables can be read as it is.
 
     Args:
-        connection: A connection in a writing transaction, to a store that `check` has passed.
+        connection: A connection in a writing transaction, to a store that `check` has passed and that is `outdated`.
     """
-    if _version(connection) == SCHEMA_VERSION:
-        return False
     if not any(column["name"] == "attempt" for column in inspect(connection).get_columns("cells")):
         connection.execute(text("ALTER TABLE cells ADD COLUMN attempt INTEGER DEFAULT 0 NOT NULL"))
     _BY_NEED.create(connection, checkfirst=True)
     connection.execute(meta.update().where(meta.c.name == "schema").values(value=str(SCHEMA_VERSION)))
-    return True
 
 
 def _version(connection: Connection) -> int | None:

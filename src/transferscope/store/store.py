@@ -1,5 +1,6 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ from transferscope.store.rows import (
     StudyCounts,
     StudyRow,
 )
+
+_LOG = logging.getLogger(__name__)
 
 _DOCUMENT = "document/"
 """Before the names of documents, which lie beside the arrays of a study."""
@@ -334,8 +337,17 @@ class Store:
         if self._current:
             return
         with self._database.write(alone=True) as connection:
-            if schema.upgrade(connection):
-                planning.hide_passwords(connection)
+            outdated = schema.outdated(connection) is not None
+            if outdated:
+                planning.hide_passwords(connection)  # on its own, before the copy
+        if outdated:
+            with self._database.write(alone=True) as connection:
+                found = schema.outdated(connection)
+                if found is not None:  # no other process was faster
+                    kept = self._database.keep_copy(f"format{found}")
+                    schema.upgrade(connection)
+                    where = f"; it is kept as it was in {kept}" if kept else ""
+                    _LOG.warning("the store %s is brought to format %d%s", self.place, schema.SCHEMA_VERSION, where)
         self._current = True
 
     def _put_content(self, study: str, name: str, content: bytes) -> None:

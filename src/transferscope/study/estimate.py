@@ -17,7 +17,7 @@ import torch
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
 from transferscope.methods import FitOptions, Snapshots, keeps_network, most_runs, pretrain
-from transferscope.methods.tuning import runs_of_a_search
+from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Network, build_network, input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.backends import default_workers
@@ -47,6 +47,8 @@ class StudyEstimate:
     Attributes:
         n_cells: Cells that are left.
         seconds: Until all are done; None where nothing could be measured.
+        by_method: Seconds of these by method, most first; what belongs to none (pre-training, diagnostics) by its role.
+        searching: Share of the seconds that goes into choosing settings.
         memory: Bytes of all processes together while they train; None likewise.
         memory_free: Bytes that are free now.
         disk: Bytes of networks and results at most, those that are deleted at the end included.
@@ -56,6 +58,8 @@ class StudyEstimate:
 
     n_cells: int
     seconds: float | None
+    by_method: Mapping[str, float]
+    searching: float
     memory: float | None
     memory_free: float
     disk: float
@@ -125,11 +129,18 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
     disk = sum(
         _disk(of_kind, paces[kind].network if kind in paces else size, kept) for kind, of_kind in by_kind.items()
     )
-    total = _total(by_kind, finished, paces)
+    each = _each(by_kind, finished, paces)
+    total = None if each is None else sum(taken.seconds for taken in each.values())
+    by_method: dict[str, float] = defaultdict(float)
+    for kind, taken in (each or {}).items():
+        by_method[kind.method if kind.role == "method" else kind.role] += taken.seconds / workers
+    searching = sum(taken.searching for taken in (each or {}).values())
     memory = max((pace.memory for pace in paces.values()), default=0.0) * workers
     return StudyEstimate(
         n_cells=len(left),
         seconds=None if total is None else total / workers,
+        by_method=dict(sorted(by_method.items(), key=lambda entry: -entry[1])),
+        searching=searching / total if total else 0.0,
         memory=memory or None,
         memory_free=float(psutil.virtual_memory().available),
         disk=disk,
@@ -138,26 +149,46 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
     )
 
 
-def _total(
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Seconds of the cells of a kind, and those of them that choose settings."""
+
+    seconds: float
+    searching: float = 0.0
+
+
+def _each(
     by_kind: Mapping[_Kind, Sequence[PlannedCell]],
     finished: Mapping[_Kind, Sequence[float]],
     paces: Mapping[_Kind, _Pace],
-) -> float | None:
-    """Seconds of all cells; a kind without a measurement is as slow as the slowest of its role, or of all."""
-    each: dict[_Kind, float] = {}
+) -> dict[_Kind, _Taken] | None:
+    """What each kind takes; one without a measurement is as slow as the slowest of its role, or of all.
+
+    A method that trains takes as long for a step as the slowest that was measured; one that does not takes its reading.
+    """
+    each: dict[_Kind, _Taken] = {}
     for kind, cells in by_kind.items():
         if finished.get(kind):
-            each[kind] = len(cells) * float(np.mean(finished[kind]))
+            each[kind] = _Taken(len(cells) * float(np.mean(finished[kind])))
         elif kind in paces:
             each[kind] = _seconds(cells, paces[kind])
-    if not each:
-        return 0.0 if not by_kind else None
-    slowest = {kind: each[kind] / len(by_kind[kind]) for kind in each}
+    if not each and by_kind:
+        return None
+    slowest = {kind: taken.seconds / len(by_kind[kind]) for kind, taken in each.items()}
+    measured = [pace for kind, pace in paces.items() if kind.role == "method"]
     for kind, cells in by_kind.items():
-        if kind not in each:
+        if kind in each:
+            continue
+        recipe = MethodRecipe.from_payload(cells[0].payload) if kind.role == "method" else None
+        pace = max(measured, key=lambda one: one.per_step, default=None)
+        if recipe is not None and pace is not None and not search_grid(recipe.method, recipe.training):
+            each[kind] = _seconds(cells, replace(pace, fixed=_SECONDS_PER_CELL, per_step=0.0))
+        elif recipe is not None and pace is not None and pace.per_step:
+            each[kind] = _seconds(cells, pace)
+        else:
             alike = [one for other, one in slowest.items() if other.role == kind.role] or list(slowest.values())
-            each[kind] = len(cells) * max(alike)
-    return sum(each.values())
+            each[kind] = _Taken(len(cells) * max(alike))
+    return each
 
 
 def _kind(cell: PlannedCell) -> _Kind:
@@ -166,23 +197,25 @@ def _kind(cell: PlannedCell) -> _Kind:
     return _Kind(cell.role, method or "", source, diagnostic)
 
 
-def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> float:
+def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:
     """What cells of a kind take, with their searches for settings."""
     first = cells[0]  # whose payload is that of all
     if first.role == "diagnose":
-        return len(cells) * pace.fixed
+        return _Taken(len(cells) * pace.fixed)
     if first.role == "pretrain":
         made = PretrainRecipe.from_payload(first.payload)
         n_test = len(kept_data(made.source).test)
         sizes = [number(cell, "n_source") for cell in cells]
-        return sum(
-            pace.seconds(
-                n_steps=made.pretraining.n_steps(n), n_read=n_test + _on_curve(made.pretraining, n, n_test, pace)
+        return _Taken(
+            sum(
+                pace.seconds(
+                    n_steps=made.pretraining.n_steps(n), n_read=n_test + _on_curve(made.pretraining, n, n_test, pace)
+                )
+                for n in sizes
             )
-            for n in sizes
         )
     recipe = MethodRecipe.from_payload(first.payload)
-    n_test, searched, total = len(kept_data(recipe.target).test), 0.0, 0.0
+    n_test, searched, total, searching = len(kept_data(recipe.target).test), 0.0, 0.0, 0.0
     if recipe.tuning is not None:
         n_settings = min(recipe.tuning.trials, math.prod(len(values) for values in recipe.tuning.grid.values()))
         searched = runs_of_a_search(n_settings, recipe.tuning.folds, recipe.tuning.search)
@@ -190,8 +223,8 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> float:
         n_steps = recipe.training.n_steps(n_train) * most_runs(recipe.method) if pace.per_step else 0
         n_curve = _on_curve(recipe.training, n_train, n_test, pace) if n_steps else 0
         total += pace.seconds(n_steps=n_steps, n_read=n_train + n_test + n_curve)
-        total += searched * pace.seconds(n_steps=n_steps, n_read=n_train)
-    return total
+        searching += searched * pace.seconds(n_steps=n_steps, n_read=n_train)
+    return _Taken(total + searching, searching)
 
 
 def _on_curve(training: TrainingSettings, n_train: int, n_test: int, pace: _Pace) -> int:

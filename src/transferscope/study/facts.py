@@ -262,14 +262,22 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
             shape = shape_as_read(target, spec.network)
             check_kind(target.train, input_of(spec.network))
-            built = build_network(spec.network, shape, target.train.n_outputs, seed=0)
+            network = build_network(spec.network, shape, target.train.n_outputs, seed=0)
+            for dataset, training in (
+                (target, spec.training),
+                *((source, spec.pretraining) for source in sources.values()),
+            ):
+                network.on_grid(dataset.train.grid)
+                if training is not None:
+                    training.check_labels(on_grid=dataset.train.grid is not None)
             if sources and any(method.start == "pretrained" for method in spec.methods.values()):
-                check_batch_norm(built, spec.training)
+                check_batch_norm(network, spec.training)
         _raise_all(faults)
     opened = {}
     for name, pretrained in networks.items():
         with _noted(faults, f"[sources.{name}]"):
             found = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
+            found.network.on_grid(target.train.grid)
             known = input_of(pretrained.network)
             check_kind(target.train, known)
             check_kind(target.test, known)
@@ -347,9 +355,16 @@ def count_leakage(data: StudyData) -> dict[str, Any]:
 
 def describe(dataset: Dataset) -> dict[str, Any]:
     """What a data set is, as JSON values."""
+    on_grid: dict[str, Any] = {} if dataset.train.grid is None else {"grid": list(dataset.train.grid)}
+    if dataset.train.kind == "segmentation":
+        cells = [np.bincount(part.labels[part.labels >= 0]) for part in (dataset.train, dataset.test)]
+        usual = int(cells[0].argmax())
+        share = cells[1][usual] / cells[1].sum() if usual < len(cells[1]) else 0.0
+        on_grid |= {"usual_class": usual, "usual_share": float(share)}
     return {
         "name": dataset.name,
         "kind": dataset.train.kind,
+        **on_grid,
         "input_shape": list(dataset.train.input_shape),
         "n_outputs": dataset.train.n_outputs,
         "n_train": len(dataset.train),

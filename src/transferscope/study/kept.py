@@ -191,6 +191,11 @@ def card_of(
     Raises:
         TransferscopeError: The data cannot be read any more.
     """
+    if target.train.grid is not None:
+        raise DataError(
+            f"the labels of {target.name} lie on a grid over each image, and exported networks are for whole inputs; "
+            "use the network of the store with transferscope.models.open_network"
+        )
     known, source = input_of(recipe.network), cell.labels["source"]
     own = () if known is None else known.transforms
     return ModelCard(

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
@@ -64,18 +64,24 @@ def plan_study(spec: StudySpec) -> StudyPlan:
 
 
 def _check_tasks(spec: StudySpec, data: StudyData) -> None:
-    """Whether every method can learn the target, from every source that it would transfer from, as it is trained."""
+    """Whether every method can learn the target, from every source that it would transfer from, as it is and tuned."""
     _check_training("[training]", spec.training, data.target)
     for name, dataset in data.sources.items() if spec.pretraining is not None else ():
         assert spec.pretraining is not None
         _check_training(f"[pretraining] of {name}:", spec.pretraining, dataset)
     for name, method in spec.methods.items():
         sources = [source for source in spec.sources if source in data.sources or not method.uses_source]
+        tried = [(f"[methods.{name}]", method)]
+        for setting, values in spec.tuning.grid.get(name, {}).items() if spec.tuning is not None else ():
+            if setting in {one.name for one in fields(method)}:  # type: ignore[arg-type]
+                place = f"[tuning.grid.{name}] {setting}"
+                tried += [(f"{place} = {value!r}:", replace(method, **{setting: value})) for value in values]  # type: ignore[type-var]
         for source in sources if depends_on_source(method) else [None]:
-            try:
-                check_task(method, data.target, None if source is None else data.sources.get(source))
-            except DataError as error:
-                raise DataError(f"[methods.{name}] {error}") from error
+            for place, one in tried:
+                try:
+                    check_task(one, data.target, None if source is None else data.sources.get(source))
+                except DataError as error:
+                    raise DataError(f"{place} {error}") from error
 
 
 def _check_training(where: str, training: TrainingSettings, dataset: Dataset) -> None:

@@ -1,5 +1,6 @@
 """Doing a study: plan it, then claim a cell, have it done and store what came of it, until nothing is left."""
 
+import logging
 import signal
 import threading
 import time
@@ -31,7 +32,9 @@ from transferscope.study.race_looks import note_look
 from transferscope.study.settings import EngineSettings, Keep
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
+from transferscope.study.track import followed
 from transferscope.training import choose_device
+from transferscope.wording import cell_words
 
 WORK = "transferscope.study.work:work"
 """What does the cells of a study."""
@@ -43,6 +46,13 @@ _CLAIM_REST = 20.0
 _STUCK_SECONDS = 5.0
 _HEARTBEAT_SECONDS = 10.0
 _RECOUNT_SECONDS = 30.0
+
+
+_LOG = logging.getLogger(__name__)
+
+
+def _words(cell: PlannedCell) -> str:
+    return cell_words(cell.role, cell.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,24 +127,27 @@ def run_study(
         NetworkError: The network cannot read the data; nothing was begun.
         SettingsError: The study contradicts itself; nothing was begun.
         StoreError: The store cannot be written; what was stored before is safe.
+        MissingExtraError: The study has a tracker whose package is not installed; nothing was begun.
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
-    plan = plan_study(spec)
-    if on_plan is not None:
-        on_plan(plan)
     do = partial(run_plan, store=store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
-    if spec.race is None:
-        return do(plan)
-    race = race_of(spec, plan.cells)
-    note_look(store, race, plan.study)
-    store.plan(plan.study, plan.cells)  # runs of other studies under the same settings count
-    at_once = spec.engine.workers or default_workers(spec.engine.device)
+    with followed(spec.track, store, spec.name):
+        plan = plan_study(spec)
+        _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
+        if on_plan is not None:
+            on_plan(plan)
+        if spec.race is None:
+            return do(plan)
+        race = race_of(spec, plan.cells)
+        note_look(store, race, plan.study)
+        store.plan(plan.study, plan.cells)  # runs of other studies under the same settings count
+        at_once = spec.engine.workers or default_workers(spec.engine.device)
 
-    def more() -> StudyPlan | None:
-        cells, is_more = race.next_cells(store, at_once=at_once)
-        return replace(plan, cells=cells) if is_more else None
+        def more() -> StudyPlan | None:
+            cells, is_more = race.next_cells(store, at_once=at_once)
+            return replace(plan, cells=cells) if is_more else None
 
-    return do(replace(plan, cells=race.next_cells(store, at_once=at_once)[0]), more=more)
+        return do(replace(plan, cells=race.next_cells(store, at_once=at_once)[0]), more=more)
 
 
 def race_of(spec: StudySpec, cells: Sequence[PlannedCell]) -> Race:
@@ -395,6 +408,7 @@ class _Runner:
             if cell.key in self._kept:
                 cell = replace(cell, payload={**cell.payload, KEEP: self._name})
             self._backend.start(cell)
+            _LOG.info("begun: %s, cell %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
 
     def _is_over(self) -> bool:
         """Whether all cells are done, failed or blocked, those of other runners included.
@@ -425,10 +439,14 @@ class _Runner:
             if self._store.fail(message.key, message.failure, claim=claim):
                 self._forecast.count_failed(message.key)
                 self._on_event(CellFailed(claim.cell, message.failure))
+                _LOG.info("failed: %s: %s", _words(claim.cell), message.failure.message)
         elif self._store.finish(message.key, message.outcome, claim=claim):
             self._forecast.count_done(message.key, message.outcome.cost.seconds)
             if message.key in self._needed:  # nothing else makes cells ready
                 self._claim_due = 0.0
+            _LOG.info("done: %s in %.2f s", _words(claim.cell), message.outcome.cost.seconds)
+        else:
+            _LOG.info("dropped, as another runner has taken it over: %s", _words(claim.cell))
 
     def _beat(self) -> None:
         """Renew the lease of this runner's claims, in a thread of its own: a cell may take minutes."""

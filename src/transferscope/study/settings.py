@@ -227,6 +227,35 @@ class EngineSettings:
             raise SettingsError(f"cell_minutes = {self.cell_minutes} is out of range; expected minutes above 0")
 
 
+@dataclass(frozen=True, slots=True)
+class TrackSettings:
+    """Programs that show the runs of a study while it runs; they change no result.
+
+    Attributes:
+        mlflow: A folder, or the URI of a tracking server or database; None for no MLflow.
+        tensorboard: The folder that `tensorboard --logdir` is given; None for no TensorBoard.
+        wandb: A project of Weights & Biases, or "ENTITY/PROJECT"; None for none.
+    """
+
+    mlflow: str | None = None
+    tensorboard: str | None = None
+    wandb: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there is one, and what each says."""
+        if not self.places:
+            raise SettingsError('names no tracker; give one, as in mlflow = "mlruns"')
+        for name, place in self.places.items():
+            if not place.strip():
+                raise SettingsError(f"{name} = {place!r} is empty; give a folder, an address or a project")
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where each tracker that is wanted keeps its runs."""
+        named = {"mlflow": self.mlflow, "tensorboard": self.tensorboard, "wandb": self.wandb}
+        return {name: place for name, place in named.items() if place is not None}
+
+
 Moment = Literal["start", "end"]
 
 

@@ -23,6 +23,7 @@ from transferscope.study.settings import (
     EngineSettings,
     SourceSettings,
     TargetSettings,
+    TrackSettings,
     TuningSettings,
     check_sizes,
     read_diagnostics,
@@ -53,6 +54,7 @@ class StudySpec:
         diagnostics: What to measure of the trained networks, by the name of its table.
         engine: How the study is carried out.
         race: Which runs are made when only those are that can still decide; None to make all.
+        track: Programs that show the runs; None for none.
         store: Path or URL of the store.
     """
 
@@ -71,6 +73,7 @@ class StudySpec:
     engine: EngineSettings
     race: RaceSettings | None
     store: str
+    track: TrackSettings | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The study as JSON values, defaults filled in; the store's password is left out."""
@@ -78,6 +81,7 @@ class StudySpec:
         tables["store"] = without_password(self.store)
         if self.race is None:
             del tables["race"]
+        del tables["track"]  # it belongs to a run of the study, and may hold a password
         if self.tuning is not None and self.tuning.search == "full":
             del tables["tuning"]["search"]  # as before there was one, so that no stored study seems edited
         tables["training"] = self.training.identity  # likewise, of settings that were added since
@@ -125,8 +129,14 @@ def read_spec(path: Path) -> StudySpec:
             held_out={name: seen_from(data, folder) for name, data in source.held_out.items()},
         )
 
+    track = spec.track
+    if track is not None:
+        folder_or_address = None if track.mlflow is None else store_of(path, track.mlflow)
+        events = None if track.tensorboard is None else str(folder / expanded(track.tensorboard))
+        track = replace(track, mlflow=folder_or_address, tensorboard=events)
     return replace(
         spec,
+        track=track,
         target=replace(spec.target, data=seen_from(spec.target.data, folder)),
         sources={name: seen(source) for name, source in spec.sources.items()},
         store=store_of(path, spec.store),
@@ -184,6 +194,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
+    track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
     pretraining = _pretraining(tables, mistakes)
     sources = {
         name: read_table(SourceSettings, table, f"[sources.{name}]", mistakes)
@@ -221,6 +232,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         engine=_found(engine),
         race=race,
         store=_found(head).store or default_store(_found(head).name),
+        track=track,
     )
 
 
@@ -242,8 +254,12 @@ _TABLES = (
     "diagnostics",
     "engine",
     "race",
+    "track",
 )
 
+
+NAME_OF_STUDY = r"[\w.-]+"
+"""What names a study, as a regular expression: its files are named after it."""
 
 MOST_SEEDS = 10_000
 """A larger number of seeds must be a seed, which goes in a list."""
@@ -256,7 +272,7 @@ class _Header:
     store: str | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[\w.-]+", self.name):
+        if not re.fullmatch(NAME_OF_STUDY, self.name):
             raise SettingsError(f"name = {self.name!r} cannot name files; use letters, digits, '.', '_' and '-'")
         if isinstance(self.seeds, int):
             fine, shown = 1 <= self.seeds <= MOST_SEEDS, str(self.seeds)

@@ -1,6 +1,8 @@
 """From a table of a study file to a frozen dataclass: strict types, no unknown keys, a sentence for each mistake."""
 
+import inspect
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -117,6 +119,31 @@ def settings_of(kind: type[T], plain: object) -> T:
     mistakes.raise_any()
     assert settings is not None
     return settings
+
+
+def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of a table of a study file, with what the docstring of its settings says of each.
+
+    Args:
+        kind: The dataclass.
+        definitions: Where the schemas of tables within it go; "#/definitions/NAME" refers to them.
+    """
+    schema = _model(kind).model_json_schema(ref_template="#/definitions/{model}")
+    for name, inner in schema.pop("$defs", {}).items():
+        definitions[name] = {"additionalProperties": False, **inner}
+    documents = [inspect.cleandoc(one.__doc__ or "") for one in reversed(kind.__mro__)]
+    said = dict(pair for text in documents for pair in _ATTRIBUTE.findall(text.partition("Attributes:\n")[2]))
+    for name, one in schema["properties"].items():
+        one.pop("title", None)
+        if name in said:
+            one["description"] = " ".join(said[name].split())
+    return {key: value for key, value in schema.items() if key in ("type", "properties", "required")} | {
+        "additionalProperties": False
+    }
+
+
+_ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+"""A setting and what its class says of it."""
 
 
 def setting_names(kind: type) -> list[str]:

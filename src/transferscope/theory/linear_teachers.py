@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import optimize
 
 from transferscope.data.problems import Covariance
+from transferscope.theory.gaussian_regression import GaussianRegression
 from transferscope.theory.parameters import Array, Numbers, above, angle, between
 
 
@@ -126,8 +126,7 @@ def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Cova
 
         E ||Sigma^(1/2) P_perp D||^2  ->  kappa^2 sum_i lambda_i D_i^2 / (lambda_i + kappa)^2 / (1 - df2/n)
 
-    with kappa >= 0 from sum_i lambda_i/(lambda_i + kappa) = n and df2 = sum_i lambda_i^2/(lambda_i + kappa)^2 (the
-    deterministic equivalent of minimum-norm least squares: Hastie et al. 2022, Theorem 2; Bach 2024, section 3).
+    as in `gaussian_regression`, without noise and without a ridge.
 
     Args:
         difference: D = theta_T - theta_S, shape (d,).
@@ -137,11 +136,5 @@ def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Cova
     Returns:
         The risk; exact for Sigma = I, within O(1/n) otherwise.
     """
-    kept = covariance.eigenvalues > 0
-    lam, squares = covariance.eigenvalues[kept], covariance.to_eigenbasis(difference)[kept] ** 2
-    if n >= len(lam):
-        return 0.0
-    total = float(lam.sum())
-    kappa = optimize.brentq(lambda k: float(np.sum(lam / (lam + k))) - n, 0.0, total / n, xtol=1e-14 * total)
-    df2 = float(np.sum((lam / (lam + kappa)) ** 2))
-    return float(kappa**2 * np.sum(lam * squares / (lam + kappa) ** 2) / (1 - df2 / n))
+    squares = covariance.to_eigenbasis(difference) ** 2
+    return float(GaussianRegression(covariance.eigenvalues, squares).risk(n))

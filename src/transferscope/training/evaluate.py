@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Estimate
 from transferscope.models.network import Network
 from transferscope.numerics.average_precision import example_contributions
@@ -22,7 +23,7 @@ CHUNK, TEXTS = 512, 32
 
 
 @torch.no_grad()
-def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
+def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
     Texts are read by length, a few at a time, so that none is padded much. The network's mode is what it was when this
@@ -53,7 +54,7 @@ def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
         return _put_back(features, order)
 
 
-def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K"]:
+def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
     ordered, size, order = _in_order(data)
     return _put_back(torch.cat([network(batch.inputs) for batch in ordered.chunks(size)]), order)
 
@@ -87,20 +88,24 @@ class Measures:
     Attributes:
         records: "accuracy" and "loss" (cross-entropy in nats) for classification; "mse" and "r2" for regression; for
             several labels of each input "average_precision" (macro average), "micro_f1" and "exact_match" of the labels
-            whose output is above 0, and "loss" (binary cross-entropy in nats, mean over labels).
-        predictions: Class index int32 (N,), or float32 (N, K) regression values or logits of labels; on the CPU.
+            whose output is above 0, and "loss" (binary cross-entropy in nats, mean over labels). For segmentation
+            "accuracy" (of the labelled cells), "mean_iou" (intersection over union, mean over the classes that occur)
+            and "loss"; for numbers on a grid "mse" and "r2", and "angular_error" (mean angle between directions, in
+            degrees) where labels are unit vectors of three components. Standard errors are over images, not cells.
+        predictions: Class index int32 (N,), or float32 (N, K) regression values or logits of labels; on a grid
+            int32 (N, h, w) or float32 (N, K, h, w); on the CPU.
     """
 
     records: tuple[Record, ...]
     predictions: Tensor
 
 
-def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: int | None = None) -> Measures:
+def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, step: int | None = None) -> Measures:
     """Measure outputs against labels.
 
     Args:
-        outputs: Logits or regression values.
-        labels: int64 classes (N,), float targets (N, K), or truth values (N, K).
+        outputs: Logits or regression values; (N, K, h, w) on a grid.
+        labels: int64 classes (N,) or (N, h, w), float targets (N, K) or (N, K, h, w), or truth values (N, K).
         part: Name of the data, as in `Record.part`.
         step: Training step, as in `Record.step`.
 
@@ -113,6 +118,11 @@ def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: i
     if labels.dtype == torch.bool:
         check_targets(labels, tuple(outputs.shape))
         named, predictions = _of_several_labels(outputs.to(torch.float64), labels), outputs.to(torch.float32)
+    elif labels.ndim == 3:
+        named, predictions = (
+            _of_classes_on_grid(outputs.to(torch.float64), labels),
+            outputs.argmax(dim=1).to(torch.int32),
+        )
     elif not labels.is_floating_point():
         labels = labels.long()
         predicted = outputs.argmax(dim=1)
@@ -122,11 +132,40 @@ def measure(outputs: Float[Tensor, "N K"], labels: Tensor, *, part: str, step: i
         predictions = predicted.to(torch.int32)
     else:
         check_targets(labels, tuple(outputs.shape))
-        squares = (outputs.to(torch.float64) - labels).square().mean(dim=1)
-        named = {"mse": _mean(squares), "r2": _r_squared(squares, labels.to(torch.float64))}
+        squares = (outputs.to(torch.float64) - labels).square().flatten(1).mean(dim=1)
+        named = {"mse": _mean(squares), "r2": _r_squared(squares, labels.to(torch.float64).flatten(1))}
+        if labels.ndim == 4 and labels.shape[1] == 3 and bool(((labels.norm(dim=1) - 1).abs() < 1e-3).all()):
+            cosine = F.cosine_similarity(outputs.to(torch.float64), labels.to(torch.float64), dim=1)
+            named["angular_error"] = _mean(torch.rad2deg(cosine.clamp(-1, 1).acos()).flatten(1).mean(dim=1))
         predictions = outputs.to(torch.float32)
     records = tuple(Record(name, estimate, part, step) for name, estimate in named.items())
     return Measures(records, predictions.cpu())
+
+
+def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> dict[str, Estimate]:
+    """Measures of semantic segmentation: Long, Shelhamer and Darrell 2015, section 5.
+
+    Errors are those of ratios of means over images, linearised; of the mean over classes, of its sum.
+    """
+    labels = labels.long()
+    known, predicted = labels != UNLABELLED, outputs.argmax(dim=1)
+    cells = known.sum(dim=(1, 2)).to(torch.float64)
+    losses = F.cross_entropy(outputs, labels, ignore_index=UNLABELLED, reduction="none").sum(dim=(1, 2))
+    right = ((predicted == labels) & known).sum(dim=(1, 2)).to(torch.float64)
+    shares, influences = [], []
+    for label in range(outputs.shape[1]):
+        there, said = labels == label, (predicted == label) & known
+        if bool(there.any()):
+            both, either = (part.sum(dim=(1, 2)).to(torch.float64) for part in (there & said, there | said))
+            share = both.sum() / either.sum()
+            shares.append(share)
+            influences.append((both - share * either) / either.mean())
+    n, influence = len(labels), torch.stack(influences).mean(dim=0)
+    mean = float(torch.stack(shares).mean())
+    iou = Estimate(mean, float(influence.std()) / n**0.5 if n > 1 else None, n)
+    finite = bool(torch.isfinite(outputs).all())
+    loss = _ratio(losses, cells) if finite else Estimate.missing("non_finite", n)
+    return {"accuracy": _ratio(right, cells), "mean_iou": iou, "loss": loss}
 
 
 def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[str, Estimate]:

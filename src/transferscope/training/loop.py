@@ -97,7 +97,11 @@ def train(
     Returns:
         Curve, cost and status. A learner without parameters, such as a linear network whose head has a closed form, is
         measured at step 0 alone and has converged.
+
+    Raises:
+        SettingsError: Images are augmented whose labels lie on a grid over them.
     """
+    settings.check_labels(on_grid=any(draw.data.labels.ndim > 2 for draw in learner.draws.values()))
     if not learner.trained_parameters():
         return _untrained(learner, curve, watch)
     with torch.random.fork_rng(devices=[]):

@@ -5,22 +5,23 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from transferscope.data.task import UNLABELLED
 from transferscope.errors import DataError
 from transferscope.training.tensors import Batch
 
 
-def task_loss(outputs: Float[Tensor, "n K"], labels: Tensor) -> Float[Tensor, ""]:
+def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor, ""]:
     """Mean loss of a batch, by the type of its labels.
 
     Cross-entropy for classes, binary cross-entropy of each label on its own for several labels of each input, mean
-    squared error for regression targets.
+    squared error for regression targets. On a grid, the same of each cell; cells without a label are left out.
 
     Args:
-        outputs: Logits, or regression values.
-        labels: int64 classes (n,), truth values (n, K), or float targets (n, K).
+        outputs: Logits, or regression values; (n, K, h, w) on a grid.
+        labels: int64 classes (n,) or (n, h, w), truth values (n, K), or float targets (n, K) or (n, K, h, w).
 
     Returns:
-        The mean over examples (and over outputs, for several labels and in regression).
+        The mean over examples and cells (and over outputs, for several labels and in regression).
 
     Raises:
         DataError: Truth values or regression targets are not of the shape of the outputs.
@@ -28,6 +29,9 @@ def task_loss(outputs: Float[Tensor, "n K"], labels: Tensor) -> Float[Tensor, ""
     if labels.dtype == torch.bool:
         check_targets(labels, tuple(outputs.shape))
         return F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
+    if labels.ndim == 3:
+        n_labelled = (labels != UNLABELLED).sum()
+        return F.cross_entropy(outputs, labels.long(), ignore_index=UNLABELLED, reduction="sum") / n_labelled
     if not labels.is_floating_point():
         return F.cross_entropy(outputs, labels.long())
     check_targets(labels, tuple(outputs.shape))

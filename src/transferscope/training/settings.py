@@ -113,10 +113,30 @@ class TrainingSettings:
                 f'class_weights = "{self.class_weights}" weighs classes and the labels are numbers, which have none; '
                 "leave class_weights out"
             )
+        if self.class_weights != "none" and train.grid is not None:
+            raise DataError(
+                f'class_weights = "{self.class_weights}" weighs examples by their class and the labels lie on a grid '
+                "over each image; leave class_weights out"
+            )
         if self.mix_up and train.is_tokens:
             raise DataError(
                 f"mix_up = {self.mix_up} blends inputs and the inputs are texts, whose tokens cannot be blended; leave "
                 "mix_up out"
+            )
+
+    def check_labels(self, *, on_grid: bool) -> None:
+        """Refuse augmentation for labels on a grid over each image: it would move images and leave labels behind.
+
+        Args:
+            on_grid: Whether labels lie on a grid.
+
+        Raises:
+            SettingsError: They do, and images are augmented.
+        """
+        if on_grid and self.augment != "none":
+            raise SettingsError(
+                f"augment = {self.augment!r} moves what images show, and the labels lie on a grid over them, which it "
+                "would leave behind; leave it out"
             )
 
     def n_steps(self, n_examples: int) -> int:

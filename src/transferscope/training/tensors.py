@@ -194,7 +194,8 @@ class Batch:
         inputs: float32, (n, *input_shape), standardised; images in channels-last memory order. Tokens are int32, cut
             to the longest text of the batch.
         drawn: Labels of the examples that were drawn: int64 classes (n,), float32 regression targets (n, n_outputs), or
-            truth values (n, n_outputs) of several labels for each input.
+            truth values (n, n_outputs) of several labels for each input; on a grid, int64 (n, h, w) or float32
+            (n, n_outputs, h, w).
         partners: Labels of the examples that the inputs are blended with; None for inputs as they are.
         share: Share of the drawn examples in a blend.
         weights: Weights of classes, from `class_weights`; None where all examples count the same.
@@ -234,7 +235,8 @@ class TensorSet:
 
     Attributes:
         inputs: As in the labelled set, (N, *input_shape), uint8, float32 or int32 tokens.
-        labels: int64 (N,), float32 (N, n_outputs) or truth values (N, n_outputs).
+        labels: int64 (N,), float32 (N, n_outputs) or truth values (N, n_outputs); on a grid, int64 (N, h, w) or
+            float32 (N, n_outputs, h, w).
         shift: Subtracted from the raw inputs, shaped to broadcast over one input.
         factor: Multiplied afterwards.
         n_outputs: Number of classes, labels or regression targets.
@@ -303,8 +305,8 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
     mapped = raw if isinstance(raw, np.memmap) else None
     unit = 255.0 if data.inputs.dtype == np.uint8 else 1.0
     shape = (-1, *[1] * (data.inputs.ndim - 2))
-    types = {"classification": np.int64, "regression": np.float32, "multi-label": np.bool_}
-    labels: np.ndarray = np.ascontiguousarray(data.labels.astype(types[data.kind]))
+    type_of_labels = np.float32 if data.classes is None else np.bool_ if data.kind == "multi-label" else np.int64
+    labels: np.ndarray = np.ascontiguousarray(data.labels.astype(type_of_labels))
     return TensorSet(
         inputs=torch.from_numpy(np.ascontiguousarray(raw)).to(device),
         labels=torch.from_numpy(labels).to(device),

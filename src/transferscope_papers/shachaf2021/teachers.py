@@ -17,8 +17,7 @@ from transferscope.theory.linear_scratch import scratch_risk_finite
 from transferscope.theory.linear_teachers import mean_fine_tuned_risk
 from transferscope.theory.linear_transfer import linear_transfer_risk
 from transferscope_papers.figure import DEPTH, SEEDS, Claim, Curve, D, Drawn, Panel, Point, Range, Theory, setting
-from transferscope_papers.linear_teachers import ON_LINES, LinearTeachersFigure, fine_tuned_average
-from transferscope_papers.simulate.linear_transfer import from_scratch
+from transferscope_papers.linear_teachers import ON_LINES, LinearTeachersFigure, Training, Way, fine_tuned_average
 
 
 @dataclass(frozen=True)
@@ -85,9 +84,9 @@ class AlignmentFigure(LinearTeachersFigure):
             for n in (round(share * self.d) for share in (0.05, 0.15, 0.3, 0.5, 0.7, 0.85))
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train linear regression from the source's weights."""
-        return self.trained_risk(self._pair(point.series), int(point.x), point, depth=1)
+    def training(self, point: Point) -> Training:
+        """Linear regression from the source's weights."""
+        return Training(self._pair(point.series), int(point.x), Way(1))
 
     def _pair(self, series: str) -> LinearTransfer:
         covariance = two_level(self.d, n_top=self.n_top)
@@ -205,12 +204,11 @@ class DepthFigure(TeachersFigure):
             for alpha in (0.5, 1.0, 2.0, 3.5)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train all layers from the source."""
+    def training(self, point: Point) -> Training:
+        """All layers from the source."""
         theta, norm = math.atan2(self.noise, point.x), math.hypot(self.noise, point.x)
         pair = teachers_at_angle(self.d, theta=theta, target_norm=norm)
-        depth = int(point.parameters["depth"])
-        return self.trained_risk(pair, self._n, point, depth=depth)
+        return Training(pair, self._n, Way(int(point.parameters["depth"])))
 
     def claims(self) -> tuple[Claim, ...]:
         """Depth forgives the scale of the target."""
@@ -300,11 +298,11 @@ class ScaleFigure(TeachersFigure):
             for factor in (0.5, 1.0, 2.0, 3.5)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train all layers from the source."""
+    def training(self, point: Point) -> Training:
+        """All layers from the source."""
         source, target = (point.x, 1.0) if point.series == "source scaled" else (1.0, point.x)
         pair = teachers_at_angle(self.d, theta=self._theta, source_norm=source, target_norm=target)
-        return self.trained_risk(pair, self._n(point.panel), point, depth=self.depth)
+        return Training(pair, self._n(point.panel), Way(self.depth))
 
     def claims(self) -> tuple[Claim, ...]:
         """The norm of the target harms more than that of the source."""
@@ -378,12 +376,10 @@ class FrozenFigure(TeachersFigure):
             for n in (round(share * self.d) for share in (0.06, 0.2, 0.4, 0.6, 0.8))
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train two layers, or one above a frozen one."""
-        pair = teachers_at_angle(self.d, theta=self.theta)
-        if point.series == "from scratch":
-            return from_scratch(self.samples(pair, int(point.x), point), depth=2).means(self.seeds)[0]
-        return self.trained_risk(pair, int(point.x), point, depth=2, n_frozen=1 if point.series == "frozen" else 0)
+    def training(self, point: Point) -> Training:
+        """Two layers, or one above a frozen one."""
+        way = Way(2, 1 if point.series == "frozen" else 0, "scratch" if point.series == "from scratch" else "transfer")
+        return Training(teachers_at_angle(self.d, theta=self.theta), int(point.x), way)
 
     def claims(self) -> tuple[Claim, ...]:
         """The frozen model fails, and fine-tuning needs fewer examples."""

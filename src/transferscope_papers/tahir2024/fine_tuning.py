@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import teachers_at_angle
-from transferscope.estimate import Estimate
+from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
+from transferscope.theory.learners import FineTuning, Learner
+from transferscope.theory.linear_scratch import scratch_risk_ridged
 from transferscope_papers.figure import (
     NORM,
     SEEDS,
@@ -25,7 +26,7 @@ from transferscope_papers.figure import (
     clear_sign,
     setting,
 )
-from transferscope_papers.linear_teachers import LinearTeachersFigure, fine_tuned_average
+from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way, fine_tuned_average
 from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, SlicedDiagram
 
 _DEPTHS = Range(1, 5)
@@ -66,15 +67,21 @@ class FineTuningDiagram(SlicedDiagram):
         maps = (("printed", printed), ("corrected", ours), ("differ", differ))
         return Theory(panels, tuple(curves), tuple(Diagram(name, theta, gamma, values) for name, values in maps))
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train networks from scratch and from the pre-trained start."""
-        theta = point.parameters["theta"]
-        pair = teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=self.depth)
+    def training(self, point: Point) -> Training:
+        """Networks from scratch and from the pre-trained start."""
+        return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), Way(self.depth, shows="gain"))
+
+    def pair(self, theta: float) -> LinearTransfer:
+        """The teachers at an angle, the source with its norm."""
+        return teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
+
+    def ridged(self) -> Learner:
+        """One layer with a ridge on the distance to the source; refused for deeper networks."""
+        return FineTuning(depth=self.depth, ridge="best")
 
     def claims(self) -> tuple[Claim, ...]:
         """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
-        changed = self.unlike_the_paper("sigma", "depth", "source_norm")
+        changed = self.unlike_the_paper("sigma", "depth", "source_norm", "best_ridge")
         return (
             Claim(
                 "with fewer examples than inputs transfer is positive for θ < π/3 and negative for θ > π/3",
@@ -99,6 +106,7 @@ class FineTuningDiagram(SlicedDiagram):
                 "with more examples than inputs there is no transfer benefit, of formula and of trained networks",
                 "tahir2024, Figure 3b, white region",
                 self._nothing_beyond,
+                "A ridge towards the source helps beyond n = d too." if self.best_ridge else "",
             ),
         )
 
@@ -108,15 +116,23 @@ class FineTuningDiagram(SlicedDiagram):
         return bool((found.values[found.y > 1] == 0).all()) and max(trained) <= self.known_error * _SMALL
 
     def _gain(self, theta: float | np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        if self.best_ridge:  # from scratch and from the source it is the same, but for what is left to learn
+            apart = np.sqrt(1 + self.source_norm**2 - 2 * self.source_norm * np.cos(theta))
+            scratch = scratch_risk_ridged(gamma, 1.0, sigma=self.sigma)
+            return scratch - scratch_risk_ridged(gamma, 1.0, sigma=self.sigma, target_norm=apart)
         result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
         return result.transferability
 
     def expected(self, theta: float, n: float) -> float:
         """The mean over samples; the lines put the mean of the data into the root, which is nearly the same here."""
+        if self.best_ridge:
+            return float(self.ridged_gain(theta, n))
         settings = {"sigma": self.sigma, "source_norm": self.source_norm, "depth": self.depth}
         return fine_tuned_average(theta, int(n), self.d, **settings).transferability.value
 
     def _gain_finite(self, theta: float, n: float | np.ndarray) -> np.ndarray:
+        if self.best_ridge:
+            return self.ridged_gain(theta, n)
         result = fine_tuning_finite(theta, n, self.d, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
         return result.transferability
 
@@ -181,10 +197,10 @@ class DecidingFigure(LinearTeachersFigure):
             for degrees in (30.0, 42.0, 48.0, 54.0, 60.0, 75.0)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train networks from scratch and from the pre-trained start."""
+    def training(self, point: Point) -> Training:
+        """Networks from scratch and from the pre-trained start."""
         pair = teachers_at_angle(self.d, theta=math.radians(point.x), sigma=self.sigma)
-        return self.trained_gain(pair, self._n, point, depth=self.depth)
+        return Training(pair, self._n, Way(self.depth, shows="gain"))
 
     def claims(self) -> tuple[Claim, ...]:
         """Gradient descent decides for the corrected formula."""

@@ -3,15 +3,19 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
+from transferscope.data.problems import LinearTransfer as Teachers
 from transferscope.data.problems import teachers_at_angle
 from transferscope.estimate import Estimate
 from transferscope.theory.distances import kl_divergence, wasserstein_1
+from transferscope.theory.learners import Learner, LinearTransfer, Scratch
+from transferscope.theory.linear_pair import LinearPair
+from transferscope.theory.linear_scratch import scratch_risk_ridged
 from transferscope.theory.linear_transfer import linear_transferability, linear_transferability_finite
 from transferscope.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
 from transferscope_papers.figure import (
@@ -28,8 +32,10 @@ from transferscope_papers.figure import (
     Theory,
     setting,
 )
-from transferscope_papers.linear_teachers import LinearTeachersFigure
-from transferscope_papers.simulate.linear_transfer import perfectly_pretrained, ridge_transfer
+from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
+from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained, ridge_transfer
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.seeds import generator
 
 ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
 """The slices of tahir2024's diagrams."""
@@ -40,7 +46,9 @@ AXES = ("θ (radians)", "γ = n/d")
 _GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 """Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
 
-_DEPTH, _N_FROZEN = 2, 1
+_DEPTH = 2
+_RIDGED = ", best ridges"
+_GAIN = Way(_DEPTH, _DEPTH - 1, "gain")
 _FEW = 12
 _RIDGES = np.linspace(0, 0.7, 141)
 
@@ -51,13 +59,42 @@ class SlicedDiagram(LinearTeachersFigure):
 
     Attributes:
         sigma: Label noise.
+        best_ridge: 1 for learners that each have the ridge of their least mean risk, and are solved for; 0 for learners
+            without one, which are trained by gradient descent.
     """
 
     sigma: float = setting(0.2, SIGMA)
+    best_ridge: int = setting(0, Range(0, 1), later=True)
 
     @abstractmethod
     def expected(self, theta: float, n: float) -> float:
         """The mean transferability over samples."""
+
+    @abstractmethod
+    def ridged(self) -> Learner:
+        """The learner with its best ridge, if there is one."""
+
+    def pair(self, theta: float) -> Teachers:
+        """The teachers at an angle."""
+        return teachers_at_angle(self.d, theta=theta, sigma=self.sigma)
+
+    def ridged_gain(self, theta: float, n: float | np.ndarray) -> np.ndarray:
+        """The mean transferability where everybody has the best ridge."""
+        pair = LinearPair.of(self.pair(theta))
+        return np.asarray(Scratch("best").risk(pair, n) - self.ridged().risk(pair, n))
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Trained networks, or solutions with the best ridge."""
+        return tuple(map(self._solved, points)) if self.best_ridge else super().simulate_group(points)
+
+    def _solved(self, point: Point) -> Estimate:
+        pair, n, gains = LinearPair.of(self.pair(point.parameters["theta"])), int(point.parameters["n"]), []
+        for seed in range(point.seed, point.seed + self.seeds):
+            sample = pair.sample(n, generator(seed))
+            weights = (one.fit(sample.inputs, sample.targets, pair) for one in (Scratch("best"), self.ridged()))
+            scratch, transfer = map(pair.risk, weights)
+            gains.append(scratch - transfer)
+        return mean_estimate(np.array(gains), np.full(len(gains), "ok"))
 
     def points(self) -> tuple[Point, ...]:
         """Three slices, away from gamma = 1."""
@@ -79,18 +116,23 @@ class LinearTransferDiagram(SlicedDiagram):
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
         curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
         panels = (
-            Panel("diagram", f"Transferability, σ = {self.sigma:g}", *AXES),
+            Panel("diagram", f"Transferability, σ = {self.sigma:g}{_RIDGED * self.best_ridge}", *AXES),
             Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
         )
-        return Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
+        shown = _diagram("diagram", self.sigma)
+        if self.best_ridge:  # from scratch as a function of n/d alone, and nothing but the angle for many examples
+            scratch = scratch_risk_ridged(shown.y[:, None], 1.0, sigma=self.sigma)
+            shown = replace(shown, values=scratch - np.sin(shown.x) ** 2)
+        return Theory(panels, tuple(curves), (shown,))
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train two-layer networks from scratch and on frozen features."""
-        pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
+    def training(self, point: Point) -> Training:
+        """Two-layer networks, from scratch and on frozen features."""
+        return Training(self.pair(point.parameters["theta"]), int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative, and the positive transfer between."""
+        if self.best_ridge:
+            return self._ridged_claims()
         noisy = "" if 0 < self.sigma < 1 else "This is about label noise between 0 and the norm of the target."
         return (
             Claim(
@@ -116,6 +158,25 @@ class LinearTransferDiagram(SlicedDiagram):
             ),
         )
 
+    def _ridged_claims(self) -> tuple[Claim, ...]:
+        return (
+            Claim(
+                "with the best ridge for everybody the anomalous positive transfer is gone: at θ = π/2 the source "
+                "never helps",
+                "corrects tahir2024, section 3.3, which has no ridge from scratch",
+                lambda drawn: bool((drawn.map("diagram").values[:, -1] <= _BORDER).all()),
+            ),
+            Claim(
+                "learners with their best ridges have the signs of the theory",
+                "follows tahir2024, Figure 1c",
+                lambda drawn: drawn.signs_agree("slices"),
+            ),
+        )
+
+    def ridged(self) -> Learner:
+        """The frozen features of a two-layer network under a ridge."""
+        return LinearTransfer("best", depth=_DEPTH)
+
     def _negative_above(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
         return np.asarray((gamma - 1) * np.sin(theta) ** 2 > self.sigma**2)
 
@@ -130,6 +191,8 @@ class LinearTransferDiagram(SlicedDiagram):
         return float(self._gain(theta, float(n)))
 
     def _gain(self, angle: float, n: float | np.ndarray) -> np.ndarray:
+        if self.best_ridge:
+            return self.ridged_gain(angle, n)
         return linear_transferability_finite(angle, n, self.d, sigma=self.sigma)
 
 
@@ -169,6 +232,8 @@ class NoiselessDiagram(LinearTransferDiagram):
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative without noise."""
+        if self.best_ridge:
+            return self._ridged_claims()
         changed = self.unlike_the_paper("sigma")
         return (
             Claim(
@@ -232,10 +297,9 @@ class SimulatedDiagram(LinearTeachersFigure):
             for n in sizes
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train two-layer networks from scratch and on frozen features."""
-        pair = teachers_at_angle(self.d, theta=point.x)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
+    def training(self, point: Point) -> Training:
+        """Two-layer networks, from scratch and on frozen features."""
+        return Training(teachers_at_angle(self.d, theta=point.x), int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[Claim, ...]:
         """The simulated diagram is the computed one."""
@@ -300,12 +364,24 @@ class RidgeFigure(LinearTeachersFigure):
             for lam in (0.01, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Solve for the head of a pre-trained two-layer network."""
+    def groups(self) -> list[list[Point]]:
+        """A head is solved for and not trained, so that nothing is gained by doing points together."""
+        return [[point] for point in self.points()]
+
+    def training(self, point: Point) -> Training:
+        """A two-layer network on frozen features."""
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
-        batch = self.samples(pair, int(point.parameters["n"]), point)
-        outcomes = ridge_transfer(batch, perfectly_pretrained(batch, depth=_DEPTH), ridge=point.x)
-        return outcomes.means(self.seeds)[0]
+        return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Solve for the head of a pre-trained two-layer network."""
+        return tuple(self._solved(point) for point in points)
+
+    def _solved(self, point: Point) -> Estimate:
+        training, seeds = self.training(point), range(point.seed, point.seed + self.seeds)
+        batch = draw([training.pair] * self.seeds, [training.n] * self.seeds, seeds)
+        start = perfectly_pretrained(batch, depth=training.way.depth)
+        return ridge_transfer(batch, start, ridge=point.x).means(self.seeds)[0]
 
     def claims(self) -> tuple[Claim, ...]:
         """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""
@@ -386,10 +462,10 @@ class DistanceFigure(LinearTeachersFigure):
             for theta in (math.pi / 8, math.pi / 4, math.pi / 2, 3 * math.pi / 4, 7 * math.pi / 8)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train two-layer networks from scratch and on frozen features."""
+    def training(self, point: Point) -> Training:
+        """Two-layer networks, from scratch and on frozen features."""
         pair = teachers_at_angle(self.d, theta=point.parameters["theta"], sigma=self.sigma)
-        return self.trained_gain(pair, int(point.parameters["n"]), point, depth=_DEPTH, n_frozen=_N_FROZEN)
+        return Training(pair, int(point.parameters["n"]), _GAIN)
 
     def claims(self) -> tuple[Claim, ...]:
         """Distances are not negatively correlated with transferability."""

@@ -76,6 +76,7 @@ def test_clear_harm_is_called_worse(tmp_path: Path) -> None:
     assert "told apart" not in str(found.verdict)
 
 
+@pytest.mark.long
 def test_useless_sources_do_not_hide_one_that_helps(tmp_path: Path) -> None:
     useless = {f"useless {i}": dict.fromkeys(GAINS["mnist"], 0.0) for i in range(7)}
     for name, gains in {"alone": {}, "beside": useless}.items():

@@ -47,6 +47,7 @@ def test_five_lines_are_enough(tmp_path: Path) -> None:
     assert "fine-tune" in written.html.read_text().lower() or "Fine-tuning" in written.html.read_text()
 
 
+@pytest.mark.long
 def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None

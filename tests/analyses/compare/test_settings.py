@@ -167,6 +167,7 @@ def test_rates_and_all_settings_can_be_fixed(
     assert bool(tuning_in_words(tables)) == (grid is not None)
 
 
+@pytest.mark.long
 def test_a_race_searches_too_and_the_search_counts_as_its_time(tmp_path: Path) -> None:
     task = classification_task(n_target=40)
     assert task.source is not None

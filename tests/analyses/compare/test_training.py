@@ -11,7 +11,7 @@ import pytest
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.summary import summarise_frames
-from transferscope.analyses.compare.training import arm_trainings, baseline_unfinished
+from transferscope.analyses.compare.training import arm_trainings, baseline_unfinished, nothing_learnt_in_words
 
 STEPS = 3000
 
@@ -139,3 +139,42 @@ def test_another_arm_that_is_unfinished_is_named(frames: StudyFrames) -> None:
         "Not finished after 3,000 steps, so that more would change their scores: joint training from mnist with 50 and "
         "600 labels."
     }
+
+
+def scored(frames: StudyFrames, record: str, values: dict[tuple[str, int], float]) -> StudyFrames:
+    """The study with other final scores, by method and number of labels."""
+    records = frames.records.copy()
+    final = (records["name"] == record) & records["step"].isna() & (records["part"] == "target_test")
+    for (method, size), value in values.items():
+        records.loc[final & (records["method"] == method) & (records["n_target"] == size), "value"] = value
+    return replace(frames, records=records)
+
+
+def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) -> None:
+    """Six in ten test examples are of one class, and the best way has 60.9 %."""
+    labels = np.where(np.arange(len(frames.test_labels)) % 10 < 6, 3, 1)  # type: ignore[arg-type]
+    share = float(np.mean(labels == 3))
+    few = {("scratch", 50): share, ("fine-tune", 50): share + 0.009, ("joint", 50): 0.4}
+    guessed = scored(replace(frames, test_labels=labels), "accuracy", few)
+    said = (
+        f"With 50 labels nothing has been learnt: no way does better than to answer “{frames.classes[3]}” to everything"  # type: ignore[index]
+    )
+    assert nothing_learnt_in_words(guessed) == (f"{said} ({100 * share:.1f} % are right).",)
+    verdict = summarise_frames(guessed).verdict
+    assert verdict.sentences[0].startswith(said)
+    assert "nothing has been learnt" not in verdict.headline  # with 600 labels there is an answer
+    everywhere = {(method, 600): share for method in ("scratch", "fine-tune", "joint")}
+    assert summarise_frames(scored(guessed, "accuracy", everywhere)).verdict.headline.startswith(said)
+    above = scored(guessed, "accuracy", {("joint", 50): share + 0.011})
+    assert nothing_learnt_in_words(above) == ()
+
+
+def test_numbers_that_are_no_better_than_their_mean_are_not_learnt(tmp_path: Path) -> None:
+    with fabricate_regression(tmp_path / "s.sqlite") as store:
+        frames = read_study(store, "numbers")
+    assert nothing_learnt_in_words(frames) == ()
+    poor = scored(frames, "r2", {("scratch", 40): -0.2, ("fine-tune", 40): 0.004})
+    assert nothing_learnt_in_words(poor) == (
+        "With 40 labels nothing has been learnt: no way does better than to answer the mean of the labels to "
+        "everything.",
+    )

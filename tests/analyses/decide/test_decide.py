@@ -129,6 +129,7 @@ def test_controls_are_raced_and_never_called_a_way_of_transfer(data: Path, tmp_p
     assert "Fine-tuning from good beats the best control, nearest neighbours on the source's features from good" in said
 
 
+@pytest.mark.long
 def test_a_control_that_is_as_good_ends_the_race_without_transfer(data: Path, tmp_path: Path) -> None:
     """A linear model on the inputs gives what fine-tuning gives: transfer beats scratch and is not needed."""
     methods: dict[str, Any] = {"scratch": {}, "strong": {"method": "raw"}, "fine-tune": {}, "l2-sp": {}}
@@ -319,6 +320,7 @@ def test_ways_that_all_hurt_end_with_training_from_scratch(data: Path, tmp_path:
     assert decision_verdict(found).headline.startswith("Train from scratch with 20 labels")
 
 
+@pytest.mark.long
 def test_the_page_shows_the_race_and_no_call_of_a_comparison(
     finished: tuple[StudySpec, Decision], tmp_path: Path
 ) -> None:
@@ -408,6 +410,7 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(
     assert steps[1:] == [4, 4]
 
 
+@pytest.mark.long
 def test_what_did_best_elsewhere_runs_first_and_can_be_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

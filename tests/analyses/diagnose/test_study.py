@@ -18,6 +18,8 @@ from transferscope.records import Cost, Record
 from transferscope.report.blocks import Folded, Section, Table, Text
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 
+pytestmark = pytest.mark.long  # four stores with every diagnostic of every method
+
 VALUES: Mapping[str, float] = {"scratch": 4.0, "fine-tune": 1.0, "linear-probe": 2.0, "l2-sp": 1.5, "joint": 3.0}
 MEANS = {method: value * (1 + 1.1 + 1.21) / 3 for method, value in VALUES.items()}
 

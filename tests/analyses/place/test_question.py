@@ -90,6 +90,7 @@ def test_what_is_known_of_two_teachers_is_covered(tmp_path: Path) -> None:
     assert abs(first.gap.value - (first.measured.value - first.modelled.value)) < 1e-12
 
 
+@pytest.mark.long
 def test_a_classification_has_a_place_for_every_source_size(tmp_path: Path) -> None:
     found = placed(classification(tmp_path), tmp_path)
     assert [one.name for one in found] == ["source (50 examples)", "source (100 examples)"]
@@ -169,6 +170,7 @@ def test_a_study_without_pretrained_networks_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_what_was_placed_is_kept_and_stays_until_it_is_placed_again(tmp_path: Path) -> None:
     spec = parse_spec(classification(tmp_path))
 

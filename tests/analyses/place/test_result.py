@@ -192,6 +192,7 @@ def test_placements_of_another_version_leave_the_report_whole(tmp_path: Path) ->
     )
 
 
+@pytest.mark.long
 def test_the_page_has_the_section_with_its_files_and_everything_escaped(tmp_path: Path) -> None:
     points = tuple(replace(one, name=HOSTILE, source=HOSTILE) for one in POINTS)
     with fabricate(tmp_path / "s.sqlite", Fabrication(n_seeds=2, n_test=300)) as store:

@@ -175,6 +175,7 @@ def test_the_reason_that_is_given_for_a_sign_is_the_models(k: float) -> None:
 numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: float(f"{x:.9g}"))
 
 
+@pytest.mark.long
 @given(st.tuples(numbers, numbers, numbers).map(sorted), st.sampled_from([_percent, _number, _signed, table_number]))
 @settings(max_examples=500, deadline=None, derandomize=True)
 def test_a_rounded_interval_holds_its_rounded_value(three: list[float], shown: Callable[[float], str]) -> None:

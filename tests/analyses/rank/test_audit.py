@@ -105,6 +105,7 @@ def test_scores_are_those_of_a_ranking(store: Store, tmp_path: Path) -> None:
     assert (one.scores["logme"].shape, one.n_seeds) == ((1, 2), 2)
 
 
+@pytest.mark.long
 def test_a_file_has_no_source_accuracy_and_no_pixels(store: Store, tmp_path: Path) -> None:
     save_weights(build_network(NetworkSettings("mlp", (8,)), (4,), 3, seed=9), tmp_path / "file.safetensors")
     studies = [study(tmp_path, name, name, ("one",)) for name in ("x", "y")]
@@ -142,6 +143,7 @@ def test_studies_that_do_not_count_are_named(store: Store, tmp_path: Path) -> No
     assert result.audit.targets == ("x", "y")
 
 
+@pytest.mark.long
 def test_the_method_that_is_asked_for_counts(store: Store, tmp_path: Path) -> None:
     run(store, *(study(tmp_path, name, name, ("one", "two")) for name in ("x", "y")))
     fine, probe = audited(store).audit, audited(store, against="linear-probe").audit

@@ -140,6 +140,7 @@ def test_values_are_those_of_the_scores_on_features_computed_by_hand(tmp_path: P
             assert found.stderr == pytest.approx(expected.stderr, rel=1e-2)
 
 
+@pytest.mark.long
 def test_test_examples_are_not_read(question: Question, tmp_path: Path) -> None:
     other = replace(question, data=write_data(tmp_path, test_seed=10))
     assert repr(question.ranked()) == repr(other.ranked())

@@ -2,6 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from analyses.rank.ranked import hindsight, ranking, score, study_ranking
 from fabricate import Fabrication, fabricate
@@ -12,6 +13,7 @@ from transferscope.analyses.rank.words import LIMITS, hindsight_in_words, in_wor
 from transferscope.analyses.study_page import build_report
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
+from transferscope.report.figures.style import NARROW
 from transferscope.report.page import Part
 
 SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
@@ -128,6 +130,20 @@ def test_the_figure_has_a_panel_for_transfer_and_for_every_score(tmp_path: Path)
     assert len(figure.data) == 2 * 3
 
 
+def test_on_a_telephone_the_same_panels_stand_below_each_other(tmp_path: Path) -> None:
+    (figure,) = every(section_of(tmp_path), Figure)
+    assert isinstance(figure, Figure)
+    narrow = figure.narrow_canvas
+    assert narrow is not None
+    assert narrow.get_figwidth() == NARROW
+    below = [axes for axes in narrow.axes if axes.get_visible()]
+    assert len({round(axes.get_position().x0, 6) for axes in below}) == 1
+    for wide, own in zip(figure.canvas.axes, below, strict=False):
+        assert own.get_title(loc="left") == wide.get_title(loc="left")
+        for line, same in zip(wide.lines, own.lines, strict=True):
+            np.testing.assert_array_equal(np.asarray(same.get_xydata()), np.asarray(line.get_xydata()))
+
+
 def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
     section = section_of(tmp_path, replace(study_ranking(), hindsight=None))
     assert texts(section) == []
@@ -136,6 +152,7 @@ def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
     assert [row[0].text for row in table.rows] == ["logme", "leep"]
 
 
+@pytest.mark.long
 def test_a_study_that_changed_since_says_so(tmp_path: Path) -> None:
     section = section_of(tmp_path, study_ranking(FinishedRuns(3, "then")))
     assert texts(section, "warning") == [
@@ -162,6 +179,7 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
     ]
 
 
+@pytest.mark.long
 def test_the_page_escapes_names(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script> $x$"
     scores = score("logme", {hostile: 0.9, RANDOM: 0.1})

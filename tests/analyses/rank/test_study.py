@@ -71,6 +71,7 @@ def test_every_pretrained_network_is_a_candidate(store: Store, tmp_path: Path) -
     assert seen == [(done, n_values) for done in range(n_values + 1)]
 
 
+@pytest.mark.long
 def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -> None:
     study = classification(tmp_path, seeds=3)
     study["sources"]["again"] = {"data": f"npz:{tmp_path}/target.npz"}
@@ -93,6 +94,7 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
     assert hindsight_in_words(hindsight)[0].startswith("Held against what linear-probe gave in 3 cases")
 
 
+@pytest.mark.long
 def test_it_is_kept_until_it_is_ranked_again(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path)
     run_study(parse_spec(study), store, work=REMEMBERED)
@@ -163,6 +165,7 @@ def test_a_study_of_methods_that_do_not_count_has_no_hindsight(store: Store, tmp
     assert other.hindsight.method == "inner"
 
 
+@pytest.mark.long
 def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path)
     run_study(parse_spec(study), store, work=REMEMBERED)
@@ -196,6 +199,7 @@ def test_one_source_is_held_against_random_features_and_none_is_refused(store: S
         rank_again(store)
 
 
+@pytest.mark.long
 def test_too_few_labels_are_refused(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, target={"data": f"npz:{tmp_path}/target.npz", "sizes": [3, 5]})
     run_study(parse_spec(study), store, work=REMEMBERED)
@@ -212,6 +216,7 @@ def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, t
         rank_again(store, against="joint")
 
 
+@pytest.mark.long
 def test_an_unfinished_study_is_refused(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path)
     run_study(parse_spec(study), store, work=REMEMBERED)

@@ -27,6 +27,20 @@ def test_curves_told_apart_by_numbers_are_drawn_over_them(names: list[object], t
     assert figure.canvas.axes[0].get_xlabel() == title
 
 
+def test_on_a_telephone_the_same_panels_stand_below_each_other() -> None:
+    figure = draw_linearised(analysis_of(["a", "b", "c"]))
+    assert figure is not None
+    assert figure.narrow_canvas is not None
+    wide, narrow = (
+        [axes for axes in canvas.axes if axes.get_visible()] for canvas in (figure.canvas, figure.narrow_canvas)
+    )
+    assert len({axes.get_position().x0 for axes in wide}) == 3
+    assert len({axes.get_position().x0 for axes in narrow}) == 1
+    for one, same in zip(wide, narrow, strict=True):
+        assert same.get_title(loc="left") == one.get_title(loc="left")
+        np.testing.assert_array_equal(same.lines[0].get_xydata(), one.lines[0].get_xydata())
+
+
 def test_the_linearised_law_is_a_power_law() -> None:
     figure = draw_linearised(analysis_of(["a"]))
     assert figure is not None

@@ -44,6 +44,7 @@ def test_the_ridge_head_has_its_golden_values() -> None:
         np.testing.assert_allclose(head.numpy(), expected, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_merlin_keeps_the_feature_that_the_target_shares() -> None:
     start = start_at_feature([0, 1], D, feature=0, width=8, penalty=0.01)
     run = merlin(targets(12), start, SETTINGS)
@@ -68,6 +69,7 @@ def test_pretraining_keeps_the_feature_it_starts_from_and_reaches_the_source_min
     assert (run.target_loss > 0.9 * WRONG_FEATURE_LOSS).all()
 
 
+@pytest.mark.long
 def test_joint_training_prefers_to_overfit_below_the_threshold() -> None:
     seeds = [0, 1, 0, 1]
     data = draw_targets(QuadraticProblem(60, 1), 5, seeds, n_signal=6)

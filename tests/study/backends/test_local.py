@@ -65,12 +65,14 @@ def test_a_killed_worker_is_replaced_and_fails_its_own_cell_alone(tmp_path: Path
     )
 
 
+@pytest.mark.long
 def test_a_cell_whose_worker_dies_once_is_done_all_the_same(tmp_path: Path) -> None:
     with LocalBackend("study.fake_work:troubled", WorkContext(tmp_path), workers=1) as backend:
         messages = do_all(backend, [PRETRAINING[7]])
     assert [type(message) for message in messages] == [Finished]
 
 
+@pytest.mark.long
 def test_an_idle_worker_that_was_killed_is_replaced(tmp_path: Path) -> None:
     with LocalBackend("study.fake_work:count", WorkContext(tmp_path), workers=1) as backend:
         do_all(backend, PRETRAINING[:1])
@@ -81,6 +83,7 @@ def test_an_idle_worker_that_was_killed_is_replaced(tmp_path: Path) -> None:
         assert len(values(do_all(backend, PRETRAINING[1:2]))) == 1
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_once_in_every_cell_loses_none(tmp_path: Path) -> None:
     cells = [replace(cell, labels={**cell.labels, "seed": 7}) for cell in PRETRAINING[:2]]
     with LocalBackend("study.fake_work:troubled", WorkContext(tmp_path), workers=1) as backend:
@@ -90,6 +93,7 @@ def test_a_worker_that_dies_once_in_every_cell_loses_none(tmp_path: Path) -> Non
     assert [type(message) for message in messages] == [Finished, Finished]
 
 
+@pytest.mark.long
 def test_a_stopped_worker_is_given_up_and_its_cell_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "_SECONDS_STOPPED", 0.1)
     monkeypatch.setattr(local, "_SECONDS_BETWEEN_CHECKS", 0.1)

@@ -14,12 +14,11 @@ from transferscope.data.task import Dataset
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Cell, Column, Figure, Gallery, Picture, Section, Table, Text
 from transferscope.report.figures.choice import short
-from transferscope.report.figures.style import INK, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.style import INK, NARROW, drawing, mark_styles, new_figure, tip
 from transferscope.wording import candidate_words, counted, signed
 
 _MOST_ERRORS = 12
 _ERROR_WIDTH = 56  # pixels on the page
-_NARROW = 3.6  # inches
 
 
 def best_arm_section(summary: Summary, target: Found | None) -> Section | None:
@@ -105,7 +104,7 @@ def _draw_changes(changed: pd.DataFrame, summary: Summary, method: str, n_target
     style = mark_styles(summary.frames.methods, summary.frames.baseline)[method]
     span = max(float(shown["saved"].abs().max()), 1.0)
     with drawing():
-        canvas = new_figure(_NARROW, 0.8 + 0.26 * len(shown))
+        canvas = new_figure(NARROW, 0.8 + 0.26 * len(shown))
         axes = canvas.subplots()
         for row, (_, one) in enumerate(shown.iterrows()):
             ends = ""
@@ -165,7 +164,6 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
 
     with drawing():
         wide = drawn(min(9.2, 2.2 + 0.42 * len(names)))
-        narrow = drawn(_NARROW) if len(names) <= MOST_NARROW else None
     left_out = f" Shown are the {len(names)} of {n} classes with most errors." if len(names) < n else ""
     data = pd.DataFrame(
         [
@@ -178,7 +176,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     return Figure(
         name="confusion",
         canvas=wide,
-        narrow=narrow,
+        narrow=(lambda: drawn(NARROW)) if len(names) <= MOST_NARROW else None,
         data=data,
         caption=(
             f"Confusion of classes with {n_target:,} labels, in per cent of the test examples of the true class, mean "

@@ -136,6 +136,8 @@ class Comparison:
         r2: Coefficient of determination over seeds; None for a classification.
         micro_f1: F1 of all labels together over seeds; None unless inputs have several labels each.
         exact_match: Share of the test examples whose labels are all right; None likewise.
+        mean_iou: Intersection over union, mean over classes, over seeds; None unless labels are masks of classes.
+        angular_error: Mean angle to the labels in degrees, over seeds; None unless these are directions on a grid.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
@@ -159,6 +161,8 @@ class Comparison:
     is_control: bool = False
     micro_f1: Estimate | None = None
     exact_match: Estimate | None = None
+    mean_iou: Estimate | None = None
+    angular_error: Estimate | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -247,6 +251,8 @@ def _comparison(
         r2=_summary(_values(frames, "r2", "target_test", cells["key"].tolist()), level),
         micro_f1=_summary(_values(frames, "micro_f1", "target_test", cells["key"].tolist()), level),
         exact_match=_summary(_values(frames, "exact_match", "target_test", cells["key"].tolist()), level),
+        mean_iou=_summary(_values(frames, "mean_iou", "target_test", cells["key"].tolist()), level),
+        angular_error=_summary(_values(frames, "angular_error", "target_test", cells["key"].tolist()), level),
         source_kept=_summary(_values(frames, metric.record, "source_test", cells["key"].tolist()), level),
         forgetting=_forgetting(frames, cells, level=level),
         cost=MeanCost(

@@ -22,10 +22,11 @@ from transferscope.report.figures.choice import (
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.panels import Panel, multiples, new_grid
+from transferscope.report.figures.panels import Grid, Panel, multiples, new_grid
 from transferscope.report.figures.style import (
     BASELINE_COLOUR,
     INK,
+    NARROW,
     PAPER,
     QUIET,
     MarkStyle,
@@ -46,7 +47,6 @@ _RAISED = 0.24  # of the seeds above the bar, in rows
 _HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ARMS = 12
 _NAME_WIDTH = 26
-_NARROW = 3.6  # inches of a drawing for a telephone
 _CLIMB = 0.1  # of the training steps, in which all curves climb
 
 
@@ -84,11 +84,10 @@ def draw_overview(summary: Summary) -> Figure | None:
     with drawing():
         n_columns = len(sizes) if len(sizes) < 4 else 2
         wide = drawn(n_columns, min(9.2, 3.0 + 2.6 * n_columns))
-        narrow = drawn(1, _NARROW)
     return Figure(
         name="overview",
         canvas=wide,
-        narrow=narrow,
+        narrow=lambda: drawn(1, NARROW),
         data=_gains(compared),
         caption=(
             "Gain over training from scratch on the same seeds and labels, with its 95 % interval (one that ends at "
@@ -199,11 +198,11 @@ def draw_dots(summary: Summary) -> Figure:
         return canvas
 
     with drawing():
-        wide, narrow = drawn(7.4), drawn(_NARROW)
+        wide = drawn(7.4)
     return Figure(
         name="methods",
         canvas=wide,
-        narrow=narrow,
+        narrow=lambda: drawn(NARROW),
         data=summary.runs,
         caption=(
             f"{metric.title} with {ordered[0].n_target:,} labels. Small dots are seeds, large marks their mean with a "
@@ -277,12 +276,12 @@ def draw_labels(summary: Summary) -> Figure:
         return canvas
 
     with drawing():
-        wide, narrow = drawn(4, 9.2), drawn(2, _NARROW)
+        wide = drawn(4, 9.2)
     left_out = f" Shown are the best {_MOST_ARMS} of {len(arms)} ways." if len(arms) > len(shown) else ""
     return Figure(
         name="labels",
         canvas=wide,
-        narrow=narrow,
+        narrow=lambda: drawn(2, NARROW),
         data=summary.table[["source", "method", "n_target", "n_seeds", "mean", "low", "high", "interval_over"]],
         caption=(
             f"{metric.title} against the number of target labels, a panel for each way, best first: mean over seeds, "
@@ -346,11 +345,10 @@ def draw_differences(summary: Summary) -> Figure | None:
 
     with drawing():
         wide = drawn(len(sizes), 5.2 if len(sizes) == 1 else min(9.2, 2.2 + 2.4 * len(sizes)))
-        narrow = drawn(1, _NARROW)
     return Figure(
         name="differences",
         canvas=wide,
-        narrow=narrow,
+        narrow=lambda: drawn(1, NARROW),
         data=pairs,
         caption=(
             "Difference to training from scratch on the same seed and the same labels; right of the line is better. "
@@ -406,22 +404,24 @@ def draw_seeds(summary: Summary) -> Figure:
     """The figure."""
     frames = summary.frames
     styles = mark_styles(frames.methods, frames.baseline)
+
+    def drawn(*, narrow: bool) -> Grid:
+        y_title = frames.metric.title
+        grid = new_grid(frames.sizes, frames.sources, height=2.5, x_title="", y_title=y_title, narrow=narrow)
+        for panel in grid.panels:
+            _draw_runs(panel, summary, styles)
+        return grid
+
     with drawing():
-        grids = [
-            new_grid(frames.sizes, frames.sources, height=2.5, x_title="", y_title=frames.metric.title, narrow=narrow)
-            for narrow in (False, True)
-        ]
-        for grid in grids:
-            for panel in grid.panels:
-                _draw_runs(panel, summary, styles)
+        wide = drawn(narrow=False)
     return Figure(
         name="seeds",
-        canvas=grids[0].canvas,
-        narrow=grids[1].canvas,
+        canvas=wide.canvas,
+        narrow=lambda: drawn(narrow=True).canvas,
         data=summary.runs,
         caption=(
             "Every run. A line joins the runs of one seed, which share the target labels: parallel lines mean that the "
-            f"seed matters more than chance, and that pairing pays.{grids[0].left_out}"
+            f"seed matters more than chance, and that pairing pays.{wide.left_out}"
         ),
     )
 
@@ -492,13 +492,13 @@ def draw_curves(summary: Summary) -> Figure | None:
         return canvas
 
     with drawing():
-        wide, narrow = drawn(4, 9.2), drawn(2, _NARROW)
+        wide = drawn(4, 9.2)
     left_out = f" Shown are the best {len(shown)} of {len(arms)} ways." if len(arms) > len(shown) else ""
     with_labels = f" with {listed([f'{size:,}' for size in sizes])} labels" if len(sizes) > 1 else ""
     return Figure(
         name="curves",
         canvas=wide,
-        narrow=narrow,
+        narrow=lambda: drawn(2, NARROW),
         data=curves,
         caption=(
             f"Training curves{with_labels}, a panel for each way, best first: mean over seeds, with the range from the "
@@ -538,19 +538,21 @@ def draw_classes(summary: Summary) -> Figure | None:
     n_classes = wide.shape[1]
     worst = set(wide.mean().sort_values(ascending=False).index[:MOST_CLASSES])
     wide = wide.loc[:, [name for name in wide.columns if name in worst]]
-    with drawing():
-        canvas = new_figure(min(9.2, 2.6 + 0.52 * wide.shape[1]), 1.3 + 0.3 * len(wide))
+
+    def drawn(width: float) -> Canvas:
+        canvas = new_figure(width, 1.3 + 0.3 * len(wide))
         heat_map(canvas.subplots(), wide, "{row}, {column}: {value:.1f} % wrong")
-        narrow = new_figure(_NARROW, 1.3 + 0.3 * len(wide)) if wide.shape[1] <= MOST_NARROW else None
-        if narrow is not None:
-            heat_map(narrow.subplots(), wide, "{row}, {column}: {value:.1f} % wrong")
+        return canvas
+
+    with drawing():
+        canvas = drawn(min(9.2, 2.6 + 0.52 * wide.shape[1]))
     left_out = (
         f" Shown are the {MOST_CLASSES} classes with most errors of {n_classes}." if n_classes > MOST_CLASSES else ""
     )
     return Figure(
         name="classes",
         canvas=canvas,
-        narrow=narrow,
+        narrow=(lambda: drawn(NARROW)) if wide.shape[1] <= MOST_NARROW else None,
         data=errors,
         caption=f"Errors by class with {n_target:,} labels, in percent of the test examples of the class.{left_out}",
     )

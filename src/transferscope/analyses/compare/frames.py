@@ -103,9 +103,10 @@ class StudyFrames:
 
     @property
     def classes(self) -> list[str] | None:
-        """Names of the target's classes or labels; None for a regression or when the facts do not say."""
+        """Names of the target's classes or labels of whole inputs; None for others, or when the facts do not say."""
         target = self.study.facts.get("target", {})
-        names = target.get("classes") if isinstance(target, Mapping) else None
+        of_whole = isinstance(target, Mapping) and target.get("kind") != "segmentation"
+        names = target.get("classes") if isinstance(target, Mapping) and of_whole else None
         return None if names is None else [str(name) for name in names]
 
     def final(self, name: str, part: str = "target_test") -> pd.DataFrame:

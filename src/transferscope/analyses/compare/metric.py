@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Interval
 from transferscope.numerics.average_precision import example_contributions
 from transferscope.numerics.intervals import t_interval, wilson_interval
@@ -46,13 +47,14 @@ class Metric:
     ) -> Float[np.ndarray, " N"]:
         """Score of each test example, more is better; their mean is the measure.
 
-        1 or 0 for right or wrong, minus the mean squared error, or what the example contributes to the average
+        1 or 0 for right or wrong (on a grid the share of the labelled cells that are right), minus the mean squared
+        error, or what the example contributes to the average
         precision (`numerics.average_precision.example_contributions`).
         """
         if self.record == "average_precision":
             return example_contributions(predictions, labels)
         if self.higher_is_better:
-            return np.asarray(predictions == labels, dtype=np.float64)
+            return share_right(predictions, labels)
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
         return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
 
@@ -114,6 +116,14 @@ class Metric:
                 return "within 0.1 points of"
             return f"{abs(100 * difference):.1f} points {'above' if difference >= 0 else 'below'}"
         return f"{abs(difference):.3g} {'below' if difference >= 0 else 'above'}" if difference else "equal to that of"
+
+
+def share_right(
+    predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
+) -> Float[np.ndarray, " N"]:
+    """1 or 0 for a class that is right or wrong; on a grid, the share of each input's labelled cells that are right."""
+    right, known = (array.reshape(len(labels), -1) for array in (predictions == labels, labels != UNLABELLED))
+    return np.asarray((right & known).sum(axis=1) / np.maximum(known.sum(axis=1), 1), dtype=np.float64)
 
 
 ACCURACY = Metric("accuracy", "Accuracy", "accuracy", "Accuracy on the test set (%)", True, 100.0)

@@ -29,6 +29,7 @@ from transferscope.analyses.compare.sources import (
 )
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
+from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
@@ -53,11 +54,12 @@ LARGEST_LENET, LARGEST = 40, 64
 of LeNet grows with the image (4 million weights at 64 x 64 in colour, 70 million at 224 x 224; conv4 has 31,000 at
 64 x 64); and images are brought to at most the second, because the time of a step grows with the number of pixels."""
 
-FIRST_STEPS = 1500
-"""Optimiser steps of every method where none are given."""
+FIRST_STEPS, FIRST_STEPS_OF_OTHERS = 1500, 200
+"""Optimiser steps of every method where none are given: with the own small networks, and with those of other packages
+and of the user, a step of which takes a hundred times as long."""
 
 MOST_STEPS = 12_000
-"""Optimiser steps that `compare` goes up to by itself."""
+"""Optimiser steps that `compare` goes up to by itself with the own networks, and in proportion with others."""
 
 TRIALS, FOLDS = 6, 3
 """Settings that `compare` and `decide` try for every method that trains, and folds of target training data."""
@@ -68,12 +70,12 @@ class Budget:
     """How long a comparison trains, on which network, with how many processes.
 
     Attributes:
-        steps: Optimiser steps of every method, at least 1; None for FIRST_STEPS, which `compare` doubles until training
-            from scratch is finished.
+        steps: Optimiser steps of every method, at least 1; None for 1,500, or for 200 with a network that is none of
+            the own, which `compare` doubles until training from scratch is finished.
         pretraining_steps: Optimiser steps of pre-training, at least 1.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
             a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
-            which are brought to 64 pixels at most.
+            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
         keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
@@ -144,7 +146,7 @@ def compare(
         lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
             budget. Methods that start from a pretrained network take their share of it.
         folder: Where the study file, the store and data given in memory are kept.
-        on_event: Called with progress.
+        on_event: Called with progress; without it, a notebook shows a bar.
 
     Returns:
         The comparison.
@@ -177,12 +179,13 @@ def compare(
     note = network_in_words(tables, budget or Budget())
     path = write_study(tables, Path(folder), note=note).path
     spec = read_spec(path)
+    show = shown_in_notebook(on_event)
     with Store.open(spec.store) as store:
         if budget is None or budget.steps is None:
-            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
+            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=show))
             spec = replace(spec, training=replace(spec.training, steps=found.steps))
             write_study(with_steps(tables, found.steps), Path(folder), note=note)
-        warn_of_failures(run_study(spec, store, on_event=on_event))
+        warn_of_failures(run_study(spec, store, on_event=show))
         return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
 
 
@@ -272,7 +275,11 @@ def study_tables(
         },
         "network": network,
         "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
-        "training": {"steps": budget.steps or FIRST_STEPS, "lr": budget.lr if lr is None else lr, **budget.training},
+        "training": {
+            "steps": budget.steps or first_steps(str(network.get("name", ""))),
+            "lr": budget.lr if lr is None else lr,
+            **budget.training,
+        },
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
@@ -287,6 +294,9 @@ def study_tables(
     if methods is None:
         for name in _untaught(spec.methods, loaded[-1], loaded[:-1], networks):
             tables["methods"].pop(name)
+    if tuning and loaded[-1].train.grid is not None:
+        for axes in tables["tuning"]["grid"].values():
+            axes.pop("head", None)  # a ridge probe reads whole inputs
     shapes = [one.train.input_shape for one in loaded]
     transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
     if len(data) == 1 and network:
@@ -298,6 +308,8 @@ def study_tables(
             )
         small = max(shapes[-1][1:], default=0) <= LARGEST_LENET
         network = {"name": "mlp" if len(shapes[-1]) != 3 else "lenet" if small else "conv4"}
+        if any(one.train.grid is not None for one in loaded):
+            network = {"name": "resnet20"}  # reads labels on a grid
     return tables | {
         "target": {"data": names[-1], "transforms": transforms[target_key], "labels": sorted(labels)},
         "sources": {
@@ -328,7 +340,7 @@ class EnoughSteps:
 
     Attributes:
         steps: Optimiser steps.
-        finished: Whether its training is finished after them; otherwise MOST_STEPS were not enough.
+        finished: Whether its training is finished after them; otherwise the most that are tried were not enough.
     """
 
     steps: int
@@ -340,11 +352,16 @@ class EnoughSteps:
         )
 
 
+def first_steps(network: str) -> int:
+    """The steps that a comparison on a network begins with; names of networks of others have a colon in them."""
+    return FIRST_STEPS_OF_OTHERS if ":" in network else FIRST_STEPS
+
+
 def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], object]) -> EnoughSteps:
     """How many steps it takes to finish training from scratch, by its runs of the first seed.
 
-    The steps of the study are doubled, up to MOST_STEPS, until training from scratch is finished at every number of
-    labels; see `training.arm_trainings`. The runs are cells of the study, so that they are not done again.
+    The steps of the study are doubled, up to eight times the first, until training from scratch is finished at every
+    number of labels; see `training.arm_trainings`. The runs are cells of the study, so that they are not done again.
 
     Args:
         spec: The study, with the steps to begin with.
@@ -357,13 +374,14 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
     scratch = {"scratch": spec.methods["scratch"]}
     trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
-    steps = spec.training.steps or FIRST_STEPS
+    first = first_steps(spec.network.name)
+    steps, most = spec.training.steps or first, MOST_STEPS * first // FIRST_STEPS
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
         finished = not baseline_unfinished(read_study(store, spec.name))
-        if finished or steps >= MOST_STEPS:
+        if finished or steps >= most:
             return EnoughSteps(steps, finished)
-        steps = min(2 * steps, MOST_STEPS)
+        steps = min(2 * steps, most)
 
 
 def tuning_in_words(tables: Mapping[str, Any]) -> str:
@@ -523,7 +541,7 @@ def _specify(data: str | Dataset, folder: Path) -> str:
     path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
     if not path.exists():
         partial = path.with_suffix(".partial.npz")
-        several = data.train.kind == "multi-label" and data.train.classes is not None
+        several = data.train.kind in ("multi-label", "segmentation") and data.train.classes is not None
         arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
         arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
         arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}

@@ -8,7 +8,7 @@ import pandas as pd
 
 from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.tables import methods_section
+from transferscope.analyses.compare.tables import methods_section, paper_table
 from transferscope.analyses.result import AnalysisResult
 from transferscope.analyses.study_page import build_report, study_sections
 from transferscope.report.blocks import Section, Table
@@ -22,14 +22,15 @@ class ComparisonResult(AnalysisResult):
 
     Attributes:
         summary: Everything that was measured.
-        store: The file with the results.
-        study: The study file that `transferscope run` takes to go on with more seeds, sizes or methods.
+        store: Path or URL of the store with the results.
+        study: The study file that `transferscope run` takes to go on with more seeds, sizes or methods; the store
+            where no study file was opened.
     """
 
     kind: ClassVar[str] = "compare"
 
     summary: Summary
-    store: Path
+    store: str | Path
     study: Path
 
     @property
@@ -50,6 +51,10 @@ class ComparisonResult(AnalysisResult):
         """The methods at each number of labels, and the settings that their runs chose."""
         sections = (methods_section(self.summary), settings_section(self.summary.frames))
         return tuple(block for found in sections if found for block in found.blocks if isinstance(block, Table))
+
+    def paper_table(self) -> Table:
+        """A row for each way to learn, a column for each number of labels."""
+        return paper_table(self.summary)
 
     def sections(self) -> list[Section]:
         """The parts of the report that `transferscope report` writes."""

@@ -130,6 +130,15 @@ def _sizes(entry: Mapping[str, Any]) -> list[str]:
         else:
             few, many = (named[i] for i in (int(np.argmin(counts)), int(np.argmax(counts))))
             said.append(f"{len(named):,} classes; the smallest is {few}, the largest {many}.")
+    grid, usual, share = (entry.get(key) for key in ("grid", "usual_class", "usual_share"))
+    if isinstance(grid, list | tuple) and isinstance(usual, int) and isinstance(share, float) and classes:
+        said.append(
+            f"Each cell of a grid of {' × '.join(map(str, grid))} over an image has a class. Accuracy is the share "
+            f"of the labelled cells that are right; to say {short(str(classes[usual]))} everywhere, the most "
+            f"frequent of the training cells, is right in {100 * share:.1f} % of the test cells."
+        )
+    elif entry.get("kind") == "dense regression":
+        said.append(f"A regression with {counted(int(entry.get('n_outputs') or 1), 'output')} for each cell of a grid.")
     elif entry.get("kind") == "regression":
         said.append(f"A regression with {counted(int(entry.get('n_outputs') or 1), 'output')}.")
     return said
@@ -141,10 +150,7 @@ def _examples(data: Dataset) -> list[Text | Table | Listing | Picture]:
     if train.is_tokens:
         return _texts(data)
     if train.classes is not None:
-        of_class = [
-            np.flatnonzero(train.labels[:, label] if train.kind == "multi-label" else train.labels == label)
-            for label in range(len(train.classes))
-        ]
+        of_class = [np.flatnonzero(_has(train, label)) for label in range(len(train.classes))]
         chosen = evenly_chosen([label for label, rows in enumerate(of_class) if len(rows)], _CLASSES_SHOWN)
         by_class = [of_class[label][:_EXAMPLES_SHOWN] for label in chosen]
     else:
@@ -159,6 +165,14 @@ def _examples(data: Dataset) -> list[Text | Table | Listing | Picture]:
         )
         return [picture, Text(f"Training examples, {what}.", "note")]
     return [_rows(train, [int(rows[0]) for rows in by_class][:_ROWS_SHOWN])]
+
+
+def _has(train: LabelledSet, label: int) -> np.ndarray:
+    """Which examples have a class or label; on a grid, in any cell."""
+    if train.kind == "multi-label":
+        return np.asarray(train.labels[:, label])
+    same = train.labels == label
+    return np.asarray(same if train.grid is None else same.any(axis=(1, 2)))
 
 
 def _texts(data: Dataset) -> list[Text | Table | Listing | Picture]:

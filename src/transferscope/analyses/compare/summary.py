@@ -10,7 +10,7 @@ import pandas as pd
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.training import verdict_on_trained
+from transferscope.analyses.compare.training import verdict_on_trained, with_what_was_learnt
 from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
 from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
 from transferscope.errors import StoreError
@@ -117,7 +117,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     controls = controls_in_words(comparisons, frames.metric)
     warned = (*verdict.sentences, *controls, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
     warned = (*warned, *settings_in_words(frames))
-    verdict = replace(verdict, sentences=warned)
+    verdict = with_what_was_learnt(replace(verdict, sentences=warned), frames)
     return Summary(frames, comparisons, comparison_table(comparisons), verdict)
 
 
@@ -135,13 +135,14 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
         interval_over ("seeds", or "test examples" with one seed, or "" for none, as with two seeds), transferability
         and its low, high, covers ("seeds and test examples", "seeds", "test examples" or "": what interval and p-values
         speak of), n_pairs, p_value (of this comparison alone), p_adjusted (over all comparisons of the study), call,
-        p_best, r2, micro_f1 and exact_match (of several labels only), source_kept, forgetting, seconds,
-        pretraining_seconds (shared by other runs; NaN for weights that were given), peak_memory (bytes),
-        trained_parameters, examples_seen. Accuracies and differences are fractions, not percent.
+        p_best, r2, micro_f1 and exact_match (of several labels only), mean_iou (of masks only), angular_error (in
+        degrees, of directions on a grid only), source_kept, forgetting, seconds, pretraining_seconds (shared
+        by other runs; NaN for weights that were given), peak_memory (bytes), trained_parameters, examples_seen.
+        Accuracies and differences are fractions, not percent.
     """
     table = pd.DataFrame([_row(c) for c in comparisons])
-    of_labels = ["micro_f1", "exact_match"]
-    return table.drop(columns=of_labels) if table.empty or table[of_labels].isna().all(axis=None) else table
+    of_some = ["micro_f1", "exact_match", "mean_iou", "angular_error"]
+    return table.drop(columns=[name for name in of_some if table.empty or table[name].isna().all()])
 
 
 def _row(c: Comparison) -> dict[str, object]:
@@ -169,6 +170,8 @@ def _row(c: Comparison) -> dict[str, object]:
         "r2": c.r2.value if c.r2 else np.nan,
         "micro_f1": c.micro_f1.value if c.micro_f1 else np.nan,
         "exact_match": c.exact_match.value if c.exact_match else np.nan,
+        "mean_iou": c.mean_iou.value if c.mean_iou else np.nan,
+        "angular_error": c.angular_error.value if c.angular_error else np.nan,
         "source_kept": c.source_kept.value if c.source_kept else np.nan,
         "forgetting": c.forgetting.value if c.forgetting else np.nan,
         "seconds": c.cost.seconds,

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,6 +12,7 @@ from transferscope.analyses.compare.figures import candidate_tick
 from transferscope.analyses.compare.frames import LABELS
 from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.compare.words import covered_in_words
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
@@ -79,12 +80,68 @@ def calls_table(summary: Summary) -> Table | None:
     return Table(columns, tuple(rows), f"Calls, with the gain in {unit}")
 
 
+def paper_table(summary: Summary) -> Table:
+    """Means with their intervals, a row for each way to learn and a column for each number of labels.
+
+    The tone "best" marks the best mean of a column, and signs what is settled beside training from scratch.
+    """
+    metric, sizes = summary.frames.metric, summary.frames.sizes
+    found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
+    unit = " in percent" if metric.higher_is_better else ""
+    n = sorted({len(c.seeds) for c in summary.comparisons})
+    seeds = counted(n[0], "seed") if len(n) == 1 else f"{n[0]} to {n[-1]} seeds"
+    over = sorted({"seeds" if c.score.interval else "test examples" for c in summary.comparisons if c.interval})
+    intervals = f" with its 95 % interval over {listed(over)}" if over else ""
+    cut_off = baseline_unfinished(summary.frames)  # nothing is called better than a baseline that was not finished
+    called = set() if cut_off else {c.call for c in summary.comparisons}
+    rows = []
+    for source, method in summary.arms:
+        own = [found.get((source, method, size)) for size in sizes]
+        rows.append(
+            (Cell(capitalised(summary.name_of(source, method))), *(_paper_cell(c, summary, called) for c in own))
+        )
+    signs = [f"{sign} settled {word} than training from scratch" for sign, word, call in _SIGNS if call in called]
+    caption = (
+        f"{metric.name}{unit} by number of labels: mean of {seeds}{intervals}; bold: the best mean, which need not be "
+        f"surely the best{''.join(f'; {sign}' for sign in signs)}."
+    )
+    caption += " Training from scratch was not finished, so nothing is said beside it." if cut_off else ""
+    columns = (Column("Method", numeric=False), *(Column(counted(size, "label")) for size in sizes))
+    return Table(columns, tuple(rows), caption)
+
+
+_SIGNS = (("*", "better", "positive"), ("†", "worse", "negative"))
+
+
+def _paper_cell(comparison: Comparison | None, summary: Summary, called: Container[str]) -> Cell:
+    if comparison is None:
+        return Cell("–")
+    metric, value, interval = summary.frames.metric, comparison.score.value, comparison.interval
+    digits = 1 if metric.higher_is_better else max(0, 2 - math.floor(math.log10(abs(value) or 1.0)))
+
+    def shown(one: float) -> str:
+        return f"{metric.scale * one:.{digits}f}"
+
+    text = shown(value)
+    if interval is not None:
+        below, above = shown(value - interval.low), shown(interval.high - value)
+        text += f" ± {above}" if below == above else f" [{shown(interval.low)}, {shown(interval.high)}]"
+    sign = next((sign for sign, _, call in _SIGNS if call == comparison.call and call in called), "")
+    others = [c.score.value for c in summary.comparisons if c.n_target == comparison.n_target]
+    best = max(others) if metric.higher_is_better else min(others)
+    return Cell(f"{text}{sign}", tone="best" if value == best else "")
+
+
 def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
     metric = summary.frames.metric
     sure = [c for c in group if not math.isnan(c.p_best)]
     top = max(sure, key=lambda c: c.p_best) if sure else None
     optional = _Optional(
-        r2=any(c.r2 for c in group), labels=any(c.micro_f1 for c in group), source=any(c.source_kept for c in group)
+        r2=any(c.r2 for c in group),
+        labels=any(c.micro_f1 for c in group),
+        masks=any(c.mean_iou for c in group),
+        directions=any(c.angular_error for c in group),
+        source=any(c.source_kept for c in group),
     )
     rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in group)
     order = "best first" if len(summary.frames.sizes) == 1 else "best first over all numbers of labels"
@@ -97,6 +154,8 @@ class _Optional:
 
     r2: bool
     labels: bool
+    masks: bool
+    directions: bool
     source: bool
 
 
@@ -108,6 +167,8 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         Column("Micro F1", "F1 of all labels together, at a probability of one half"),
         Column("Exact match", "Test examples whose labels are all right, at a probability of one half"),
     )
+    masks = (Column("Mean IoU", "Intersection over union of each class, mean over the classes that occur"),)
+    directions = (Column("Angle", "Mean angle between outputs and labels, in degrees"),)
     kept = (
         Column(
             "Source kept",
@@ -119,6 +180,8 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         Column(name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
         *(r2 if optional.r2 else ()),
         *(labels if optional.labels else ()),
+        *(masks if optional.masks else ()),
+        *(directions if optional.directions else ()),
         Column(f"Against scratch ({unit})", "Paired difference on the same seeds and labels, with its 95 % interval"),
         Column("p", "That there is no difference to scratch, adjusted over all comparisons of the study"),
         Column(
@@ -145,6 +208,8 @@ def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: b
         Cell(metric.shown(c.score.value), _interval_detail(c, metric), "best" if is_top else ""),
         *((Cell(f"{c.r2.value:.3f}" if c.r2 else "–"),) if optional.r2 else ()),
         *((_percent(c.micro_f1), _percent(c.exact_match)) if optional.labels else ()),
+        *((_percent(c.mean_iou),) if optional.masks else ()),
+        *((Cell(f"{c.angular_error.value:.1f}°" if c.angular_error else "–"),) if optional.directions else ()),
         _difference(c, metric),
         Cell(p_words(c.difference.p if c.difference else math.nan), value=c.difference.p if c.difference else math.nan),
         _call(c),

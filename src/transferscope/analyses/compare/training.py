@@ -1,8 +1,9 @@
-"""Whether the networks of a comparison were trained to the end, by their training curves."""
+"""Whether the networks of a comparison were trained to the end, by their training curves, and learnt anything."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 
 from transferscope.analyses.compare.comparison import Comparison, champion
@@ -20,6 +21,9 @@ FITTED_R2 = 0.9
 
 LATE_FALL = 0.1
 """Share of the fall of the training loss in the second half of the steps from which training is not finished."""
+
+LEAST_ABOVE_GUESSING = 0.01
+"""Accuracy, or R², by which the best way must do better than one answer to everything, for anything to be learnt."""
 
 _NAMED = 4  # arms in a sentence
 
@@ -145,6 +149,45 @@ def verdict_on_trained(
     rest = f"With {_sizes({c.n_target for c in trained})} training from scratch is finished. {verdict.headline}"
     known = dict(sorted({**verdict.outcomes, **outcomes}.items()))
     return Verdict(known, headline, (*plain, rest, *verdict.sentences, *others))
+
+
+def nothing_learnt_in_words(frames: StudyFrames) -> tuple[str, ...]:
+    """A sentence for each number of labels at which no way does better than one answer to everything.
+
+    That answer is the most frequent class of the test examples, or the mean for numbers. Ways that all give it agree
+    exactly, which looks like certainty and is none.
+
+    Args:
+        frames: A study; one without classes of whole inputs or numbers has no such sentence.
+    """
+    labels, metric = frames.test_labels, frames.metric
+    if metric.record == "mse":
+        guess, answer, scores = 0.0, "the mean of the labels", frames.final("r2")
+    elif metric.record == "accuracy" and labels is not None and labels.ndim == 1 and frames.classes is not None:
+        counts = np.bincount(labels)
+        guess, answer = float(counts.max() / len(labels)), f"“{frames.classes[int(counts.argmax())]}”"
+        scores = frames.final("accuracy")
+    else:
+        return ()
+    runs = scores[scores["role"] == "method"]
+    means = runs.assign(source=runs["source"].fillna("")).groupby(["n_target", "source", "method"])["value"].mean()
+    best = means.groupby(level="n_target").max()
+    score = f" ({metric.shown(guess)} are right)" if metric.record == "accuracy" else ""
+    return tuple(
+        f"With {counted(int(size), 'label')} nothing has been learnt: no way does better than to answer {answer} to "
+        f"everything{score}."
+        for size in best.index[best < guess + LEAST_ABOVE_GUESSING]
+    )
+
+
+def with_what_was_learnt(verdict: Verdict, frames: StudyFrames) -> Verdict:
+    """The verdict, which begins with what was not learnt; where that is so throughout, it is the headline."""
+    nothing = nothing_learnt_in_words(frames)
+    if not nothing:
+        return verdict
+    if len(nothing) < len(frames.sizes):
+        return replace(verdict, sentences=(*nothing, *verdict.sentences))
+    return replace(verdict, headline=nothing[0], sentences=(*nothing[1:], verdict.headline, *verdict.sentences))
 
 
 def cut_off_in_words(frames: StudyFrames) -> tuple[str, tuple[str, ...]]:

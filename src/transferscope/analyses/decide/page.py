@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.training import baseline_unfinished, cut_off_in_words
+from transferscope.analyses.compare.training import baseline_unfinished, cut_off_in_words, with_what_was_learnt
 from transferscope.analyses.compare.words import cautions
 from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
@@ -28,8 +28,10 @@ def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> V
     unfinished, others = cut_off_in_words(frames)
     warned = (*others, *cautions(frames.study.facts, frames.sizes), *settings_in_words(frames))
     if unfinished:
-        return Verdict({}, unfinished, (*held_back(decision), *warned))
-    return Verdict({}, headline(decision), (*sentences(decision), *warned))
+        verdict = Verdict({}, unfinished, (*held_back(decision), *warned))
+    else:
+        verdict = Verdict({}, headline(decision), (*sentences(decision), *warned))
+    return with_what_was_learnt(verdict, frames)
 
 
 def as_far_as_trained(decision: Decision, frames: StudyFrames) -> Decision:

@@ -25,6 +25,7 @@ from transferscope.analyses.decide.page import as_far_as_trained, decision_verdi
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
 from transferscope.analyses.history.question import favourites
+from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.result import AnalysisResult
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
@@ -59,8 +60,8 @@ class DecisionResult(AnalysisResult):
     Attributes:
         decision: The facts; nothing is called better or worse where training from scratch was cut off.
         name: The study.
-        store: The file with the results.
-        study: The study file, which `transferscope run` goes on with.
+        store: Path or URL of the store with the results.
+        study: The study file, which `transferscope run` goes on with; the store where none was opened.
         frames: Its runs.
     """
 
@@ -68,7 +69,7 @@ class DecisionResult(AnalysisResult):
 
     decision: Decision
     name: str
-    store: Path
+    store: str | Path
     study: Path
     frames: StudyFrames
 
@@ -141,7 +142,7 @@ def decide(
         lr: A learning rate for all methods, as in `compare`.
         history: Whether what did best on other tasks (`transferscope history`) runs first; it changes no verdict.
         folder: Where the study file, the store and data given in memory are kept.
-        on_event: Called with progress.
+        on_event: Called with progress; without it, a notebook shows a bar.
 
     Returns:
         What is settled, with the recommendation.
@@ -168,12 +169,13 @@ def decide(
         folder=Path(folder),
     ).path
     spec = read_spec(path)
+    show = shown_in_notebook(on_event)
     with Store.open(spec.store) as store:
         if allowed.steps is None and minutes is None:
-            found_steps = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=on_event))
+            found_steps = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=show))
             tables = with_steps(read_toml(path), found_steps.steps)
             spec = read_spec(write_study(tables, Path(folder), note=network_in_words(tables, allowed)).path)
-        warn_of_failures(run_study(spec, store, on_event=on_event))
+        warn_of_failures(run_study(spec, store, on_event=show))
         found = decision(store, spec.name)
         assert found is not None
         frames = read_study(store, spec.name)

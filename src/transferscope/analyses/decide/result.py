@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from transferscope.analyses.compare.frames import controls_of
+from transferscope.analyses.compare.metric import share_right
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.average_precision import example_contributions
 from transferscope.numerics.racing import Bounds, RaceRule, Standing, bounds_against, level_of_better, standing
@@ -272,6 +273,6 @@ def _example_scores(predictions: np.ndarray, labels: np.ndarray, measure: str) -
     if measure == "average_precision":
         return example_contributions(predictions, labels)
     if measure == "accuracy":
-        return np.asarray(predictions == labels, dtype=np.float64)
+        return share_right(predictions, labels)
     squares = (predictions.reshape(len(labels), -1) - labels.reshape(len(labels), -1)) ** 2
     return -np.asarray(squares.mean(axis=1), dtype=np.float64)

@@ -13,7 +13,7 @@ from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
 from transferscope.report.figures.panels import add_legend
-from transferscope.report.figures.style import MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.style import NARROW, MarkStyle, drawing, mark_styles, new_figure, tip
 from transferscope.wording import candidate_words, capitalised, number_words
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
@@ -45,11 +45,11 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
         return canvas
 
     with drawing():
-        wide, narrow = drawn(_COLUMNS, 9.2), drawn(1, 3.6)
+        wide = drawn(_COLUMNS, 9.2)
     return Figure(
         name="diagnostics",
         canvas=wide,
-        narrow=narrow,
+        narrow=lambda: drawn(1, NARROW),
         data=_numbers(found),
         caption=(
             f"What differs between the networks ({n_target:,} labels), the best way on top. Small dots are "

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from transferscope.analyses.compare.summary import Summary
@@ -17,7 +18,7 @@ from transferscope.analyses.place.tables import placement_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, short, shown_of, tick_name
-from transferscope.report.figures.style import INK, MarkStyle, drawing, mark_styles, new_figure
+from transferscope.report.figures.style import INK, NARROW, MarkStyle, drawing, mark_styles, new_figure
 from transferscope.theory.placement import Pair, modelled_transferability
 
 _PANELS_IN_A_ROW = 3
@@ -32,7 +33,7 @@ _MAP = "RdBu"
 _GRID = 161
 _LEAST_TOP = 0.3
 _LIMIT = 0.5
-_KEY_LETTERS = 70
+_KEY_LETTERS, _NARROW_LETTERS = 70, 55
 _BAR = "transferability (variance of labels)"
 _KEY = "Map: the model. Point: the pair, filled with what was measured. Line: no transfer; broken: ends of the noise."
 
@@ -43,11 +44,11 @@ def draw_placements(summary: Summary, points: Sequence[Placement]) -> Figure:
     sources = evenly_chosen(names, MOST_SOURCES)
     shown = [point for point in points if point.name in sources]
     styles = _mark_styles(summary, shown)
-    n_columns = min(len(sources), _PANELS_IN_A_ROW)
-    n_rows = -(-len(sources) // n_columns)
     scale = _scale(shown)
-    with drawing():
-        canvas = new_figure(6.4 if n_columns == 1 else min(9.2, 1.0 + 2.9 * n_columns), 0.6 + 2.6 * n_rows)
+
+    def drawn(n_columns: int, width: float, legend_columns: int) -> Canvas:
+        n_rows = -(-len(sources) // n_columns)
+        canvas = new_figure(width, 0.6 + 2.6 * n_rows)
         grid = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False)
         for axes, source in zip(grid.flat, sources, strict=False):
             _draw_panel(axes, [point for point in shown if point.name == source], styles, scale)
@@ -58,7 +59,12 @@ def draw_placements(summary: Summary, points: Sequence[Placement]) -> Figure:
             line[0].set_ylabel("Transferability\n(variance of the labels)")
         for lowest in grid.flat[max(0, len(sources) - n_columns) : len(sources)]:
             lowest.set_xlabel("Labelled target examples")
-        canvas.legend(handles=_handles(styles), loc="outside upper left", ncols=4)
+        canvas.legend(handles=_handles(styles), loc="outside upper left", ncols=legend_columns)
+        return canvas
+
+    with drawing():
+        n_columns = min(len(sources), _PANELS_IN_A_ROW)
+        wide = drawn(n_columns, 6.4 if n_columns == 1 else min(9.2, 1.0 + 2.9 * n_columns), 4)
     beyond = (
         " What ends at the edge goes on beyond it; a triangle there is a value of the model beyond."
         if scale.cuts
@@ -66,7 +72,8 @@ def draw_placements(summary: Summary, points: Sequence[Placement]) -> Figure:
     )
     return Figure(
         name="placements",
-        canvas=canvas,
+        canvas=wide,
+        narrow=lambda: drawn(1, NARROW, 1),
         data=placement_rows(points),
         caption=(
             "Transferability that the linear-transfer model says, beside what was measured against training from "
@@ -86,10 +93,11 @@ def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figu
         pairs: Point estimates of the parameters by the name of the source; their share outside does not matter.
         points: The placements, at least one of each source.
     """
-    width, height = _PANEL_INCHES
-    with drawing():
-        canvas = new_figure(width * len(pairs) + _BAR_INCHES, height)
-        grid = canvas.subplots(1, len(pairs), squeeze=False)[0]
+
+    def drawn(n_columns: int, width: float, letters: int) -> Canvas:
+        n_rows = -(-len(pairs) // n_columns)
+        canvas = new_figure(width, _PANEL_INCHES[1] * n_rows)
+        grid = list(canvas.subplots(n_rows, n_columns, squeeze=False).flat)[: len(pairs)]
         images = []
         for axes, (name, pair) in zip(grid, pairs.items(), strict=True):
             own = [point for point in points if point.name == name]
@@ -107,9 +115,19 @@ def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figu
             axes.set_xlabel("labels per direction of the inputs, n/d")
             axes.set_ylabel("share outside the pretrained features")
             axes.grid(visible=False)
-        canvas.colorbar(images[-1], ax=list(grid), label=_BAR, shrink=0.85)
-        canvas.supxlabel(textwrap.fill(_KEY, _KEY_LETTERS * len(pairs)), fontsize="small", x=0.01, ha="left")
-    return Figure(name="placement", canvas=canvas, data=placement_rows(points), caption=_KEY)
+        canvas.colorbar(images[-1], ax=grid, label=_BAR, shrink=0.85)
+        canvas.supxlabel(textwrap.fill(_KEY, letters), fontsize="small", x=0.01, ha="left")
+        return canvas
+
+    with drawing():
+        wide = drawn(len(pairs), _PANEL_INCHES[0] * len(pairs) + _BAR_INCHES, _KEY_LETTERS * len(pairs))
+    return Figure(
+        name="placement",
+        canvas=wide,
+        narrow=lambda: drawn(1, NARROW, _NARROW_LETTERS),
+        data=placement_rows(points),
+        caption=_KEY,
+    )
 
 
 @dataclass(frozen=True, slots=True)

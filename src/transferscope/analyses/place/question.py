@@ -116,6 +116,11 @@ def place(
                 f"the inputs of {name} have several labels each, and the linear model is one of classes or numbers; "
                 "`transferscope compare` and `rank` answer for several labels"
             )
+        if data.train.grid is not None:
+            raise DataError(
+                f"the labels of {name} lie on a grid over each image, and the linear model is one of whole inputs; "
+                "`transferscope compare` answers for labels on a grid"
+            )
         target = target_examples(data, at_most=examples)
         errors = squared_errors(store, name)
         noise = unexplainable(target.flat_inputs, target.codes)

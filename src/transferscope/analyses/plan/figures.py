@@ -12,7 +12,7 @@ from transferscope.analyses.plan.words import heading
 from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import short
-from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.style import NARROW, QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
 
 _MOST_DRAWN = 5
 _BAND = (0.05, 0.5, 0.95)
@@ -70,15 +70,13 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
 
     with drawing():
         wide = drawn(1, 2, 9.2)
-        points_drawn = list(rows)
-        narrow = drawn(2, 1, 3.6)
     hidden = len(plan.arms) - len(shown)
     left_out = f" {hidden} further ways of transfer are in the table only." if hidden else ""
     return Figure(
         name="label-plan",
         canvas=wide,
-        narrow=narrow,
-        data=pd.concat(points_drawn, ignore_index=True),
+        narrow=lambda: drawn(2, 1, NARROW),
+        data=pd.concat(list(rows), ignore_index=True),
         caption=(
             "First: measured scores (means over seeds) with the median and 90 % band of the curves that they allow"
             f"{'; dotted: the wanted score' if plan.target_error is not None else ''}. Second: how far "

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.rank.ranking import RANDOM, Hindsight, Ranking
 from transferscope.analyses.rank.tables import ranking_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import evenly_chosen, short
-from transferscope.report.figures.style import BASELINE_COLOUR, INK, drawing, new_figure
+from transferscope.report.figures.style import BASELINE_COLOUR, INK, NARROW, drawing, new_figure
 from transferscope.wording import capitalised, measure_words, method_words
 
 _PANELS_IN_A_ROW = 4
@@ -40,10 +41,10 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
     """
     panels = [*_measured(ranking, hindsight), *_scores(ranking)]
     candidates = evenly_chosen(_in_order(ranking), _MOST_CANDIDATES)
-    n_columns = min(len(panels), _PANELS_IN_A_ROW)
-    n_rows = -(-len(panels) // n_columns)
-    with drawing():
-        width = min(9.2, 2.2 + 1.9 * n_columns)
+
+    def drawn(most_in_a_row: int, width: float) -> Canvas:
+        n_columns = min(len(panels), most_in_a_row)
+        n_rows = -(-len(panels) // n_columns)
         canvas = new_figure(width, n_rows * (0.75 + 0.24 * len(candidates)))
         grid = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
@@ -52,9 +53,14 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
             spare.set_visible(False)
         grid[0][0].set_yticks(range(len(candidates)), [short(name, width=_NAME_WIDTH) for name in candidates])
         grid[0][0].set_ylim(len(candidates) - 0.5, -0.5)
+        return canvas
+
+    with drawing():
+        wide = drawn(_PANELS_IN_A_ROW, min(9.2, 2.2 + 1.9 * min(len(panels), _PANELS_IN_A_ROW)))
     return Figure(
         name="ranking",
-        canvas=canvas,
+        canvas=wide,
+        narrow=(lambda: drawn(1, NARROW)) if len(panels) > 1 else None,
         data=ranking_rows([ranking]),
         caption=_caption(ranking, hindsight, len(candidates)),
     )

@@ -96,6 +96,11 @@ def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
         DataError: None of them is.
     """
     wanted = {name: SCORES[name] for name in (dict.fromkeys(names) or SCORES.own)}
+    if kind in ("segmentation", "dense regression"):
+        raise DataError(
+            f"the labels lie on a grid over each image ({kind}), and scores are for labels of whole inputs; "
+            "`transferscope compare` answers for labels on a grid"
+        )
     others: dict[Kind, Reason] = {
         "classification": "for numbers",
         "regression": "for classes",

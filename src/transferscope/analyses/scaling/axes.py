@@ -1,7 +1,7 @@
 """Panels with logarithmic axes, points and fitted lines: what all figures of scaling laws share."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -11,20 +11,50 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from transferscope.report.figures.style import QUIET, MarkStyle, mark_styles, new_figure
+from transferscope.report.figures.style import NARROW, QUIET, MarkStyle, drawing, mark_styles, new_figure
+
+T = TypeVar("T")
 
 MOST_IN_A_ROW = 3
 LINE_POINTS = 120
-NARROW = 1.6
+LEAST_SPAN = 1.6
 """Below this factor a logarithmic axis looks about the same as a linear one, and has too few round numbers."""
 
 
-def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[Canvas, list[Axes]]:
+def in_panels(
+    draw: Callable[[Canvas, list[Axes]], T], count: int, *, width: float = 3.1, height: float = 2.6
+) -> tuple[Canvas, Callable[[], Canvas], T]:
+    """Draw `count` panels, at most three in a row.
+
+    Args:
+        draw: Draws on a canvas and its panels; called again if the narrow drawing is wanted.
+        count: Number of panels.
+        width: Of a panel, in inches; a single one is made wider.
+        height: Of a panel, in inches.
+
+    Returns:
+        The canvas, a function that draws the panels below each other for a telephone, and what `draw` returned.
+    """
+
+    def narrow() -> Canvas:
+        canvas, panels = new_panels(count, width=NARROW, height=height, columns=1)
+        draw(canvas, panels)
+        return canvas
+
+    with drawing():
+        canvas, panels = new_panels(count, width=width, height=height)
+        return canvas, narrow, draw(canvas, panels)
+
+
+def new_panels(
+    count: int, *, width: float = 3.1, height: float = 2.6, columns: int | None = None
+) -> tuple[Canvas, list[Axes]]:
     """A canvas with `count` panels, at most three in a row; call it within `drawing`."""
-    columns = 2 if count == 4 else min(count, MOST_IN_A_ROW)
+    if columns is None:
+        columns = 2 if count == 4 else min(count, MOST_IN_A_ROW)
+        if count == 1:
+            width, height = max(width, 5.2), max(height, 3.1)
     rows = -(-count // columns)
-    if count == 1:
-        width, height = max(width, 5.2), max(height, 3.1)
     canvas = new_figure(width * columns, height * rows + 0.4)
     grid = canvas.subplots(rows, columns, squeeze=False)
     for spare in grid.flat[count:]:
@@ -33,11 +63,11 @@ def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[
 
 
 def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False) -> None:
-    """Both axes logarithmic; an error axis that spans less than NARROW is linear, unless `strictly` logarithmic."""
+    """Both axes logarithmic; an error axis that spans less than LEAST_SPAN is linear, unless `strictly` logarithmic."""
     axes.set(xscale="log", xlabel=x_title, ylabel=y_title)
     _log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(short_size))
     low, high = axes.get_ylim()
-    if not strictly and low > 0 and high < NARROW * low:
+    if not strictly and low > 0 and high < LEAST_SPAN * low:
         return
     axes.set_yscale("log")
     _log_ticks(axes.yaxis, axes.get_ylim(), FuncFormatter(lambda value, _: f"{value:g}"))
@@ -46,7 +76,7 @@ def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False) 
 def _log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
     """Labels that are enough on a short axis and not too many on a long one."""
     span = ends[1] / ends[0]
-    if span < NARROW:
+    if span < LEAST_SPAN:
         axis.set_major_locator(MaxNLocator(4))
         axis.set_minor_locator(NullLocator())
     elif span < 3:

@@ -6,11 +6,13 @@ from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis
 from transferscope.analyses.scaling.axes import (
     add_legend,
+    in_panels,
     line_sizes,
     log_axes,
     mark_extrapolated,
@@ -35,15 +37,18 @@ def draw_curves(analysis: Analysis) -> Figure | None:
     shown = [curve for curve in analysis.curves if curve.advice is not None][:MOST_PANELS]
     if not shown:
         return None
-    with drawing():
-        canvas, panels = new_panels(len(shown))
-        rows = [
-            _draw_curve(axes, curve, analysis.question.target_error) for axes, curve in zip(panels, shown, strict=True)
-        ]
+
+    def draw(_: Canvas, panels: list[Axes]) -> pd.DataFrame:
+        target = analysis.question.target_error
+        rows = [_draw_curve(axes, curve, target) for axes, curve in zip(panels, shown, strict=True)]
+        return pd.concat(rows, ignore_index=True)
+
+    canvas, narrow, data = in_panels(draw, len(shown))
     return Figure(
         name="scaling-curves",
         canvas=canvas,
-        data=pd.concat(rows, ignore_index=True),
+        narrow=narrow,
+        data=data,
         caption=(
             "Target error over pre-training size. Dots: measured. Line and band: posterior median and 90 % interval of "
             "D n^-alpha + C. Grey: beyond the measured sizes, with the forecasts of the combination of laws and their "
@@ -91,13 +96,17 @@ def draw_linearised(analysis: Analysis) -> Figure | None:
     shown = [curve for curve in analysis.curves if _above(curve).sum() > 1][:MOST_PANELS]
     if not shown:
         return None
-    with drawing():
-        canvas, panels = new_panels(len(shown))
+
+    def draw(_: Canvas, panels: list[Axes]) -> pd.DataFrame:
         rows = [_draw_linearised(axes, curve) for axes, curve in zip(panels, shown, strict=True)]
+        return pd.concat(rows, ignore_index=True)
+
+    canvas, narrow, data = in_panels(draw, len(shown))
     return Figure(
         name="scaling-linearised",
         canvas=canvas,
-        data=pd.concat(rows, ignore_index=True),
+        narrow=narrow,
+        data=data,
         caption=(
             "Error above the fitted transfer gap C. The law D n^-alpha + C is a straight line here; points that bend "
             "away from it speak against the law. Points below C are left out. Where the data do not determine C, "
@@ -147,8 +156,9 @@ def draw_backtests(analysis: Analysis) -> Figure | None:
     frame = pd.DataFrame(rows)
     names = list(dict.fromkeys(frame["curve"]))[:MOST_CURVES]
     styles = series_styles(names)
-    with drawing():
-        canvas, (axes,) = new_panels(1, width=6.0, height=2.8)
+
+    def draw(canvas: Canvas, panels: list[Axes]) -> None:
+        (axes,) = panels
         axes.axhline(1.0, color=QUIET, linewidth=0.9)
         for name in names:
             part = frame[frame["curve"] == name]
@@ -156,9 +166,12 @@ def draw_backtests(analysis: Analysis) -> Figure | None:
             axes.plot(part["ahead"], ratio, styles[name].mark, color=styles[name].colour, markersize=4, label=name)
         log_axes(axes, x_title="Predicted size over largest seen size", y_title="Predicted over measured error")
         add_legend(canvas, styles)
+
+    canvas, narrow, _ = in_panels(draw, 1, width=6.0, height=2.8)
     return Figure(
         name="scaling-backtest",
         canvas=canvas,
+        narrow=narrow,
         data=frame,
         caption=(
             "Rolling back-test: the same forecast made from fewer points, against the points that were left out. "
@@ -194,13 +207,15 @@ def draw_parameters(analysis: Analysis) -> Figure | None:
 
 def _over_numbers(frame: pd.DataFrame, column: str, caption: str) -> Figure:
     """Medians with intervals over a number that tells curves apart, such as the size of a network (Figure 4 right)."""
-    with drawing():
-        canvas, panels = new_panels(2, width=3.6, height=2.6)
+
+    def draw(_: Canvas, panels: list[Axes]) -> None:
         for axes, (parameter, part) in zip(panels, frame.groupby("parameter", sort=False), strict=True):
             arms = np.stack([part["median"] - part["low"], part["high"] - part["median"]])
             axes.errorbar(part["number"], part["median"], yerr=np.maximum(arms, 0), fmt="o", color=COLOUR, markersize=4)
             log_axes(axes, x_title=column, y_title=NAMES[str(parameter)])
-    return Figure(name="scaling-parameters", canvas=canvas, data=frame, caption=caption)
+
+    canvas, narrow, _ = in_panels(draw, 2, width=3.6, height=2.6)
+    return Figure(name="scaling-parameters", canvas=canvas, narrow=narrow, data=frame, caption=caption)
 
 
 def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
@@ -213,19 +228,22 @@ def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
     """
     parameters = list(dict.fromkeys(frame["parameter"]))
     curves = list(dict.fromkeys(frame["curve"]))
-    with drawing():
-        canvas, panels = new_panels(len(parameters), width=3.6, height=0.9 + 0.24 * len(curves))
+
+    def draw(_: Canvas, panels: list[Axes]) -> None:
         for axes, parameter in zip(panels, parameters, strict=True):
             part = frame[frame["parameter"] == parameter].set_index("curve").reindex(curves)
             arms = np.stack([part["median"] - part["low"], part["high"] - part["median"]])
             axes.errorbar(
                 part["median"], range(len(curves)), xerr=np.maximum(arms, 0), fmt="o", color=COLOUR, markersize=4
             )
-            axes.set_yticks(range(len(curves)), curves if axes is panels[0] else [""] * len(curves))
+            leftmost = axes.get_position().x0 == panels[0].get_position().x0
+            axes.set_yticks(range(len(curves)), curves if leftmost else [""] * len(curves))
             axes.set_xlabel(NAMES.get(parameter, parameter))
             axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.invert_yaxis()
-    return Figure(name=name, canvas=canvas, data=frame, caption=caption)
+
+    canvas, narrow, _ = in_panels(draw, len(parameters), width=3.6, height=0.9 + 0.24 * len(curves))
+    return Figure(name=name, canvas=canvas, narrow=narrow, data=frame, caption=caption)
 
 
 ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
@@ -263,9 +281,9 @@ def draw_fit_landscapes(analysis: Analysis) -> Figure | None:
     shown = [curve for curve in analysis.curves if curve.fit.status != "too_few"][:MOST_CURVES]
     if not shown:
         return None
-    rows = []
-    with drawing():
-        canvas, panels = new_panels(len(shown))
+
+    def draw(_: Canvas, panels: list[Axes]) -> pd.DataFrame:
+        rows = []
         for axes, curve in zip(panels, shown, strict=True):
             data = curve.fit.observations
             n, fall = data.sizes[:, 0], max(float(np.ptp(data.errors)), 1e-6)
@@ -279,11 +297,14 @@ def draw_fit_landscapes(analysis: Analysis) -> Figure | None:
             log_axes(axes, x_title="Pre-training rate alpha", y_title="D")
             axes.set_title(curve.name)
             rows.append(_listed(curve.name, RATES, ds, loss))
+        return pd.concat(rows, ignore_index=True)
+
+    canvas, narrow, listed = in_panels(draw, len(shown))
     caption = (
         "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each. Cross: the "
         "smallest. A long dark valley is why alpha, D and C may not be told apart."
     )
-    return Figure(name="scaling-landscape", canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
+    return Figure(name="scaling-landscape", canvas=canvas, narrow=narrow, data=listed, caption=caption)
 
 
 def _listed(
@@ -359,8 +380,8 @@ def draw_surface(surface: Surface, *, name: str, law: str = "") -> Figure:
     chosen = law or surface.interpolating
     fit = surface.fits[chosen]
     data = fit.observations
-    with drawing():
-        canvas, panels = new_panels(2, width=4.2, height=3.1)
+
+    def draw(_: Canvas, panels: list[Axes]) -> None:
         for column, axes in enumerate(panels):
             other = 1 - column
             levels = np.unique(data.sizes[:, other])
@@ -384,12 +405,15 @@ def draw_surface(surface: Surface, *, name: str, law: str = "") -> Figure:
             axes.set_title(f"Lines of equal {SYMBOLS[other]}")
             log_axes(axes, x_title=TITLES[column], y_title="Target error")
             _name_lines(axes, float(line[-1]), drawn, SYMBOLS[other])
+
+    canvas, narrow, _ = in_panels(draw, 2, width=4.2, height=3.1)
     frame = pd.DataFrame(
         {"n": data.sizes[:, 0], "s": data.sizes[:, 1], "error": data.errors, "fitted": fit.predict(data.sizes)}
     )
     return Figure(
         name=name,
         canvas=canvas,
+        narrow=narrow,
         data=frame,
         caption=f"Target error over both sizes. Dots: measured. Lines: the law {chosen}, {fit.law.formula}. Dark to "
         "light: small to large.",

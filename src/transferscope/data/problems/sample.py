@@ -1,4 +1,4 @@
-"""What a solvable problem hands out: inputs and scalar targets."""
+"""What a solvable problem hands out: inputs and targets."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,11 @@ class Sample:
 
     Attributes:
         inputs: Shape (n, d), float64.
-        targets: Shape (n,), float64.
+        targets: Shape (n,), or (n, k) for several outputs, float64.
     """
 
     inputs: Float64[np.ndarray, "n d"]
-    targets: Float64[np.ndarray, " n"]
+    targets: Float64[np.ndarray, " n *k"]
 
     def __len__(self) -> int:
         return len(self.targets)

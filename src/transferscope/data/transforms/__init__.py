@@ -11,7 +11,7 @@ from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
 from transferscope.data.transforms.labels import label_noise, relabel, train_rows
 from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, resize, upside_down
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import DataError, SettingsError, unknown_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,23 +23,25 @@ class Transform:
         example: An argument it can be given; "" when it takes none.
         random: Whether it draws from the seed.
         of_labels: Whether it changes labels or the choice of rows, and no input.
+        moves: Whether it moves what images show, away from labels on a grid over them.
     """
 
     apply: Callable[[Dataset, str, int], Dataset]
     example: str = ""
     random: bool = False
     of_labels: bool = False
+    moves: bool = False
 
 
 TRANSFORMS: dict[str, Transform] = {
     "resize": Transform(resize, "28"),
-    "pad": Transform(pad, "32"),
+    "pad": Transform(pad, "32", moves=True),
     "grey": Transform(grey),
     "colour": Transform(colour),
-    "upside-down": Transform(upside_down),
-    "mirror": Transform(mirror),
+    "upside-down": Transform(upside_down, moves=True),
+    "mirror": Transform(mirror, moves=True),
     "invert": Transform(invert),
-    "permuted": Transform(permuted, random=True),
+    "permuted": Transform(permuted, random=True, moves=True),
     "relabel": Transform(relabel, "brightness", of_labels=True),
     "label-noise": Transform(label_noise, "0.2", random=True, of_labels=True),
     "train-rows": Transform(train_rows, "0-3", of_labels=True),
@@ -72,6 +74,11 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
     check_transforms(names)
     for spec in names:
         name, _, argument = spec.partition(":")
+        if TRANSFORMS[name].moves and dataset.train.grid is not None:
+            raise DataError(
+                f"transform {name!r} moves what images show, and the labels of {dataset.name} lie on a grid over them, "
+                "which it would leave behind; leave it out, or transform images and masks together beforehand"
+            )
         dataset = TRANSFORMS[name].apply(dataset, argument, seed)
         done, before = (
             f"{spec} (seed {seed})" if TRANSFORMS[name].random else spec,

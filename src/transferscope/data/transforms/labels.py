@@ -120,6 +120,8 @@ def _n_classes(dataset: Dataset, name: str) -> int:
         raise DataError(f"{dataset.name} has numbers for labels; {name} needs classes")
     if dataset.train.kind == "multi-label":
         raise DataError(f"the inputs of {dataset.name} have several labels each; {name} needs one class of each")
+    if dataset.train.grid is not None:
+        raise DataError(f"the labels of {dataset.name} lie on a grid; {name} needs one class of each image")
     if len(classes) < 2:
         raise DataError(f"{dataset.name} has one class only; {name} needs at least 2")
     return len(classes)

@@ -16,10 +16,9 @@ from transferscope.report.figures.choice import (
     shown_of,
     tick_name,
 )
-from transferscope.report.figures.style import MarkStyle, new_figure
+from transferscope.report.figures.style import NARROW, MarkStyle, new_figure
 
 _MOST_IN_A_ROW = 3
-_NARROW = 3.6  # inches
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def new_grid(
     shared: bool | Literal["col"] = "col" if len(sizes) > 1 else True
     width = 6.4 if n_columns == 1 else min(9.2, 1.0 + 2.7 * n_columns)
     if narrow:
-        n_columns, width, shared = 1, _NARROW, len(sizes) == 1
+        n_columns, width, shared = 1, NARROW, len(sizes) == 1
     n_rows = -(-len(places) // n_columns)
     canvas = new_figure(width, 0.7 + height * n_rows)
     axes = canvas.subplots(n_rows, n_columns, sharex=not narrow, sharey=shared, squeeze=False)

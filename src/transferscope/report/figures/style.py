@@ -26,6 +26,9 @@ PAPER = "#ffffff"
 _PIXELS_PER_INCH = 107
 _TIP = "tip:"
 
+NARROW = 3.6
+"""Width of a drawing for a telephone, in inches."""
+
 QUIET = "#8a9099"
 """Colour of grid lines and of what stands back."""
 

@@ -1,0 +1,254 @@
+"""What the studies syn2real*.toml say of the findings of Mikami et al. 2021, for docs/results/syn2real.md.
+
+python examples/syn2real.py runs/syn2real.sqlite FOLDER [--complexity cifar10_18k.npz]
+
+Reads the finished runs of every study in the store. Figures are numbered as in the paper. With --complexity the
+negative entropy of each source is measured by the features of a network that has learnt those images (Figure 6).
+"""
+
+import argparse
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from transferscope.analyses.scaling.axes import (
+    add_legend,
+    dashes,
+    line_sizes,
+    log_axes,
+    new_panels,
+    series_styles,
+)
+from transferscope.data import load
+from transferscope.report.figures.style import drawing
+from transferscope.scaling import fit_hierarchical, fit_law, fit_surface
+from transferscope.scaling.advice import advise
+from transferscope.scaling.observations import Observations, observe
+from transferscope.store import Store
+from transferscope_papers.mikami2021.rows import surface_table
+
+ATTRIBUTES = ("plain", "several", "light", "background", "texture", "all")
+TASKS = ("all", "kinds", "count", "box", "segmentation", "normals")
+"""Sources that differ in their task alone; "all" is the class of the largest solid, with every attribute."""
+LEVELS = (0.05, 0.5, 0.95)
+
+
+def runs(store: Store) -> pd.DataFrame:
+    """Final errors: target, network, source, n (0 from scratch), s, seed, error, stderr (over test examples)."""
+    rows = []
+    for study in store.studies():
+        network = "x".join(map(str, study.spec["network"]["widths"]))
+        target = re.sub(r"^syn2real-|-(wide|law2)$", "", study.name)
+        cells = {stored.cell.key: stored.cell.labels for stored in store.cells(study.name)}
+        found = pd.DataFrame(store.records(study.name).columns())
+        final = found[found["step"].isna() & (found["part"] == "target_test") & (found["name"] == "accuracy")]
+        for key, value, stderr in zip(final["key"], final["value"], final["stderr"], strict=True):
+            label = cells[key]
+            place = (target, network, label.get("source") or "", label.get("n_source") or 0, label["n_target"])
+            rows.append((*place, label["seed"], 1 - value, stderr))
+    columns = ["target", "network", "source", "n", "s", "seed", "error", "stderr"]
+    return pd.DataFrame(rows, columns=columns).drop_duplicates(columns[:6], ignore_index=True)
+
+
+def curve(rows: pd.DataFrame) -> Observations:
+    """Mean error over seeds at every pre-training size; one seed alone has the standard error over test examples."""
+    means = (
+        rows[rows["n"] > 0]
+        .groupby("n")
+        .agg(error=("error", "mean"), stderr=("stderr", "mean"), seeds=("seed", "count"))
+    )
+    return observe(means.index.to_numpy(float), means["error"], stderr=means["stderr"] / np.sqrt(means["seeds"]))
+
+
+def curves(rows: pd.DataFrame, *, by: str) -> dict[str, Observations]:
+    """A curve for each value of a column that has at least three sizes."""
+    made = {str(name): curve(part) for name, part in rows[rows["source"] != ""].groupby(by, sort=False)}
+    return {name: data for name, data in made.items() if data.n_distinct >= 3}
+
+
+def fits(rows: pd.DataFrame, *, by: str = "source") -> pd.DataFrame:
+    """Law (1) for each curve: medians and 90 % intervals of alpha and C under a common prior, and the scenario.
+
+    The target error of the scenario is 95 % of the lowest measured one, and up to 1.6 million images are feasible.
+    """
+    data = curves(rows, by=by)
+    together = fit_hierarchical(data)
+    wanted = 0.95 * float(min(one.errors.min() for one in data.values()))
+    table = []
+    for name, posterior in zip(together.names, together.posteriors, strict=True):
+        one = data[name]
+        free = fit_law(one.sizes, one.errors, stderr=one.stderr)
+        advice = advise(
+            one.sizes[:, 0], one.errors, stderr=one.stderr, target_error=wanted, posterior=posterior, largest_size=1.6e6
+        )
+        entry: dict[str, object] = {by: name, "first": one.errors[0], "last": one.errors[-1]}
+        for parameter, values in (("alpha", posterior.alpha), ("C", posterior.C)):
+            entry |= {f"{parameter} {level:g}": posterior.quantile(values, level) for level in LEVELS}
+            entry[f"{parameter} free"] = free.estimates[parameter].status
+        entry |= {"wanted": wanted, "scenario": advice.decision.scenario if advice.decision else ""}
+        table.append(entry)
+    return pd.DataFrame(table)
+
+
+def held_out(rows: pd.DataFrame) -> pd.DataFrame:
+    """Law (1), the power law and the last value, fitted without the two largest sizes: errors on these."""
+    table = []
+    for (target, source), part in rows[rows["source"] != ""].groupby(["target", "source"], sort=False):
+        data = curve(part)
+        if data.n_distinct < 5:
+            continue
+        seen = data.take(data.sizes[:, 0] < np.sort(data.sizes[:, 0])[-2])
+        unseen = data.take(data.sizes[:, 0] > seen.sizes.max())
+        posterior = fit_hierarchical({"one": seen}).posteriors[0]
+        predicted = {
+            "law (1)": posterior.weights @ posterior.predict(unseen.sizes[:, 0]),
+            "power law": fit_law(seen.sizes, seen.errors, law="power", stderr=seen.stderr).predict(unseen.sizes),
+            "last value": np.full(len(unseen), seen.errors[-1]),
+        }
+        entry = {name: float(np.sqrt(np.mean((values - unseen.errors) ** 2))) for name, values in predicted.items()}
+        table.append({"target": target, "source": source, **entry})
+    return pd.DataFrame(table)
+
+
+def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
+    """Measured errors with the median law of each curve under a common prior (Figures 1, 4 and 6 left)."""
+    names = list(dict.fromkeys(name for data in panels.values() for name in data))
+    styles = series_styles(names)
+    with drawing():
+        canvas, axes = new_panels(len(panels))
+        for drawn, (title, data) in zip(axes, panels.items(), strict=True):
+            together = fit_hierarchical(data)
+            for name, posterior in zip(together.names, together.posteriors, strict=True):
+                style, one = styles[name], data[name]
+                line = line_sizes(one.sizes.min(), one.sizes.max())
+                middle = [posterior.quantile(values, 0.5) for values in posterior.predict(line).T]
+                drawn.errorbar(
+                    one.sizes[:, 0],
+                    one.errors,
+                    one.stderr,
+                    fmt=style.mark,
+                    color=style.colour,
+                    markersize=3.5,
+                    linewidth=0.6,
+                )
+                drawn.plot(line, middle, dashes(styles, name), color=style.colour, linewidth=1.1)
+            drawn.set_title(title)
+            log_axes(drawn, x_title="Pre-training images n", y_title="Target error")
+        add_legend(canvas, styles, title="Source")
+        canvas.savefig(path, dpi=110)
+
+
+def draw_parameters(tables: dict[str, pd.DataFrame], path: Path, *, by: str = "source") -> None:
+    """Medians and 90 % intervals of alpha and C by source (Figures 6 right and 8)."""
+    with drawing():
+        canvas, axes = new_panels(2, width=3.6)
+        styles = series_styles(list(tables))
+        for drawn, parameter in zip(axes, ("alpha", "C"), strict=True):
+            for shift, (target, table) in enumerate(tables.items()):
+                y = np.arange(len(table)) + 0.2 * (shift - (len(tables) - 1) / 2)
+                low, middle, high = (table[f"{parameter} {level:g}"] for level in LEVELS)
+                drawn.errorbar(
+                    middle,
+                    y,
+                    xerr=(middle - low, high - middle),
+                    fmt=styles[target].mark,
+                    color=styles[target].colour,
+                    markersize=4,
+                    linewidth=1,
+                )
+                drawn.set_yticks(np.arange(len(table)), table[by])
+            drawn.set_xlabel({"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}[parameter])
+            drawn.invert_yaxis()
+        add_legend(canvas, styles, title="Target")
+        canvas.savefig(path, dpi=110)
+
+
+def entropy_of(features: np.ndarray, index: np.ndarray) -> float:
+    """Negative entropy of some examples' features."""
+    from transferscope.diagnostics.data_complexity import negative_entropy
+
+    return negative_entropy(features[index])
+
+
+def complexity(images: Path, sources: dict[str, str]) -> pd.DataFrame:
+    """Negative entropy of the features of 2,000 scenes of each source, by one network that has learnt real images."""
+    from transferscope.methods import FitOptions, pretrain
+    from transferscope.models import NetworkSettings, build_network
+    from transferscope.numerics.jackknife import jackknife
+    from transferscope.training import TrainingSettings, outputs_of, to_tensors
+
+    real = load(f"npz:{images}", transforms=("resize:16",))
+    start = build_network(NetworkSettings("conv4", (8, 16, 32, 64)), (3, 16, 16), len(real.train.classes or ()), seed=0)
+    options = FitOptions(TrainingSettings(steps=600, lr=0.05), device="cpu", curve_examples=0)
+    fitted = pretrain(real, start, options)
+    table = []
+    for name, spec in sources.items():
+        scenes = load(f"{spec}&size=16&n_train=2000&n_test=1").train
+        features = outputs_of(fitted.network.features, to_tensors(scenes, fitted.scale)).double().numpy()
+        value = jackknife(partial(entropy_of, features), len(features))
+        table.append({"source": name, "negative entropy": value.value, "stderr": value.stderr})
+    return pd.DataFrame(table)
+
+
+def main() -> None:
+    """Print the tables and write them and the figures to a folder."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("store", type=Path)
+    asked.add_argument("folder", type=Path)
+    asked.add_argument("--complexity", type=Path)
+    given = asked.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    with Store.open(given.store, create=False) as store:
+        rows = runs(store)
+    tables: dict[str, pd.DataFrame] = {"runs": rows}
+    usual = rows["network"].value_counts().index[0]
+    main_rows = rows[(rows["network"] == usual) & (rows["s"] == 300)]
+    order = [name for name in dict.fromkeys((*ATTRIBUTES, *TASKS)) if name in set(main_rows["source"])]
+    by_target = {}
+    for target, part in main_rows.groupby("target", sort=False):
+        found = (
+            part.set_index("source").loc[["", *[name for name in order if name in set(part["source"])]]].reset_index()
+        )
+        by_target[str(target)] = found
+        tables[f"fits-{target}"] = fits(found)
+    for figure, names in (("fig1", TASKS), ("fig6", ATTRIBUTES)):
+        panels = {name: curves(part[part["source"].isin(names)], by="source") for name, part in by_target.items()}
+        panels = {name: data for name, data in panels.items() if data}
+        if not panels:
+            continue
+        draw_curves(panels, given.folder / f"{figure}.png")
+        chosen = {name: tables[f"fits-{name}"] for name in by_target}
+        chosen = {name: table[table["source"].isin(names)] for name, table in chosen.items()}
+        draw_parameters(chosen, given.folder / f"{figure}-parameters.png")
+    tables["held-out"] = held_out(main_rows)
+    scratch = rows[rows["n"] == 0].groupby(["target", "network", "s"])["error"].agg(["mean", "count"]).reset_index()
+    tables["scratch"] = scratch
+    same = rows[(rows["source"] == "all") & (rows["s"] == 300)]
+    for target, part in same.groupby("target", sort=False):
+        if part["network"].nunique() > 1:
+            tables[f"networks-{target}"] = fits(
+                pd.concat([part, rows[(rows["target"] == target) & (rows["n"] == 0)]]), by="network"
+            )
+    for target, part in rows[(rows["source"] == "all") & (rows["network"] == usual)].groupby("target", sort=False):
+        if part["s"].nunique() > 1:
+            means = part.groupby(["n", "s"], as_index=False)["error"].mean()
+            tables[f"surface-{target}"] = surface_table(fit_surface(means["n"], means["s"], means["error"]))
+    if given.complexity is not None:
+        every = "appearance=several&light=random&background=random&texture=with"
+        changes = ("", "appearance=several", "light=random", "background=random", "texture=with", every)
+        specs = {
+            name: f"scenes?task=class{'&' if change else ''}{change}"
+            for name, change in zip(ATTRIBUTES, changes, strict=True)
+        }
+        tables["complexity"] = complexity(given.complexity, specs)
+    for name, table in tables.items():
+        table.to_csv(given.folder / f"{name}.csv", index=False)
+        if name != "runs":
+            print(f"{name}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
+
+
+if __name__ == "__main__":
+    main()

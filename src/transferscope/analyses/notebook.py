@@ -1,0 +1,66 @@
+"""How far a study is, in a notebook: one line that is updated in place, without further packages."""
+
+import sys
+import time
+from collections.abc import Callable
+from html import escape
+
+from transferscope.study.run import CellFailed, Event, StudyProgress, ignore
+from transferscope.wording import cell_words, rough_duration
+
+_SECONDS_BETWEEN = 0.5
+
+
+def progress_words(event: StudyProgress) -> str:
+    """How far a study is: "30 of 36 cells done, 1 failed, about 2 min left"."""
+    words = [f"{event.done} of {event.total} cells done"]
+    if event.failed:
+        words.append(f"{event.failed} failed")
+    if event.seconds_left is not None and event.done + event.failed < event.total:
+        words.append(f"about {rough_duration(event.seconds_left)} left")
+    return ", ".join(words)
+
+
+def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], None]:
+    """What shows the progress of a study: as the caller says, and without a word of theirs a line in a notebook.
+
+    Args:
+        on_event: What was given; `ignore` for nothing.
+
+    Returns:
+        The same; in a notebook, for `ignore`, what shows a bar below the cell.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if on_event is not ignore or not hasattr(shell, "kernel"):  # a terminal has no kernel
+        return on_event
+    return _Line()
+
+
+class _Line:
+    """A bar with words, shown once and then updated; failures stay below it."""
+
+    def __init__(self) -> None:
+        from IPython.display import HTML, DisplayHandle
+
+        self._html, self._handle = HTML, DisplayHandle()
+        self._shown, self._due = False, 0.0
+        self._failures: list[str] = []
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CellFailed):
+            words = cell_words(event.cell.role, event.cell.labels)
+            self._failures.append(escape(f"{words} failed: {event.failure.message}"))
+            self._due = 0.0
+            return
+        settled = event.done + event.failed
+        if time.monotonic() < self._due and settled < event.total:
+            return
+        self._due = time.monotonic() + _SECONDS_BETWEEN
+        bar = f'<progress value="{settled}" max="{max(event.total, 1)}"></progress> {progress_words(event)}'
+        drawn = self._html("<br>".join([bar, *self._failures]))
+        if self._shown:
+            self._handle.update(drawn)
+        else:
+            self._handle.display(drawn)
+            self._shown = True

@@ -1,0 +1,132 @@
+"""`--json`: the answer of a command as one JSON document, alone on the standard output (docs/json.md)."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from importlib.metadata import version
+from typing import IO, TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from transferscope.estimate import as_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from transferscope.analyses.result import AnalysisResult
+
+SCHEMA = "transferscope.answer"
+"""What the document calls itself."""
+
+VERSION = 1
+"""Of the document. Keys may be added without another number; one that goes, or means something else, takes the next."""
+
+_answers: list[IO[str]] = []
+"""Where the document goes while everything else that is written to the standard output goes to the error stream."""
+
+
+@contextmanager
+def _only_the_answer() -> Iterator[None]:
+    """Send what is written to the standard output to the error stream, that of other processes and of C code too."""
+    own, kept = sys.stdout, None
+    own.flush()
+    with suppress(OSError, ValueError):  # a stream in memory, or a closed one, as in tests
+        kept = os.dup(own.fileno())
+        os.dup2(sys.stderr.fileno(), own.fileno())
+    answers = own if kept is None else os.fdopen(kept, "w", encoding="utf-8", errors="backslashreplace")
+    _answers.append(answers)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _answers.remove(answers)
+        if kept is not None:
+            answers.flush()
+            os.dup2(kept, own.fileno())
+            answers.close()
+
+
+def _begin(context: typer.Context, wanted: bool) -> bool:
+    """From here on the standard output is for the document alone."""
+    if wanted and not context.resilient_parsing:
+        context.with_resource(_only_the_answer())
+    return wanted
+
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the answer as JSON, and nothing else (docs/json.md).", callback=_begin)
+]
+"""The option of every command that answers."""
+
+
+def document_of(command: str, result: Mapping[str, Any]) -> str:
+    """The document of a command.
+
+    Args:
+        command: Its words, as in "history list".
+        result: What it found, of plain values; NaN becomes null, and infinity the text "inf" or "-inf".
+    """
+    document = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "transferscope": version("transferscope"),
+        "command": command,
+        "result": as_json(result, nan=None),
+    }
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2)
+    return text.encode("utf-8", "backslashreplace").decode()  # half a character of a file's name: "\\udcff" is JSON
+
+
+def print_json(command: str, result: Mapping[str, Any]) -> None:
+    """Print the document of a command; see `document_of`."""
+    typer.echo(document_of(command, result), file=_answers[-1] if _answers else None)
+
+
+def answer_schema() -> dict[str, Any]:
+    """The document that `--json` prints, as JSON Schema (draft 7)."""
+    row = {"type": "object"}
+    verdict = {
+        "type": "object",
+        "properties": {"headline": {"type": "string"}, "sentences": {"type": "array", "items": {"type": "string"}}},
+        "required": ["headline", "sentences"],
+    }
+    analysis = {
+        "properties": {
+            "analysis": {"type": "string"},
+            "title": {"type": "string"},
+            "verdict": verdict,
+            "rows": {"type": "array", "items": row},
+            "written": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["analysis", "title", "verdict", "rows", "written"],
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": f"urn:{SCHEMA.replace('.', ':')}:{VERSION}",
+        "title": "An answer of transferscope",
+        "type": "object",
+        "properties": {
+            "schema": {"const": SCHEMA},
+            "version": {"const": VERSION},
+            "transferscope": {"type": "string", "description": "The version of the package."},
+            "command": {"type": "string"},
+            "result": {"type": "object", "if": {"required": ["analysis"]}, "then": analysis},
+        },
+        "required": ["schema", "version", "transferscope", "command", "result"],
+    }
+
+
+def print_analysis(
+    command: str, result: "AnalysisResult", written: Sequence["str | Path"] = (), **more: object
+) -> None:
+    """Print what an analysis found.
+
+    Args:
+        command: Its words.
+        result: The analysis.
+        written: Paths of the files that were written.
+        more: Further keys of the result.
+    """
+    print_json(command, {**result.to_dict(), "written": [str(path) for path in written], **more})

@@ -1,0 +1,91 @@
+"""Rendered scenes of solids: a synthetic source without end, with its complexity and its task as settings.
+
+`scenes(n, settings, seed=...)` makes images from any index on, `load_scenes(...)` a data set. Solids are given by
+distances to their surface (`solids`), stand where random numbers say (`layout`), and are met by rays, lit and shaded
+(`render`), many images at a time; what is to be learnt of them is in `labels`.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from transferscope.data.scenes.labels import LABELS, ON_GRID, names
+from transferscope.data.scenes.render import render
+from transferscope.data.scenes.settings import SceneSettings
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.errors import SettingsError
+
+TEST_START = 2**40  # test images are counted from here: no training set is that long
+
+_PIXELS = 2**16  # rendered at once: then intermediate arrays fit in memory, whatever the size of the images
+_CHUNKS_KEPT = 320  # those of 20,480 images of 32 x 32 pixels, about 70 MB
+_DEFAULT = SceneSettings()
+
+
+def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
+    """Images of solids on a floor before a wall, with cast shadows, seen from a camera that moves.
+
+    The i-th image of a seed is the same however many are made and in however many calls, and whatever its task.
+
+    Args:
+        n: Number of images, at least 1.
+        settings: What they look like and what their labels are.
+        seed: Seed of everything random, at least 0.
+        start: Index of the first image, at least 0.
+
+    Returns:
+        uint8 images (n, C, size, size) with C = 1 or 3, and labels as `SceneSettings.task` says.
+
+    Raises:
+        SettingsError: `n` is below 1, or `start` or `seed` negative.
+
+    Example:
+        >>> ten = scenes(10, SceneSettings(kinds=("sphere", "cone"), size=16), seed=0)
+        >>> ten.inputs.shape, ten.classes
+        ((10, 3, 16, 16), ('sphere', 'cone'))
+    """
+    if n < 1 or start < 0:
+        raise SettingsError(f"{n} scenes from index {start} were asked for; expected at least 1, from index 0 or more")
+    alike = replace(settings, task="class")
+    size = max(1, _PIXELS // settings.size**2)  # chunks are whole and start at its multiples: rounding cannot differ
+    chunks = [_chunk(alike, size, seed, first) for first in range(start - start % size, start + n, size)]
+    here = slice(start % size, start % size + n)
+    images = np.concatenate([chunk[0] for chunk in chunks])[here]
+    return LabelledSet(images, np.concatenate([chunk[1][settings.task] for chunk in chunks])[here], names(settings))
+
+
+@lru_cache(maxsize=_CHUNKS_KEPT)
+def _chunk(settings: SceneSettings, n: int, seed: int, start: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Images with the labels of all tasks, kept because studies ask for several tasks of the same images."""
+    made = render(n, settings, seed=seed, start=start)
+    labels = LABELS if settings.size % settings.grid else {**LABELS, **ON_GRID}
+    return made.images, {task: label(made, settings) for task, label in labels.items()}
+
+
+def load_scenes(
+    *, n_train: int = 10_000, n_test: int = 2_000, settings: SceneSettings = _DEFAULT, seed: int = 0
+) -> Dataset:
+    """A data set of rendered scenes; training and test images come from separate ranges of indices.
+
+    Args:
+        n_train: Number of training images, 1 to 2^40.
+        n_test: Number of test images, at least 1; the same whatever `n_train`.
+        settings: What the images look like and what their labels are.
+        seed: Seed of everything random, at least 0.
+
+    Returns:
+        The data set; its provenance names the settings and the seed.
+
+    Raises:
+        SettingsError: A number is out of its range.
+    """
+    return Dataset(
+        name="scenes",
+        train=scenes(n_train, settings, seed=seed),
+        test=scenes(n_test, settings, seed=seed, start=TEST_START),
+        provenance={"spec": "scenes", "settings": repr(settings), "seed": str(seed)},
+    )
+
+
+__all__ = ["SceneSettings", "load_scenes", "scenes"]

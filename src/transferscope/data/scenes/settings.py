@@ -1,0 +1,88 @@
+"""What scenes look like and what is to be learnt from them."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from transferscope.data.scenes.solids import SOLIDS
+from transferscope.errors import SettingsError, unknown_name
+
+SceneTask = Literal["class", "kinds", "count", "box", "segmentation", "normals"]
+MOST_OBJECTS = 10  # as many as in the paper
+LARGEST = 512  # pixels on a side
+
+
+@dataclass(frozen=True, slots=True)
+class SceneSettings:
+    """The complexity of rendered scenes, and their labels.
+
+    `appearance`, `light`, `background` and `texture` are the four attributes of section 4.5 of "A Scaling Law for
+    Syn2Real Transfer" (Mikami et al. 2021). Each has random numbers of its own: two sources that differ in the light
+    alone show the same solids in the same poses before the same camera.
+
+    Attributes:
+        task: What the labels are. "class": the kind of the solid that takes up most of the image. "kinds": all kinds in
+            it (several labels of each image). "count": how many solids, as classes. "box": middle (x, y), width and
+            height of the largest solid, over the image's side (regression). "segmentation": what is seen most in each
+            cell of a grid, a kind or "background". "normals": the mean unit normal of the surfaces seen in each cell,
+            to the right, upwards and towards the camera (regression on the grid). Solids count where they are seen in
+            1 % of the image at least.
+        kinds: Kinds of solids, in label order; at least 2, all different.
+        size: Height and width in pixels, 8 to 512.
+        colour: Whether images have three channels or one.
+        appearance: "single" solid, or "several": 2 to `objects` solids.
+        objects: Most solids of an image with several, 2 to 10.
+        light: "fixed" direction, colour and strength, or "random".
+        background: "fixed": grey floor and wall; "random": textures of two random colours on each.
+        texture: "without": all solids are of one light grey; "with": each kind has its own pattern and colours, as each
+            object of the paper has its own surface, so that textures tell the kinds apart as well as shapes do.
+        grid: Rows and columns of the labels of "segmentation" and "normals"; divides `size`.
+
+    Raises:
+        SettingsError: A value is out of its range.
+    """
+
+    task: SceneTask = "class"
+    kinds: tuple[str, ...] = tuple(SOLIDS)
+    size: int = 32
+    colour: bool = True
+    appearance: Literal["single", "several"] = "single"
+    objects: int = 6
+    light: Literal["fixed", "random"] = "fixed"
+    background: Literal["fixed", "random"] = "fixed"
+    texture: Literal["without", "with"] = "without"
+    grid: int = 8
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        if len(self.kinds) < 2 or len(set(self.kinds)) != len(self.kinds):
+            raise SettingsError(f"kinds = {', '.join(self.kinds)!r} must name at least two, and each only once")
+        for kind in self.kinds:
+            if kind not in SOLIDS:
+                raise unknown_name("kind of solid", kind, SOLIDS)
+        if self.size < 8:
+            raise SettingsError(f"size = {self.size} is too small to show a solid; expected at least 8 pixels")
+        if self.size > LARGEST:
+            raise SettingsError(f"size = {self.size} is too large; expected at most {LARGEST} pixels")
+        if not 2 <= self.objects <= MOST_OBJECTS:
+            raise SettingsError(f"objects = {self.objects} is out of range; expected 2 to {MOST_OBJECTS}")
+        if self.grid < 1 or (self.task in ("segmentation", "normals") and self.size % self.grid):
+            raise SettingsError(
+                f"grid = {self.grid} does not divide size = {self.size}; expected as many pixels in every cell"
+            )
+        choices = {
+            "task": get_args(SceneTask),
+            "appearance": ("single", "several"),
+            "light": ("fixed", "random"),
+            "background": ("fixed", "random"),
+            "texture": ("without", "with"),
+        }
+        for name, valid in choices.items():
+            if getattr(self, name) not in valid:
+                raise SettingsError(f"{name} = {getattr(self, name)!r} is unknown; expected {' or '.join(valid)}")
+        if self.task == "count" and self.appearance == "single":
+            raise SettingsError("task = 'count' needs scenes of several solids; set appearance = 'several'")
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of an image: 3 in colour, 1 in grey."""
+        return 3 if self.colour else 1

@@ -1,0 +1,68 @@
+"""A table for a paper: LaTeX with the rules of booktabs."""
+
+import re
+
+from transferscope.report.blocks import Cell, Table
+
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "–": "--",
+    "†": r"$^{\dagger}$",
+    "²": "$^{2}$",
+    "<": "$<$",
+    ">": "$>$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "*": "$^{*}$",
+    "×": r"$\times$",
+    "“": "``",
+    "”": "''",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+_TO_ESCAPE = re.compile("|".join(map(re.escape, _ESCAPED)))
+
+
+def escaped(text: str) -> str:
+    """Text as LaTeX prints it; signs that steer the typesetting stand for themselves, and lines are joined."""
+    shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
+    return _TO_ESCAPE.sub(lambda found: _ESCAPED[found[0]], shown)
+
+
+def latex_table(table: Table) -> str:
+    """The table as LaTeX, to be used with `\\usepackage{booktabs}`.
+
+    Args:
+        table: Cells with the tone "best" are set in bold; details stand in brackets.
+
+    Returns:
+        A `table` environment with caption; every text is escaped.
+    """
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        *([rf"\caption{{{escaped(table.caption)}}}"] if table.caption else []),
+        rf"\begin{{tabular}}{{{''.join('r' if column.numeric else 'l' for column in table.columns)}}}",
+        r"\toprule",
+        _row([escaped(column.title) for column in table.columns]),
+        r"\midrule",
+        *(_row([_cell(cell) for cell in row]) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(cell: Cell) -> str:
+    text = escaped(f"{cell.text} ({cell.detail})" if cell.detail else cell.text)
+    return rf"\textbf{{{text}}}" if cell.tone == "best" else text
+
+
+def _row(cells: list[str]) -> str:
+    first, *others = cells
+    guarded = f"{{{first}}}" if first.startswith("[") else first  # after \\\\ a bracket would be its argument
+    return rf"{' & '.join([guarded, *others])} \\"

@@ -1,0 +1,107 @@
+"""The JSON Schema of a study file, made from the same settings that read it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from transferscope.diagnostics import DIAGNOSTICS
+from transferscope.methods import METHODS
+from transferscope.models import NetworkSettings
+from transferscope.study.race import RaceSettings
+from transferscope.study.settings import (
+    EngineSettings,
+    MeasurementScope,
+    SourceSettings,
+    TargetSettings,
+    TrackSettings,
+    TuningSettings,
+)
+from transferscope.study.spec import MOST_SEEDS, NAME_OF_STUDY
+from transferscope.study.tables import json_schema_of
+from transferscope.training import TrainingSettings
+
+VERSION = 1
+"""Of the study file. Keys may be added within a version; one that goes, or means something else, takes the next."""
+
+_REFERENCE = ".:."  # "package.module:Class", "path/to/file.py:Class"
+
+
+def study_schema() -> dict[str, Any]:
+    """What a study file may hold, as JSON Schema (draft 7), with the methods and diagnostics of installed packages.
+
+    It tells keys, types and choices, and not what `read_spec` checks besides: ranges, and whether what is named exists.
+    """
+    definitions: dict[str, Any] = {}
+    training = json_schema_of(TrainingSettings, definitions)
+    training["oneOf"] = [{"required": ["steps"]}, {"required": ["epochs"]}]
+    sizes = {"type": "array", "items": {"type": "integer"}}
+    further = {
+        "sizes": {**sizes, "description": "Pretrain on so many source examples each, for scaling laws; 0 is scratch."},
+        "checkpoints": {**sizes, "description": "Transfer from these steps of pre-training too, besides the last."},
+    }
+    target = json_schema_of(TargetSettings, definitions)
+    target["properties"]["sizes"] = {**sizes, "description": "The former name of labels.", "deprecated": True}
+    methods = _family("method", ((name, METHODS[name]) for name in METHODS), {}, definitions)
+    scope = json_schema_of(MeasurementScope, definitions)["properties"]
+    measured = _family("diagnostic", ((name, DIAGNOSTICS[name]) for name in DIAGNOSTICS), scope, definitions)
+    tables = {
+        "name": {"type": "string", "pattern": f"^{NAME_OF_STUDY}$", "description": "The name of the study."},
+        "seeds": {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": MOST_SEEDS},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True, "minItems": 1},
+            ],
+            "default": 3,
+            "description": "How many repetitions, or a list of seeds.",
+        },
+        "store": {"type": "string", "description": "Path or URL of the store; runs/NAME.sqlite beside the file."},
+        "target": target,
+        "sources": {"type": "object", "additionalProperties": json_schema_of(SourceSettings, definitions)},
+        "network": json_schema_of(NetworkSettings, definitions),
+        "pretraining": {**training, "properties": {**training["properties"], **further}},
+        "training": training,
+        "methods": {**methods, "minProperties": 1},
+        "tuning": json_schema_of(TuningSettings, definitions),
+        "diagnostics": {"anyOf": [{"type": "array", "items": {"type": "string"}}, measured]},
+        "engine": json_schema_of(EngineSettings, definitions),
+        "race": json_schema_of(RaceSettings, definitions),
+        "track": json_schema_of(TrackSettings, definitions),
+    }
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": f"urn:transferscope:study:{VERSION}",
+        "title": "A study file of transferscope",
+        "type": "object",
+        "properties": tables,
+        "required": ["name", "target", "training", "methods"],
+        "additionalProperties": False,
+        "definitions": definitions,
+    }
+
+
+def _family(
+    key: str, members: Iterable[tuple[str, type]], further: Mapping[str, Any], definitions: dict[str, Any]
+) -> dict[str, Any]:
+    """Tables of methods or diagnostics: by the name of the table, or by `key` in a table of another name.
+
+    Args:
+        key: "method" or "diagnostic".
+        members: Names with their settings.
+        further: Keys that every one may have besides its own.
+        definitions: Where the schemas of settings go.
+    """
+    cases, named = [], {}
+    for name, kind in members:
+        one = json_schema_of(kind, definitions)
+        one["properties"] = {**one["properties"], **further, key: {"type": "string"}}
+        definitions[f"{key}:{name}"] = one
+        reference = {"$ref": f"#/definitions/{key}:{name}"}
+        cases.append({"if": {"properties": {key: {"const": name}}, "required": [key]}, "then": reference})
+        named[name] = {"if": {"required": [key]}, "then": {"$ref": f"#/definitions/{key}"}, "else": reference}
+    known = {"anyOf": [{"enum": list(named)}, {"type": "string", "pattern": _REFERENCE}]}
+    definitions[key] = {"type": "object", "required": [key], "properties": {key: known}, "allOf": cases}
+    return {
+        "type": "object",
+        "properties": named,
+        "patternProperties": {_REFERENCE: {"type": "object"}},  # settings of another package's, which only it knows
+        "additionalProperties": {"$ref": f"#/definitions/{key}"},
+    }

@@ -1,0 +1,207 @@
+"""Following the store of a study: every cell that is done or has failed is sent to its trackers, once."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from transferscope.errors import UnknownNameError, missing_extra
+from transferscope.store import Store, StoredCell
+from transferscope.study.settings import TrackSettings
+from transferscope.wording import cell_words
+
+_LOG = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 5.0
+_REST = 20.0
+"""Wait after a look at the store, in multiples of the time it took: reading very many cells is slow."""
+_END_SECONDS = 60.0
+"""How long the end of a study waits for its trackers."""
+_CANCEL_SECONDS = 5.0
+"""How long a study that was stopped waits for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A cell as trackers show it.
+
+    Attributes:
+        id: Its key, with "-failed" where it has failed, so that another try is another run.
+        name: In words, as in "fine-tune from glyphs, 50 labels, seed 0".
+        study: Name of the study.
+        settings: What is the same for all of it: role, method, source, numbers of examples, seed, digits of its key.
+        numbers: (name, step, value) of every finite number; step None is the end.
+        failure: Why it failed; None when it is done.
+    """
+
+    id: str
+    name: str
+    study: str
+    settings: Mapping[str, str | int | float]
+    numbers: Sequence[tuple[str, int | None, float]]
+    failure: str | None = None
+
+
+class Tracker(Protocol):
+    """Shows runs elsewhere. Whatever it raises is said once, and it is left out from then on."""
+
+    def has(self, run_id: str) -> bool:
+        """Whether a run was added before, in an earlier process too."""
+        ...
+
+    def add(self, run: Tracked) -> None:
+        """Add a run; one that is interrupted on the way is not there."""
+        ...
+
+
+def _mlflow(place: str, study: str, store: Store) -> Tracker:
+    from transferscope.study.track.mlflow import MLflowTracker
+
+    return MLflowTracker(place, study)
+
+
+def _tensorboard(place: str, study: str, store: Store) -> Tracker:
+    from transferscope.study.track.tensorboard import TensorBoardTracker
+
+    return TensorBoardTracker(Path(place), study)
+
+
+def _wandb(place: str, study: str, store: Store) -> Tracker:
+    from transferscope.study.track.wandb import WandbTracker
+
+    return WandbTracker(place, study, store.files)
+
+
+_MAKERS: dict[str, Callable[[str, str, Store], Tracker]] = {
+    "mlflow": _mlflow,
+    "tensorboard": _tensorboard,
+    "wandb": _wandb,
+}
+
+
+@contextmanager
+def followed(settings: TrackSettings | None, store: Store, study: str) -> Iterator[None]:
+    """Send what is stored of a study to its trackers, in a thread, until the block ends.
+
+    Args:
+        settings: Which trackers; None for none.
+        store: The store of the study.
+        study: Its name.
+
+    Raises:
+        MissingExtraError: A tracker's package is not installed; the block is not entered.
+    """
+    wanted = {} if settings is None else settings.places
+    for name in wanted:
+        if find_spec(name) is None:
+            raise missing_extra(name, name, f"[track] {name}")
+    if not wanted:
+        yield
+        return
+    follower = _Follower(wanted, store, study)
+    thread = threading.Thread(target=follower.run, daemon=True, name="transferscope trackers")
+    thread.start()
+    try:
+        yield
+        follower.over.set()
+        thread.join(_END_SECONDS)
+    finally:
+        follower.abandoned = True  # after Ctrl-C: the next run of the study sends the rest
+        follower.over.set()
+        thread.join(_CANCEL_SECONDS)
+        if thread.is_alive():
+            _LOG.warning("the trackers of %s take too long to end and are left alone", study)
+
+
+class _Follower:
+    """What the thread does: look at the store now and then, and send what is new."""
+
+    def __init__(self, wanted: Mapping[str, str], store: Store, study: str) -> None:
+        self.over, self.abandoned = threading.Event(), False
+        self._wanted, self._store, self._study = wanted, store, study
+        self._trackers: dict[str, Tracker] = {}
+        self._sent: set[tuple[str, str]] = set()
+
+    def run(self) -> None:
+        for name, place in self._wanted.items():
+            with self._said(name):
+                self._trackers[name] = _MAKERS[name](place, self._study, self._store)
+        over = False
+        while not over and self._trackers and not self.abandoned:
+            over = self.over.is_set()  # what was stored before the end is sent in this last look
+            began = time.monotonic()
+            try:
+                with suppress(UnknownNameError):  # until it is planned
+                    self._look()
+            except Exception as error:
+                _LOG.warning("the trackers of %s cannot read its store: %s", self._study, error)
+            if not over:
+                self.over.wait(max(_LOOK_SECONDS, _REST * (time.monotonic() - began)))
+
+    def _look(self) -> None:
+        settled = [row.key for row in self._store.standings(self._study) if row.state in ("done", "failed")]
+        if all((name, key) in self._sent for key in settled for name in self._trackers):
+            return
+        runs = tracked_runs(self._store, self._study)
+        for name, tracker in list(self._trackers.items()):
+            with self._said(name):
+                for run in runs:
+                    if self.abandoned:
+                        return
+                    if (name, run.id) not in self._sent and not tracker.has(run.id):
+                        tracker.add(run)
+                    self._sent |= {(name, run.id), (name, run.id.removesuffix("-failed"))}
+
+    @contextmanager
+    def _said(self, name: str) -> Iterator[None]:
+        """Say what a tracker raises, and do without it."""
+        try:
+            yield
+        except Exception as error:
+            self._trackers.pop(name, None)
+            reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+            _LOG.warning(
+                "the tracker %s is left out from here on: %s; the study goes on, and its store has everything",
+                name,
+                reason,
+            )
+
+
+def tracked_runs(store: Store, study: str) -> list[Tracked]:
+    """Every cell of a study that is done or has failed, as trackers show it."""
+    numbers: dict[str, list[tuple[str, int | None, float]]] = {}
+    found = store.records(study)
+    for key, name, part, step, value in zip(
+        found.key, found.name, found.part, found.step, found.value.tolist(), strict=True
+    ):
+        if math.isfinite(value):
+            numbers.setdefault(key, []).append((f"{part}/{name}" if part else name, step, value))
+    return [
+        _tracked(cell, study, numbers.get(cell.cell.key, []))
+        for cell in store.cells(study)
+        if cell.state in ("done", "failed")
+    ]
+
+
+def _tracked(stored: StoredCell, study: str, numbers: list[tuple[str, int | None, float]]) -> Tracked:
+    cell, cost = stored.cell, stored.cost
+    settings: dict[str, str | int | float] = {"role": cell.role, "cell": cell.key[:12]}
+    settings |= {name: value for name, value in cell.labels.items() if isinstance(value, str | int | float)}
+    if cost is not None:
+        spent = {"seconds": cost.seconds, "peak_memory": cost.peak_memory, "steps": cost.steps}
+        numbers = [*numbers, *((f"cost/{name}", None, float(value)) for name, value in spent.items())]
+    failed = stored.failure is not None
+    return Tracked(
+        id=f"{cell.key}-failed" if failed else cell.key,
+        name=cell_words(cell.role, cell.labels),
+        study=study,
+        settings=settings,
+        numbers=numbers,
+        failure=stored.failure.message if stored.failure is not None else None,
+    )

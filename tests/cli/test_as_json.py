@@ -1,0 +1,245 @@
+"""`--json`: one document on the standard output, with the numbers of the tables; errors as without it."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from fabricate import Fabrication, fabricate
+from transferscope.analyses.stored import open_result
+from transferscope.cli import main
+from transferscope.cli.as_json import SCHEMA, VERSION, print_json
+from transferscope.store import Store
+from transferscope.study.run import run_study
+from transferscope.study.spec import read_spec
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
+DOCUMENTED = {
+    command: set(re.findall(r"`(\w+)`", keys))
+    for command, keys in re.findall(r"^\| `([a-zA-Z ]+)` \| ((?:`\w+` ?)+)\|", PAGE.read_text("utf-8"), re.MULTILINE)
+}
+ANSWERING = {command.removesuffix(" NAME") for command in DOCUMENTED}
+WITHOUT = {"schema", "papers list", "papers draw"}
+"""What is JSON in any case, and the commands of another package."""
+
+
+def ask(*arguments: str, code: int = 0) -> dict[str, Any]:
+    """The result of a command, whose standard output must be one strict JSON document."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    answer = CliRunner().invoke(main.app, [*arguments, "--json"], catch_exceptions=False)
+    assert answer.exit_code == code, answer.output
+    document = json.loads(answer.stdout, parse_constant=refuse)
+    assert (document["schema"], document["version"]) == (SCHEMA, VERSION)
+    assert " ".join(arguments).startswith(document["command"])
+    result: dict[str, Any] = document["result"]
+    return result
+
+
+def documented(command: str, result: dict[str, Any], *left_out: str) -> bool:
+    return result.keys() == DOCUMENTED[command] - set(left_out)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A made-up study with a failed cell, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(tmp_path / "history.csv"))
+    failed = frozenset({("mnist", "merlin", 50, 1)})
+    fabricate(tmp_path / "usps.sqlite", Fabrication(sizes=(50, 200), n_seeds=2, failed=failed)).close()
+    return "usps.sqlite"
+
+
+def _commands(group: Any, path: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    context = group.make_context("transferscope", [], resilient_parsing=True)
+    for name in group.list_commands(context):
+        command, words = group.get_command(context, name), f"{path} {name}".strip()
+        found |= _commands(command, words) if hasattr(command, "list_commands") else {words: command}
+    return found
+
+
+def test_every_command_that_answers_has_the_option_and_its_keys_are_documented() -> None:
+    commands = _commands(get_command(main.app))
+    having = {name for name, command in commands.items() if any("--json" in one.opts for one in command.params)}
+    assert having == ANSWERING
+    assert commands.keys() - having == WITHOUT
+
+
+def test_what_is_stored_is_said(store: str) -> None:
+    stands = ask("status", store)
+    assert documented("status", stands)
+    (study,) = stands["studies"]
+    assert DOCUMENTED["run"] <= study.keys()
+    assert (study["cells"]["failed"], study["cells"]["total"]) == (
+        1,
+        sum(study["cells"].values()) - study["cells"]["total"],
+    )
+    (failed,) = study["failed"]
+    assert failed["labels"].items() >= {"source": "mnist", "method": "merlin", "n_target": 50, "seed": 1}.items()
+    assert failed["message"]
+
+
+@pytest.mark.long
+def test_a_page_is_said(store: str, tmp_path: Path) -> None:
+    page = ask("report", store, "--out", "page.html")
+    assert documented("report", page)
+    assert page["verdict"]["headline"] == open_result(store).verdict.headline
+    assert page["written"][0] == "page.html"
+    assert all((tmp_path / file).is_file() for file in page["written"])
+
+
+def test_the_history_is_said(store: str) -> None:
+    added = ask("history", "add", store)
+    assert documented("history add", added)
+    assert added["new"] == added["read"] > 0
+    kept = ask("history", "list", "--own")
+    assert documented("history list", kept)
+    assert kept["shipped"] == []
+    assert [task["scores"] for task in kept["tasks"]] == [added["new"]]
+    assert ask("history", "list")["shipped"]
+    proposed = ask("history", "propose", "new", "--rule", "static")
+    assert documented("history propose", proposed)
+    assert proposed["rows"]
+
+
+@pytest.mark.long
+def test_labels_and_sizes_are_said(store: str) -> None:
+    planned = ask("plan", store)
+    assert documented("plan", planned)
+    assert planned["written"] == []
+    n = np.array([1000, 2000, 4000, 8000, 16000])
+    Path("law.csv").write_text("n,error\n" + "".join(f"{size},{0.1 + 3 * size**-0.4:.6f}\n" for size in n))
+    scaled = ask("scaling", "law.csv", "--out", "law.html")
+    assert documented("scaling", scaled)
+    assert scaled["written"] == ["law.html"]
+
+
+def test_what_there_is_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path))
+    catalogue = ask("data")
+    assert documented("data", catalogue)
+    digits = next(entry for entry in catalogue["data_sets"] if entry["name"] == "digits")
+    assert digits["state"] == "bundled"
+    found = ask("data", "digits")
+    assert documented("data NAME", found)
+    assert (found["train"] + found["test"], found["outputs"], found["input_shape"]) == (1797, 10, [1, 8, 8])
+    network = ask("show", "network", "mlp", "--shape", "6", "--widths", "5", "--widths", "4")
+    assert documented("show network", network)
+    assert network["backbone"]["parameters"] == 6 * 5 + 5 + 5 * 4 + 4
+    assert sum(block["parameters"] for block in network["blocks"]) == network["backbone"]["parameters"]
+    doctor = ask("doctor")
+    assert documented("doctor", doctor)
+    assert {finding["state"] for finding in doctor["findings"]} <= {"ok", "absent"}
+
+
+def _study(folder: Path) -> Path:
+    """A study of seconds, whose file is written."""
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(300, 6)).astype(np.float32), np.arange(300) % 2
+    x[:, 0] += 3 * y
+    np.savez(folder / "data.npz", x_train=x[:200], y_train=y[:200], x_test=x[200:], y_test=y[200:])
+    file = folder / "small.toml"
+    file.write_text(
+        'name = "small"\nseeds = 2\nstore = "small.sqlite"\ntarget = { data = "npz:data.npz", labels = [40] }\n'
+        'sources.same.data = "npz:data.npz"\nnetwork = { name = "mlp", widths = [5] }\npretraining = { steps = 20 }\n'
+        "training = { steps = 200, lr = 0.1 }\nengine.workers = 0\n[methods]\nscratch = {}\nlinear-probe = {}\n"
+        "fine-tune = {}\n"
+    )
+    return file
+
+
+@pytest.mark.long
+def test_a_study_from_run_to_prediction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _study(tmp_path)
+    unrun = ask("status", "small.toml")
+    assert unrun["studies"] == []
+    assert (unrun["file"]["was_run"], unrun["file"]["cells"]["total"]) == (False, 8)
+    done = ask("run", "small.toml")
+    assert documented("run", done)
+    assert done["cells"]["done"] == done["cells"]["total"] == 8
+    assert documented("rank", ask("rank", "small.toml", "--scores", "logme", "--scores", "h-score"))
+    assert documented("theory place", ask("theory", "place", "small.toml", "--out", "theory"))
+    exported = ask("export", "small.toml", "--out", "net", "--method", "fine-tune")
+    assert documented("export", exported)
+    assert exported["n_equal"] == exported["n_test"] == 100
+    predicted = ask("predict", "net", "npz:data.npz", "--out", "p.csv")
+    assert documented("predict", predicted)
+    assert predicted["predictions"] == len(Path("p.csv").read_text().splitlines()) - 1
+    looked = ["--checkpoint", "net/model.safetensors", "--data", "npz:data.npz", "--network", "mlp", "--widths", "5"]
+    assert documented("diagnose", ask("diagnose", *looked, "--diagnostics", "class-separation"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["compare npz:data.npz npz:data.npz", "decide npz:data.npz --from npz:data.npz"])
+def test_a_comparison_prints_its_table_and_nothing_else(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _study(tmp_path)
+    quick = "--labels 40 --steps 100 --pretraining-steps 20 --seeds 2 --workers 0 --no-tuning --methods linear-probe"
+    result = ask(*command.split(), *quick.split())
+    assert documented(command.split()[0], result)
+    assert [row["method"] for row in result["rows"]] == ["scratch", "linear-probe"]
+    assert result["rows"] == open_result(result["study"]).to_dict()["rows"]
+    assert result["run"]["cells"]["failed"] == 0
+    assert all(Path(file).is_file() for file in result["written"])
+
+
+def test_failed_cells_are_exit_code_1_after_the_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = read_spec(_study(tmp_path))
+    with Store.open(spec.store) as store:
+        run_study(spec, store, work="study.fake_work:not_finite")
+    assert ask("run", "small.toml", code=1)["cells"]["failed"] > 0
+
+
+@pytest.mark.parametrize("words", ["status absent.toml", "rank", "run s.toml --workers -1", "data nowhere:x"])
+def test_a_mistake_is_one_sentence_and_no_document(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["transferscope", *words.split(), "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("transferscope: ")
+    assert len(said.err.splitlines()) == 1
+
+
+def test_what_does_not_exist_is_null_and_infinity_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json("scaling", {"a": float("nan"), "b": [float("inf"), -float("inf"), 0.1], "c": {"d": "é\udcff"}})
+    assert json.loads(capsys.readouterr().out)["result"] == {
+        "a": None,
+        "b": ["inf", "-inf", 0.1],
+        "c": {"d": "é\udcff"},
+    }
+
+
+@pytest.mark.long
+def test_what_other_code_prints_does_not_reach_the_standard_output(tmp_path: Path) -> None:
+    """Not even what a library writes past Python."""
+    code = (
+        "import os\ndef loud(input_shape, widths=(3,)):\n    from torch import nn\n    print('hello')\n"
+        "    os.write(1, b'bytes')\n    return nn.Sequential(nn.Flatten(), nn.Linear(6, 5))\n"
+    )
+    (tmp_path / "nets.py").write_text(code)
+    typed = ["show", "network", "nets.py:loud", "--shape", "6", "--json"]
+    command = [sys.executable, "-m", "transferscope", *typed]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"COLUMNS": "80"})
+    assert (ended.returncode, json.loads(ended.stdout)["result"]["backbone"]["parameters"]) == (0, 35)
+    assert "hello" in ended.stderr
+    assert "bytes" in ended.stderr

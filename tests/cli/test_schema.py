@@ -1,0 +1,153 @@
+"""`transferscope schema`: what it says of a study file agrees with what reads one."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from transferscope.cli import complete
+from transferscope.cli.main import app
+from transferscope.data.catalogue import CATALOGUE
+from transferscope.diagnostics import DIAGNOSTICS
+from transferscope.errors import SettingsError
+from transferscope.methods import METHODS
+from transferscope.models import BACKBONES
+from transferscope.scores import SCORES
+from transferscope.study.schema import study_schema
+from transferscope.study.spec import parse_spec
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDIES = [*sorted((ROOT / "studies").glob("*.toml")), ROOT / "src" / "transferscope" / "cli" / "demo.toml"]
+EDITED = (ROOT / "docs" / "studies.md").read_text("utf-8").split("```toml\n")[1].split("```")[0]
+
+WRONG: dict[str, dict[str, Any]] = {
+    "an unknown table": {"metods": {}},
+    "an unknown key": {"engine": {"worker": 2}},
+    "text for a number": {"seeds": "3"},
+    "a negative seed": {"seeds": [-1]},
+    "no such choice": {"engine": {"device": "gpu"}},
+    "a key of another method": {"methods": {"scratch": {"rho": 2.0}}},
+    "a wrong type in a method": {"methods": {"merlin": {"rho": "2"}}},
+    "no such method": {"methods": {"finetune": {}}},
+    "no such method in a variant": {"methods": {"mine": {"method": "finetune"}}},
+    "a key of another method in a variant": {"methods": {"mine": {"method": "scratch", "rho": 2.0}}},
+    "no such diagnostic": {"diagnostics": {"weihgts": {}}},
+    "a wrong moment": {"diagnostics": {"weights": {"at": ["middle"]}}},
+    "both steps and epochs": {"training": {"steps": 3, "epochs": 1}},
+    "neither steps nor epochs": {"training": {"lr": 0.1}},
+    "a name that is no file's": {"name": "a/b"},
+    "an unknown key in a table within": {"network": {"name": "lenet", "input": {"sise": 3}}},
+    "a target without data": {"target": {"labels": [3]}},
+}
+RIGHT: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "a variant": {"methods": {"mine": {"method": "merlin", "rho": 2.0}}},
+    "a list of diagnostics": {"diagnostics": ["weights"]},
+    "a diagnostic with its scope": {"diagnostics": {"w": {"diagnostic": "weights", "every": 3, "part": "target_test"}}},
+    "the former name of labels": {"target": {"data": "digits", "sizes": [10]}},
+    "a whole number for a number": {"training": {"steps": 3, "lr": 1}},
+    "a race": {"race": {"question": "whether", "minutes": 3}},
+    "how inputs are read": {"network": {"name": "lenet", "input": {"size": 28}}},
+}
+
+
+def _study(changes: dict[str, Any]) -> dict[str, Any]:
+    found = {
+        "name": "s",
+        "target": {"data": "digits"},
+        "sources": {"glyphs": {"data": "glyphs"}},
+        "pretraining": {"steps": 3},
+        "training": {"steps": 3},
+        "methods": {"scratch": {}},
+    }
+    return found | changes
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(CliRunner().invoke(app, ["schema"]).stdout)
+    jsonschema.Draft7Validator.check_schema(schema)
+    return jsonschema.Draft7Validator(schema)
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_study_that_ships_is_right_by_the_schema(path: Path, validator: Any) -> None:
+    assert [error.message for error in validator.iter_errors(tomllib.loads(path.read_text("utf-8")))] == []
+
+
+def test_the_study_of_the_docs_is_right_by_the_schema(validator: Any) -> None:
+    assert [error.message for error in validator.iter_errors(tomllib.loads(EDITED))] == []
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_the_reader_refuses_is_wrong_by_the_schema(what: str, validator: Any) -> None:
+    with pytest.raises(SettingsError):
+        parse_spec(_study(WRONG[what]))
+    assert not validator.is_valid(_study(WRONG[what]))
+
+
+@pytest.mark.parametrize("what", RIGHT)
+def test_what_the_reader_takes_is_right_by_the_schema(what: str, validator: Any) -> None:
+    parse_spec(_study(RIGHT[what]))
+    assert validator.is_valid(_study(RIGHT[what]))
+
+
+def test_a_method_of_another_package_may_have_any_settings(validator: Any) -> None:
+    assert validator.is_valid(_study({"methods": {"mine": {"method": "mine.py:Mine", "strength": 3}}}))
+    assert validator.is_valid(_study({"methods": {"mine.py:Mine": {"strength": 3}}}))
+
+
+def test_every_setting_has_its_type_and_what_it_means() -> None:
+    """Without a validator: each key that the reader takes is in the schema, with a description."""
+    schema = study_schema()
+    tables = {**{name: schema["properties"][name] for name in ("target", "network", "training", "engine", "tuning")}}
+    tables |= {name: one for name, one in schema["definitions"].items() if name.startswith(("method:", "diagnostic:"))}
+    assert {name.removeprefix("method:") for name in tables if name.startswith("method:")} == set(METHODS)
+    assert {name.removeprefix("diagnostic:") for name in tables if name.startswith("diagnostic:")} == set(DIAGNOSTICS)
+    unsaid = [
+        f"{table}.{key}"
+        for table, found in tables.items()
+        for key, one in found["properties"].items()
+        if key not in ("method", "diagnostic") and "description" not in one
+    ]
+    assert unsaid == []
+
+
+def test_answers_are_right_by_their_schema() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(CliRunner().invoke(app, ["schema", "answer"]).stdout)
+    answer = json.loads(CliRunner().invoke(app, ["show", "network", "mlp", "--shape", "4", "--json"]).stdout)
+    validator = jsonschema.Draft7Validator(schema)
+    assert [error.message for error in validator.iter_errors(answer)] == []
+    assert not validator.is_valid(answer | {"version": 2})
+    assert not validator.is_valid(answer | {"result": {"analysis": "plan"}})
+
+
+def test_names_that_the_shell_completes_are_those_there_are() -> None:
+    assert complete.METHODS.split() == list(METHODS.own)
+    assert complete.DIAGNOSTICS.split() == list(DIAGNOSTICS.own)
+    assert complete.SCORES.split() == list(SCORES.own)
+    assert complete.NETWORKS.split() == list(BACKBONES.own)
+    assert complete.DATA.split() == [*CATALOGUE, "glyphs", "scenes"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("transferscope comp", ["compare"]),
+        ("transferscope compare dig", ["digits"]),
+        ("transferscope compare a b --methods mer", ["merlin", "merlin-ft"]),
+        ("transferscope rank --scores h", ["h-score"]),
+        ("transferscope schema a", ["answer"]),
+        ("transferscope run stud", []),  # the shell itself completes files
+    ],
+)
+def test_words_are_completed(typed: str, offered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TRANSFERSCOPE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    assert CliRunner().invoke(app, [], prog_name="transferscope").output.split() == offered

@@ -1,0 +1,101 @@
+"""`transferscope table`: the same numbers in every format, and what a paper prints."""
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import transferscope
+from fabricate import HOSTILE, Fabrication, fabricate
+from transferscope.cli.main import app
+from transferscope.errors import MissingExtraError, SettingsError, StoreError
+from transferscope.report.blocks import Cell, Column, Table
+from transferscope.report.latex import escaped, latex_table
+from transferscope.report.save import write_parquet
+
+SEEDS = 4
+GAINS = {"fashion": {"fine-tune": 0.05, "merlin": 0.12}}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("table") / "usps.sqlite"
+    fabricate(path, Fabrication(sizes=(50, 200), n_seeds=SEEDS, gains=GAINS)).close()
+    return str(path)
+
+
+def ask(*arguments: str) -> str:
+    answer = CliRunner().invoke(app, ["table", *arguments], catch_exceptions=False)
+    assert answer.exit_code == 0
+    return answer.stdout
+
+
+def test_every_format_holds_the_numbers_of_the_table(place: str, tmp_path: Path) -> None:
+    frame = transferscope.open_result(place).table()
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(ask(place)), keep_default_na=False, na_values={
+        name: [""] for name in frame.columns if frame[name].dtype == float
+    }), frame, check_dtype=False)  # fmt: skip
+    rows = json.loads(ask(place, "--format", "json"))["result"]["rows"]
+    assert [row["mean"] for row in rows] == list(frame["mean"])
+    assert ask(place, "--format", "parquet", "--out", str(tmp_path / "t.parquet")) == f"written: {tmp_path}/t.parquet\n"
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), frame, check_dtype=False)
+    ask(place, "--format", "json", "--out", str(tmp_path / "t.json"))
+    assert json.loads((tmp_path / "t.json").read_text())["result"]["written"] == [str(tmp_path / "t.json")]
+
+
+def test_a_paper_prints_means_with_their_intervals_and_the_best_in_bold(place: str) -> None:
+    frame = transferscope.open_result(place).table()
+    text = ask(place, "--format", "latex")
+    body = text.split("\\midrule\n")[1].split("\\bottomrule")[0]
+    printed = {line.split(" & ")[0]: line.removesuffix(" \\\\").split(" & ")[1:] for line in body.splitlines()}
+    assert len(printed) == frame.groupby(["source", "method"]).ngroups
+    scratch = frame[frame["method"] == "scratch"].sort_values("n_target")
+    for shown, (_, row) in zip(printed["From scratch"], scratch.iterrows(), strict=True):
+        half = 100 * (row["high"] - row["low"]) / 2
+        assert shown == f"{100 * row['mean']:.1f} $\\pm$ {half:.1f}"
+    for column, size in enumerate((50, 200)):
+        assert frame[frame["n_target"] == size].sort_values("mean")["method"].iloc[-1] == "merlin"
+        bold = [name for name, cells in printed.items() if cells[column].startswith("\\textbf{")]
+        assert bold == ["MeRLin"]
+    assert f"mean of {SEEDS} seeds with its 95 \\% interval over seeds" in text
+    settled = frame[frame["call"] == "positive"]
+    assert len(re.findall(r"\$\^\{\*\}\$", body)) == len(settled) > 0
+    assert transferscope.open_result(place).to_latex() == text
+
+
+def test_names_cannot_steer_the_typesetting() -> None:
+    assert escaped(r"\input{x}_1 & 5% #$~^") == (
+        r"\textbackslash{}input\{x\}\_1 \& 5\% \#\$\textasciitilde{}\textasciicircum{}"
+    )
+    assert escaped("a\nb\x00c\x1b") == "a bc"
+    columns = (Column("[1]", numeric=False), Column("x\\\\"))
+    text = latex_table(Table(columns, ((Cell("[2em]"), Cell("1", "2", "best")), (Cell(HOSTILE), Cell("–")))))
+    assert text == (
+        "\\begin{table}\n\\centering\n\\begin{tabular}{lr}\n\\toprule\n"
+        "{[1]} & x\\textbackslash{}\\textbackslash{} \\\\\n\\midrule\n"
+        "{[2em]} & \\textbf{1 (2)} \\\\\n$<$script$>$alert(1)$<$/script$>$ & -- \\\\\n"
+        "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
+    )
+
+
+def test_what_cannot_be_written_is_said(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run: Any = lambda *words: CliRunner().invoke(app, ["table", *words], catch_exceptions=False)  # noqa: E731
+    with pytest.raises(SettingsError, match=r"^parquet is no text to print; say where it goes, as in --out table"):
+        run(place, "--format", "parquet")
+    with pytest.raises(SettingsError, match=r"^--json and --format latex were both given; leave one out$"):
+        run(place, "--format", "latex", "--json")
+    for name in ("usps", "other"):
+        fabricate(tmp_path / "two.sqlite", Fabrication(name=name, sizes=(50,), n_seeds=2, gains=GAINS)).close()
+    with pytest.raises(StoreError, match="choose one with --study"):
+        run(str(tmp_path / "two.sqlite"))
+    assert ask(str(tmp_path / "two.sqlite"), "--study", "other").startswith("source,method,")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'transferscope\[parquet\]'$"):
+        write_parquet(pd.DataFrame({"a": [1]}), tmp_path / "t.parquet")
+    assert not (tmp_path / "t.parquet").exists()

@@ -1,0 +1,27 @@
+"""Networks that are really pre-trained, against a plain loop and the closed form of what their start leaves."""
+
+import pytest
+
+from transferscope.theory.sparsification import remaining_features
+from transferscope_papers.tahir2024.pretrained import PretrainedFigure
+
+FIGURE = PretrainedFigure(d=10, seeds=2, targets=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("depth", [2, 3])
+def test_features_keep_their_start_beside_the_source(depth: int) -> None:
+    points = [point for point in FIGURE.points() if point.parameters["depth"] == depth and point.x == 0.01]
+    point = next(point for point in points if point.panel == "scale")
+    found = FIGURE.simulate(point)
+    assert found.status == "converged"
+    largest = float(remaining_features(0.01, 10, depth=depth, width=10))
+    assert 0.6 * largest < found.value < 1.1 * largest
+
+
+def test_points_of_one_depth_are_pre_trained_together_and_each_start_once() -> None:
+    groups = {group[0].group: group for group in FIGURE.groups()}
+    together = groups["3 layers"]
+    assert {point.panel for point in together} == {"scale", "risk"}
+    assert len({point.parameters["scale"] for point in together}) == 5
+    assert len(groups) == 3 + 3 * 4 + 1
