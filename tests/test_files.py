@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 
 from transferscope.data.load import load
 from transferscope.errors import DataError
-from transferscope.files import require_regular, written_whole
+from transferscope.files import network_file_system, require_regular, written_whole
 
 
 @pytest.fixture
@@ -92,3 +92,26 @@ def test_a_file_has_the_permissions_that_the_umask_leaves(umask: int, tmp_path: 
     finally:
         os.umask(before)
     assert (tmp_path / "a.safetensors").stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/me/runs/a.sqlite", "nfs4"),
+        ("/home/me/local/a.sqlite", None),
+        ("/home", "nfs4"),
+        ("/homes/a.sqlite", None),
+        ("/data set/a.sqlite", "fuse.sshfs"),
+        ("/scratch/a.sqlite", None),  # mounted over by a disk of this machine
+    ],
+)
+def test_a_network_file_system_is_known_by_the_mount_that_a_path_is_below(
+    path: str, kind: str | None, tmp_path: Path
+) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        "/dev/sda1 / ext4 rw 0 0\nserver:/home /home nfs4 rw,vers=4.2 0 0\n/dev/sdb1 /home/me/local ext4 rw 0 0\n"
+        "me@host:/ /data\\040set fuse.sshfs rw 0 0\nlfs /scratch lustre rw 0 0\n/dev/sdc1 /scratch xfs rw 0 0\nodd\n"
+    )
+    assert network_file_system(Path(path), mounts=mounts) == kind
+    assert network_file_system(Path(path), mounts=tmp_path / "absent") is None

@@ -41,6 +41,37 @@ def require_regular(path: Path, expected: str) -> None:
         raise DataError(f"{path} is a file of the operating system, which may never end; expected {expected}")
 
 
+_NETWORK_FILE_SYSTEMS = frozenset(
+    """
+    nfs nfs4 cifs smb3 smbfs afs ncpfs lustre gpfs beegfs fhgfs ceph orangefs pvfs2 panfs glusterfs wekafs
+    fuse.sshfs fuse.glusterfs fuse.ceph fuse.s3fs fuse.gcsfuse fuse.rclone fuse.juicefs
+    """.split()  # noqa: SIM905
+)
+
+
+def network_file_system(path: Path, *, mounts: Path = Path("/proc/self/mounts")) -> str | None:
+    """The kind of network file system that a path lies on, as in "nfs4"; None for a disk of this machine.
+
+    Args:
+        path: A path, which need not exist.
+        mounts: Where the system lists what is mounted; without it (not Linux) nothing is known, and the answer is None.
+    """
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    place = path.resolve()
+    found, longest = None, -1
+    for line in lines:
+        words = line.split(" ")
+        if len(words) < 3:
+            continue
+        mounted = Path(words[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\"))
+        if place.is_relative_to(mounted) and len(mounted.parts) >= longest:  # of two at one place, the later one
+            found, longest = words[2], len(mounted.parts)
+    return found if found in _NETWORK_FILE_SYSTEMS else None
+
+
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """A place to write a file that then takes the name `path`, once it is on the disk; on an error nothing changes.

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
@@ -85,11 +84,11 @@ def make_figure(
         SettingsError: The size cannot be read, or there is no such style.
     """
     width, height = _read_size(panel_size)
-    styled = _read_style(style)
+    _check_style(style)
     out.mkdir(parents=True, exist_ok=True)
     drawn = figure.drawn(_simulated(figure, store or str(out / "papers.sqlite"), workers, quiet))
     n_points, n_failed = len(drawn.planned), len(drawn.planned) - len(drawn.simulated)
-    with drawing(), mpl.rc_context(styled):
+    with drawing(), mpl.style.context(style or []):
         canvas = new_figure(width * len(drawn.theory.panels), height)
         draw(canvas, drawn.theory, drawn.simulated)
     svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
@@ -117,16 +116,14 @@ def _read_size(text: str) -> tuple[float, float]:
     return width, height
 
 
-def _read_style(name: str) -> dict[str, Any]:
-    if not name:
-        return {}
-    if name in mpl.style.library:
-        return dict(mpl.style.library[name])
+def _check_style(name: str) -> None:
+    if not name or name in mpl.style.library:
+        return
     if not Path(name).is_file():
         known = ", ".join(style for style in mpl.style.available if not style.startswith("_"))
         raise SettingsError(f"--style {name} is no style of matplotlib and no file; known are {known}")
     try:
-        return dict(mpl.rc_params_from_file(name, use_default_template=False))
+        mpl.rc_params_from_file(name, use_default_template=False)
     except (OSError, ValueError) as error:
         raise SettingsError(f"--style {name} cannot be read as a style of matplotlib: {error}") from error
 

@@ -1,6 +1,7 @@
 """Kill a study with SIGKILL at random moments until it is done, and compare its tables with an uninterrupted run.
 
-`python tests/e2e/kill_study.py [--times 20] [--seed 0]`; the exit code says whether all tables are equal, bit by bit.
+`python tests/e2e/kill_study.py [--times 20] [--seed 0] [--backend ray] [--url postgresql+psycopg://...]`; the exit code
+says whether all tables are equal, bit by bit. The database of a URL is emptied first.
 """
 
 import argparse
@@ -18,9 +19,11 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from e2e.small_study import main as run_here
+from store.postgresql import emptied
 from transferscope.store import Store
 
 _SCRIPT = Path(__file__).with_name("small_study.py")
+_WORKERS = ("spawn_main", "ray::")  # in the command line of a worker of this machine, and of one of Ray
 _SEEDS_PER_KILL = 6  # so much work that a run seldom ends before it is killed
 
 
@@ -39,25 +42,28 @@ class Kills:
     equal: bool
 
 
-def kill_study(folder: Path, *, times: int, seed: int) -> Kills:
+def kill_study(folder: Path, *, times: int, seed: int, backend: str = "local", url: str | None = None) -> Kills:
     """Kill a study `times` times, let it end, and compare.
 
     Args:
         folder: Where the two stores go.
         times: How often, at least 1.
         seed: Seed of moments and victims.
+        backend: Where the cells of the killed study are done.
+        url: An empty PostgreSQL database for the killed study; None for SQLite.
     """
     generator = random.Random(seed)
-    killed, whole = folder / "killed.sqlite", folder / "whole.sqlite"
+    killed, whole = url or folder / "killed.sqlite", folder / "whole.sqlite"
     n_seeds = str(_SEEDS_PER_KILL * times)
-    victims = [_run_and_kill(killed, n_seeds, generator) for _ in range(times)]
-    subprocess.run([sys.executable, _SCRIPT, killed, n_seeds], check=True, stdout=subprocess.DEVNULL)
+    run = [sys.executable, str(_SCRIPT), str(killed), n_seeds, "log_count", "2", backend, str(folder / "killed.files")]
+    victims = [_run_and_kill(run, generator) for _ in range(times)]
+    subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
     run_here(str(whole), n_seeds, "count", "0")
     equal = all(left.equals(right) for left, right in zip(tables(killed), tables(whole), strict=True))
     return Kills(victims.count("runner"), victims.count("worker"), equal)
 
 
-def tables(store: Path) -> list[pd.DataFrame]:
+def tables(store: Path | str) -> list[pd.DataFrame]:
     """Everything of a study that does not depend on the clock."""
     with Store.open(store, create=False) as opened:
         cells = opened.cells("small")
@@ -67,9 +73,8 @@ def tables(store: Path) -> list[pd.DataFrame]:
     return [states, records, predictions]
 
 
-def _run_and_kill(store: Path, n_seeds: str, generator: random.Random) -> str:
+def _run_and_kill(command: list[str], generator: random.Random) -> str:
     """Run the study, and kill a worker or the runner at a random moment; which it was."""
-    command = [sys.executable, str(_SCRIPT), str(store), n_seeds]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as runner:
         assert runner.stdout is not None
         if generator.random() < 0.9:  # else at some moment of the start
@@ -87,8 +92,8 @@ def _run_and_kill(store: Path, n_seeds: str, generator: random.Random) -> str:
 
 def _workers(pid: int) -> list[psutil.Process]:
     try:
-        children = psutil.Process(pid).children()
-        return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        children = psutil.Process(pid).children(recursive=True)
+        return [child for child in children if any(sign in " ".join(child.cmdline()) for sign in _WORKERS)]
     except psutil.NoSuchProcess:
         return []
 
@@ -98,9 +103,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--backend", default="local")
+    parser.add_argument("--url")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        kills = kill_study(Path(folder), times=options.times, seed=options.seed)
+        if options.url is not None:
+            emptied(options.url)
+        kills = kill_study(
+            Path(folder), times=options.times, seed=options.seed, backend=options.backend, url=options.url
+        )
     print(f"killed the runner {kills.of_runner} times, a worker and the runner {kills.of_workers} times")
     print("the tables are equal" if kills.equal else "the tables differ")
     return 0 if kills.equal else 1

@@ -1,7 +1,10 @@
-"""Runs a study of fake work as a process of its own: `python small_study.py STORE [SEEDS] [WORK] [WORKERS]`."""
+"""Runs a study of fake work as a process of its own: `python small_study.py STORE [SEEDS] [WORK] [WORKERS] [BACKEND]
+[FILES]`; with WORKERS = "0" it is done in this process, and FILES is the folder of the networks.
+"""
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -11,14 +14,21 @@ from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 
 
-def main(store: str, seeds: str = "20", work: str = "log_count", workers: str = "2") -> int:
+def main(
+    store: str,
+    seeds: str = "20",
+    work: str = "log_count",
+    workers: str = "2",
+    backend: Literal["local", "inline", "ray"] = "local",
+    files: str | None = None,
+) -> int:
     """Do the study; 130 when it was interrupted."""
     try:
-        with Store.open(store) as opened:
+        with Store.open(store, files=None if files is None else Path(files)) as opened:
             status = run_plan(
                 small_plan(int(seeds)),
                 opened,
-                engine=EngineSettings(workers=int(workers)),
+                engine=EngineSettings(backend=backend, workers=int(workers)),
                 work=f"study.fake_work:{work}",
                 on_event=lambda event: print(event, flush=True),
             )
@@ -29,4 +39,4 @@ def main(store: str, seeds: str = "20", work: str = "log_count", workers: str = 
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))  # type: ignore[arg-type]

@@ -145,7 +145,14 @@ def test_the_relu_figure_counts_signs_on_their_side_of_the_boundary() -> None:
 
 def test_settings_are_read_from_text() -> None:
     figure = FIGURES["tahir2024-fig3"].configured(quick=True, changes={"sigma": "1", "depth": "3"})
-    assert figure.settings == {"d": 60, "sigma": 1.0, "depth": 3, "source_norm": 1.0, "seeds": 60}
+    assert figure.settings == {
+        "d": 60,
+        "sigma": 1.0,
+        "depth": 3,
+        "source_norm": 1.0,
+        "seeds": 60,
+        "best_ridge": 0,
+    }
     assert FIGURES["tahir2024-fig3"].configured(quick=False, changes={}).settings["d"] == 500
 
 
@@ -153,7 +160,7 @@ def test_wrong_settings_are_answered_in_a_sentence() -> None:
     with pytest.raises(UnknownNameError) as unknown:
         FIGURES["tahir2024-fig6"].configured(quick=True, changes={"sigmaa": "1"})
     assert str(unknown.value) == (
-        "unknown setting of tahir2024-fig6 'sigmaa': did you mean 'sigma'? known are d, seeds, sigma"
+        "unknown setting of tahir2024-fig6 'sigmaa': did you mean 'sigma'? known are best_ridge, d, seeds, sigma"
     )
     with pytest.raises(SettingsError) as wrong:
         FIGURES["tahir2024-fig1"].configured(quick=True, changes={"d": "many"})

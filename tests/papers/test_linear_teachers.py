@@ -14,7 +14,7 @@ from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Simulated
-from transferscope_papers.make import _read_size, _read_style
+from transferscope_papers.make import _check_style, _read_size
 from transferscope_papers.study import plan_figure
 
 
@@ -30,7 +30,7 @@ def test_a_point_does_not_see_those_that_are_trained_with_it() -> None:
 
 
 def test_every_point_is_in_one_group_and_large_figures_keep_theirs_alone() -> None:
-    for name in ("tahir2024-fig1", "shachaf2021-fig2a", "shachaf2021-fig3"):
+    for name in ("tahir2024-fig1", "tahir2024-fig7"):
         small, large = FIGURES[name].configured(quick=True, changes={}), FIGURES[name]
         grouped = [point for group in small.groups() for point in group]
         assert sorted(map(repr, grouped)) == sorted(map(repr, small.points()))
@@ -91,7 +91,7 @@ def test_sizes_and_styles_are_read_or_refused_in_a_sentence(tmp_path: Path) -> N
         "--panel-size 4 cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2"
     )
     (tmp_path / "mine.mplstyle").write_text("lines.linewidth: 3\n", encoding="utf-8")
-    assert _read_style(str(tmp_path / "mine.mplstyle")) == {"lines.linewidth": 3.0}
-    assert "axes.facecolor" in _read_style("ggplot")
+    for style in ("", "ggplot", str(tmp_path / "mine.mplstyle")):
+        _check_style(style)
     with pytest.raises(SettingsError, match=r"^--style nope is no style of matplotlib and no file; known are .*ggplot"):
-        _read_style("nope")
+        _check_style("nope")

@@ -129,7 +129,7 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
             store.finish("b", outcome(0.5))
     other.close()
     assert str(error.value) == (
-        f"the store {path} cannot be used: another program has locked it for 30 s; end that program and run again"
+        f"the store {path} cannot be used: another program has locked it for 120 s; end that program and run again"
     )
 
 

@@ -1,30 +1,25 @@
 """What only a server shows: several runners at once, one state of the database, and where a password comes from."""
 
 import os
+import platform
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import make_url, text
 
+from store.postgresql import URL, emptied
 from store.rows_for_tests import cell, outcome, study
+from transferscope.errors import StoreError
 from transferscope.store import Owner, Store, StudyCounts
-
-URL = os.environ.get("TRANSFERSCOPE_TEST_POSTGRESQL", "")
-"""See `test_store.POSTGRESQL`."""
 
 pytestmark = pytest.mark.skipif(not URL, reason="needs a PostgreSQL database")
 
 
 @pytest.fixture
 def url() -> str:
-    engine = create_engine(URL)
-    with engine.begin() as connection:
-        connection.execute(text("drop schema public cascade"))
-        connection.execute(text("create schema public"))
-    engine.dispose()
-    return URL
+    return emptied(URL)
 
 
 def together(n: int, act: Callable[[], None]) -> list[BaseException]:
@@ -94,3 +89,32 @@ def test_a_password_may_come_from_the_environment_or_a_file_and_is_nowhere_in_th
         assert store.study("s").spec == {"store": made.set(password="x").render_as_string(hide_password=True)}
         with store._database.read() as connection:
             assert password not in str(connection.execute(text("select * from studies")).all())
+
+
+def test_all_runners_of_a_database_keep_networks_in_one_folder_whatever_its_path(url: str, tmp_path: Path) -> None:
+    first, elsewhere, same = tmp_path / "first", tmp_path / "elsewhere", tmp_path / "same"
+    with Store.open(url, files=first) as store:
+        store.check_files()
+    with Store.open(url) as store:  # a reader finds it
+        assert store.files == first
+        store.check_files()
+    with Store.open(url, files=elsewhere) as store, pytest.raises(StoreError) as refused:
+        store.check_files()
+    assert str(refused.value) == (
+        f"the networks of {store.place} lie in {first} (as {platform.node()} sees it), and this runner would keep its "
+        f"own in {elsewhere}; name a folder that all machines see in the study file, as in "
+        'files = "/shared/networks", or copy that folder here, its hidden file included'
+    )
+    same.symlink_to(first)
+    with Store.open(url, files=same) as store:
+        store.check_files()
+
+
+def test_cells_that_another_runner_is_just_claiming_are_passed_over_without_waiting(url: str) -> None:
+    cells = [cell(f"{i:02}") for i in range(4)]
+    with Store.open(url) as store, Store.open(url) as other:
+        store.plan(study(), cells)
+        with other._database.write() as connection:
+            connection.execute(text("select id from cells where key = '00' for update"))
+            assert [claim.key for claim in store.claim_several("s", Owner.current(), at_most=2)] == ["01", "02"]
+        assert [claim.key for claim in store.claim_several("s", Owner.current(), at_most=2)] == ["03", "00"]

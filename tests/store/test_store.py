@@ -1,4 +1,4 @@
-import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sqlalchemy import create_engine, text
 
+from store.postgresql import URL, emptied
 from store.rows_for_tests import CREATED, cell, outcome, study
 from transferscope.errors import StoreError, UnknownNameError
 from transferscope.estimate import Estimate
@@ -17,29 +17,16 @@ from transferscope.store import Claim, Outcome, Owner, Store, StudyCounts, Study
 ME = Owner.current()
 
 
-POSTGRESQL = os.environ.get("TRANSFERSCOPE_TEST_POSTGRESQL")
-"""URL of a PostgreSQL database that the tests may empty, as in "postgresql+psycopg://user@host/scratch"."""
-
-
 @pytest.fixture(
     params=[
         "sqlite",
-        pytest.param("postgresql", marks=pytest.mark.skipif(not POSTGRESQL, reason="needs a PostgreSQL database")),
+        pytest.param("postgresql", marks=pytest.mark.skipif(not URL, reason="needs a PostgreSQL database")),
     ]
 )
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    url = tmp_path / "s.sqlite" if request.param == "sqlite" else _emptied(str(POSTGRESQL))
+    url = tmp_path / "s.sqlite" if request.param == "sqlite" else emptied(URL)
     with Store.open(url) as opened:
         yield opened
-
-
-def _emptied(url: str) -> str:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(text("drop schema public cascade"))
-        connection.execute(text("create schema public"))
-    engine.dispose()
-    return url
 
 
 def claimed(store: Store, name: str = "s") -> str | None:
@@ -63,6 +50,28 @@ def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> 
     assert claimed(store) is None
     store.finish("z", outcome())
     assert store.claim("s", ME) == Claim(cells[1], str(ME), 1)
+
+
+def test_several_cells_are_claimed_at_once_in_order_and_no_more_than_are_ready(store: Store) -> None:
+    cells = [cell("z"), cell("y", "z"), *(cell(f"{i:03}") for i in range(100))]
+    store.plan(study(), cells)
+    first = store.claim_several("s", ME, at_most=70)
+    assert first == [Claim(planned, str(ME), 1) for planned in (cells[0], *cells[2:71])]
+    assert claimed(store) == cells[71].key
+    rest = store.claim_several("s", ME, at_most=70)
+    assert [claim.key for claim in rest] == [planned.key for planned in cells[72:]]
+    store.finish("z", outcome())
+    assert store.claim_several("s", ME, at_most=2) == [Claim(cells[1], str(ME), 1)]
+
+
+def test_a_runner_passes_over_cells_that_another_has_claimed_since_it_looked(store: Store) -> None:
+    cells = [cell(f"{i:03}") for i in range(200)]
+    store.plan(study(), cells)
+    with Store.open(store.place) as other:
+        assert store.claim("s", ME) is not None
+        assert len(other.claim_several("s", ME, at_most=150)) == 150
+        assert claimed(store) == cells[151].key
+        assert other.claim("s", ME) == Claim(cells[152], str(ME), 1)
 
 
 def test_an_outcome_comes_back_as_it_was(store: Store) -> None:
@@ -198,6 +207,29 @@ def test_a_cell_of_another_host_is_free_after_a_minute_of_silence_by_the_clock_o
     assert claimed(store) is None
     make_silent(store, seconds=4.0)
     assert claimed(store) == "a"
+
+
+@pytest.mark.parametrize("wrong", [-3600.0, 3600.0])
+def test_a_runner_that_hung_past_its_lease_overwrites_nothing_and_one_whose_clock_is_an_hour_wrong_steals_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, wrong: float
+) -> None:
+    store.plan(study(), [cell("a")])
+    hung, there = replace(ME, host="hung"), replace(ME, host="elsewhere")
+    first = store.claim("s", hung)
+    right = time.time()
+    monkeypatch.setattr("time.time", lambda: right + wrong)
+    assert claimed(store) is None
+    make_silent(store, seconds=61.0)
+    second = store.claim("s", there)
+    assert first is not None
+    assert second is not None
+    store.heartbeat(hung)  # it is back, and knows nothing
+    assert not store.finish("a", outcome(0.1), claim=first)
+    assert not store.fail("a", Failure("exception", "late"), claim=first)
+    assert store.counts("s") == StudyCounts(running=1)
+    assert store.finish("a", outcome(0.9), claim=second)
+    assert not store.finish("a", outcome(0.1), claim=first)
+    assert store.records("s").value.tolist() == [0.9]
 
 
 def make_silent(store: Store, *, seconds: float) -> None:

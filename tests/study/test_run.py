@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,23 @@ from transferscope.errors import SettingsError, StoreError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
+from transferscope.store import store as store_module
 from transferscope.study import run
-from transferscope.study.backends import InlineBackend, Message
+from transferscope.study.backends import InlineBackend, Message, choice
 from transferscope.study.backends.backend import attempt
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import StudyPlan
-from transferscope.study.run import CellFailed, Event, Interrupt, StudyProgress, deferred_interrupt, run_plan
+from transferscope.study.run import (
+    CellFailed,
+    Event,
+    Interrupt,
+    Limits,
+    Share,
+    StudyProgress,
+    deferred_interrupt,
+    run_plan,
+    work_on,
+)
 from transferscope.study.settings import EngineSettings
 from transferscope.study.status import StudyStatus
 
@@ -104,7 +116,7 @@ def test_only_what_is_missing_is_done(store: Store) -> None:
 
 def test_a_study_that_is_done_starts_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     do(small_plan(), store)
-    monkeypatch.setattr(run, "InlineBackend", None)
+    monkeypatch.setattr(choice, "InlineBackend", None)
     assert do(small_plan(), store).counts == StudyCounts(done=12)
 
 
@@ -236,13 +248,61 @@ def test_while_all_wait_for_one_cell_the_store_is_not_asked_after_every_other(
         return ready(connection, study)
 
     monkeypatch.setattr(claims, "ready", counted)
-    monkeypatch.setattr(run, "InlineBackend", _Crowd)
+    monkeypatch.setattr(choice, "InlineBackend", _Crowd)
     monkeypatch.setattr(run, "_CLAIM_SECONDS", 1000.0)
     plan = small_plan(40)
     waiting = {cell.key for cell in plan.cells if cell.labels["seed"] != 0 and cell.labels["method"] != "scratch"}
     few = StudyPlan(plan.study, tuple(cell for cell in plan.cells if cell.key not in waiting), {})
     assert do(few, store).counts == StudyCounts(done=43)
     assert len(asked) <= 5  # before and after the pre-training, and not after each of the 40 cells from scratch
+
+
+def test_a_runner_that_is_limited_ends_what_it_has_begun_and_leaves_the_rest(store: Store) -> None:
+    plan = small_plan(2)
+    store.plan(plan.study, plan.cells)
+    first = share(store, cells=3)
+    assert (first.done, first.failed, first.status.counts) == (3, 0, StudyCounts(done=3, planned=5))
+    none = share(store, seconds=0.0)
+    assert (none.done, none.status.counts) == (0, first.status.counts)
+    rest = share(store)
+    assert (rest.done, rest.status.counts) == (5, StudyCounts(done=8))
+    assert share(store).done == 0
+    with Store.open(store.files.parent / "other.sqlite") as other:
+        do(plan, other)
+        pd.testing.assert_frame_equal(table(other), table(store), check_exact=True)
+
+
+def share(store: Store, **limits: Any) -> Share:
+    return work_on("small", store, engine=INLINE, work="study.fake_work:count", limits=Limits(**limits))
+
+
+def test_who_works_on_a_race_is_sent_to_run(store: Store) -> None:
+    plan = small_plan(1)
+    store.plan(replace(plan.study, spec={"race": {"minutes": 1.0}}), plan.cells)
+    with pytest.raises(SettingsError) as refused:
+        share(store)
+    assert str(refused.value) == (
+        "small is a race: which cells come next is decided where its data are; start `transferscope run` on each "
+        "machine instead"
+    )
+
+
+def test_a_sqlite_store_on_a_network_disk_is_refused_unless_that_is_allowed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "network_file_system", lambda path: "nfs4")
+    for begin in (lambda: do(small_plan(1), store), lambda: share(store)):
+        with pytest.raises(StoreError) as refused:
+            begin()
+        assert str(refused.value) == (
+            f"the store {store.place} is a SQLite file on a network file system (nfs4), where runners on two machines "
+            'damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the study file, '
+            "or a path on a disk of this machine; if no other machine ever uses it, allow it with --network-disk or "
+            "TRANSFERSCOPE_NETWORK_DISK=1"
+        )
+    assert store.studies() == []
+    monkeypatch.setenv("TRANSFERSCOPE_NETWORK_DISK", "1")
+    assert do(small_plan(1), store).counts == StudyCounts(done=4)
 
 
 def test_the_number_of_threads_is_stored(store: Store) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 
 from study.specs import TABLES, spec, tables
 from transferscope.diagnostics import Curvature, Weights
@@ -63,7 +64,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
     [
         (
             {"sede": 3},
-            "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, methods, name, network, "
+            "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, files, methods, name, network, "
             "pretraining, race, seeds, sources, store, target, track, training, tuning",
         ),
         ({"name": None}, "lacks the key 'name'"),
@@ -187,7 +188,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ),
         (
             {"engine": {"device": "gpu"}},
-            "[engine] device = \"gpu\" is unknown; expected 'auto', 'cpu', 'cuda' or 'mps'",
+            '[engine] device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"',
         ),
     ],
 )
@@ -337,6 +338,49 @@ def test_wrong_diagnostics_and_checkpoints_are_refused(changes: dict[str, Any], 
     with pytest.raises(SettingsError) as refused:
         spec(**changes)
     assert str(refused.value).startswith(message)
+
+
+def test_the_folder_of_networks_is_for_databases_and_seen_from_the_study_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="files = 'x' is for a database; the networks of a SQLite store lie in"):
+        spec(files="x")
+    url = "postgresql+psycopg://me@host/transfer"
+    assert spec(store=url).as_json() == {k: v for k, v in spec(store=url, files="x").as_json().items() if k != "files"}
+    (tmp_path / "s.toml").write_text(tomli_w.dumps({"files": "nets", "store": url, **tables()}))
+    assert read_spec(tmp_path / "s.toml").files_folder == tmp_path / "nets"
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ({"address": "auto"}, "address and resources are for backend = 'ray', not for 'local'; drop them"),
+        ({"backend": "inline", "workers": 2}, "workers = 2 does not go with backend = 'inline'; drop one of them"),
+        ({"backend": "ray", "workers": 0}, "workers = 0 does not go with backend = 'ray'; drop one of them"),
+        (
+            {"backend": "ray", "resources": {"methods": {"cpus": 1}}},
+            "resources: unknown kind of cell 'methods': did you mean 'method'?",
+        ),
+        (
+            {"backend": "ray", "resources": {"method": {"gpu": 1}}},
+            "resources.method: unknown resource 'gpu': did you mean 'gpus'?",
+        ),
+        (
+            {"backend": "ray", "resources": {"method": {"gpus": 1.5}}},
+            "resources.method: gpus = 1.5; expected at least 0, and whole numbers of GPUs above 1",
+        ),
+    ],
+)
+def test_backends_that_contradict_themselves_are_refused(engine: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        spec(engine=engine)
+    assert message in str(refused.value)
+
+
+def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_one() -> None:
+    engine = spec(
+        engine={"backend": "ray", "threads": 2, "device": "cuda", "resources": {"method": {"gpus": 0.25}}}
+    ).engine
+    assert engine.cell_resources["method"] == {"cpus": 2.0, "gpus": 0.25}
+    assert engine.cell_resources["pretrain"] == {"cpus": 2.0, "gpus": 1.0}
 
 
 def test_the_older_name_of_the_numbers_of_labels_is_read() -> None:

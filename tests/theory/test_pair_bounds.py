@@ -96,8 +96,9 @@ def test_the_command_ranks_sources(tmp_path: Path) -> None:
     out = CliRunner().invoke(
         app, [*arguments, "--labels", "30", "--json", "--out", str(tmp_path / "o")], catch_exceptions=False
     )
-    rows = json.loads(out.stdout)
+    rows = json.loads(out.stdout)["result"]["rows"]
     assert len(rows) == 16
+    assert set(rows[0]) == {"source", "bound", "value", "stderr"}
     assert (tmp_path / "o" / "bounds.csv").read_text(encoding="utf-8").startswith("source,bound,value,stderr\n")
     with pytest.raises(SettingsError, match=r"^--repeats 1 --constant 1 --examples 1000 --labels 30: expected "):
         CliRunner().invoke(app, [*arguments, "--labels", "30", "--repeats", "1"], catch_exceptions=False)

@@ -181,7 +181,7 @@ def find_steps(study: Path, estimate: Literal["shown", "asked"]) -> "EnoughSteps
     from transferscope.study.spec import read_spec
 
     spec = read_spec(study)
-    with open_new(spec.store) as store:
+    with open_new(spec.store, files=spec.files_folder) as store:
         said: list[object] = []
 
         def run(trial: "StudySpec") -> object:

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +20,10 @@ from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan, plan_cells
 from transferscope.study.run import run_study
+from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, read_spec
 from transferscope.study.status import StudyStatus
+from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import counted, large_count, listed, memory, rough_duration
 
 
@@ -51,7 +54,7 @@ def execute(
         typer.Abort: The question was answered with no.
     """
     try:
-        with open_new(spec.store) as store, study_view(spec.name, quiet=quiet) as view:
+        with open_new(spec.store, files=spec.files_folder) as store, study_view(spec.name, quiet=quiet) as view:
 
             def tell(plan: StudyPlan) -> None:
                 for line in () if quiet else understood(plan.study.facts):
@@ -64,6 +67,29 @@ def execute(
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
+
+
+def with_options(engine: EngineSettings, given: Mapping[str, int | str | None]) -> EngineSettings:
+    """The settings with the options of the command line in place of those of the study file.
+
+    Args:
+        engine: What the study file says.
+        given: Options by the names of the settings; None for those that were not given.
+
+    Raises:
+        SettingsError: They contradict each other, or one has a value that it cannot have.
+    """
+    chosen = {name: value for name, value in given.items() if value is not None}
+    before = asdict(engine)
+    if "backend" in chosen and chosen["backend"] != engine.backend:  # what belongs to the other one goes with it
+        before |= {"workers": None} if "inline" in (chosen["backend"], engine.backend) or engine.workers == 0 else {}
+        before |= {"address": None, "resources": {}}
+    if chosen.get("workers") == 0 and "backend" not in chosen:
+        before |= {"backend": "local", "address": None, "resources": {}}
+    mistakes = Mistakes("the command line")
+    settings = read_table(EngineSettings, before | chosen, "", mistakes)
+    mistakes.raise_any()
+    return settings or engine
 
 
 HOURS = 3600.0
@@ -79,8 +105,10 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
     Raises:
         typer.Abort: No.
     """
+    if quiet and not ask:
+        return
     found = estimate_study(cells, store, spec.name, spec.engine)
-    if not found.n_cells or (quiet and not ask):
+    if not found.n_cells:
         return
     limit = math.inf if spec.race is None or spec.race.minutes is None else 60 * spec.race.minutes / found.workers
     seconds = None if found.seconds is None else min(found.seconds, limit)

@@ -34,8 +34,10 @@ from transferscope.cli import (
     schema,
     show,
     status,
+    submit,
     table,
     theory,
+    work,
 )
 from transferscope.cli.plugins import CommandsWithPlugins
 from transferscope.errors import TransferscopeError
@@ -70,6 +72,8 @@ app = typer.Typer(
 app.command()(compare.compare)
 app.command()(decide.decide)
 app.command()(run.run)
+app.command()(work.work)
+app.command()(submit.submit)
 app.command()(status.status)
 app.command()(report.report)
 app.command()(table.table)

@@ -1,13 +1,21 @@
 """`transferscope run`: do what is missing of a study."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
+from transferscope.cli.options import (
+    AddressOption,
+    BackendOption,
+    DeviceOption,
+    NetworkDiskOption,
+    ThreadsOption,
+    WorkersOption,
+)
 
 if TYPE_CHECKING:
     from transferscope.study.spec import StudySpec
@@ -16,15 +24,18 @@ if TYPE_CHECKING:
 
 def run(
     study: Annotated[Path, typer.Argument(help="A study file (TOML).")],
-    workers: Annotated[int | None, typer.Option(min=0, help="Processes; 0 for this one. [default: by machine]")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each process. [default: 1]")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps. [default: auto]")] = None,
+    workers: WorkersOption = None,
+    threads: ThreadsOption = None,
+    device: DeviceOption = None,
+    backend: BackendOption = None,
+    address: AddressOption = None,
     store: Annotated[str | None, typer.Option(help="Path or URL of the store. [default: runs/NAME.sqlite]")] = None,
     keep: Annotated[
         str | None, typer.Option(help="Trained networks that stay: winners, all or none. [default: winners]")
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
+    network_disk: NetworkDiskOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -32,10 +43,15 @@ def run(
 
     Ctrl-C stops it; the same command goes on from there.
     """
-    from transferscope.cli.execute import execute
+    from transferscope.cli.execute import execute, with_options
+    from transferscope.study.run import NETWORK_DISK
     from transferscope.study.spec import read_spec
 
-    spec = _override(read_spec(study), {"workers": workers, "threads": threads, "device": device, "keep": keep})
+    if network_disk:
+        os.environ[NETWORK_DISK] = "1"
+    spec = read_spec(study)
+    given = {"workers": workers, "threads": threads, "device": device, "keep": keep}
+    spec = replace(spec, engine=with_options(spec.engine, given | {"backend": backend, "address": address}))
     if store is None:
         _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
@@ -57,18 +73,6 @@ def _refuse_to_redo(study: Path, spec: "StudySpec") -> None:
             f"is a {earlier} in the current folder; move that store there with its folder "
             f"{earlier.with_suffix('.files')}, or say where the results go with --store"
         )
-
-
-def _override(spec: "StudySpec", given: Mapping[str, int | str | None]) -> "StudySpec":
-    """The study with the options of the command line in place of those of its file."""
-    from transferscope.study.settings import EngineSettings
-    from transferscope.study.tables import Mistakes, read_table
-
-    engine = asdict(spec.engine) | {name: value for name, value in given.items() if value is not None}
-    mistakes = Mistakes("the command line")
-    settings = read_table(EngineSettings, engine, "", mistakes)
-    mistakes.raise_any()
-    return replace(spec, engine=settings or spec.engine)
 
 
 def _conclude(status: "StudyStatus", place: str, *, as_json: bool) -> None:

@@ -95,12 +95,14 @@ def bounds(
         found[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
     parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in found.items()}
     table = pd.concat(parts, names=["source", "bound"]).reset_index()
+    written = [] if out is None else [str(out / "bounds.csv")]
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         write_table(table, out / "bounds.csv")
     if as_json:
-        written = [] if out is None else [str(out / "bounds.csv")]
-        print_json("theory bounds", {"rows": table.to_dict("records"), "written": written})
+        rows = table.to_dict(orient="records")
+        facts = {"target": target, "labels": labels, "repeats": repeats, "rows": rows, "written": written}
+        print_json("theory bounds", facts)
         return
     typer.echo(
         f"Bounds on the risk of fine-tuning on {labels} labels of {target}, mean and standard error over {repeats} "

@@ -6,13 +6,14 @@ imports torch: a copied store can be read on any machine.
 """
 
 from transferscope.store.claims import Owner
-from transferscope.store.database import without_password
+from transferscope.store.database import sqlite_path, without_password
 from transferscope.store.outcomes import check_outcome
 from transferscope.store.rows import (
     Claim,
     Outcome,
     PlannedCell,
     RecordColumns,
+    Role,
     Standing,
     StoredCell,
     StudyCounts,
@@ -27,6 +28,7 @@ __all__ = [
     "Owner",
     "PlannedCell",
     "RecordColumns",
+    "Role",
     "Standing",
     "Store",
     "StoredCell",
@@ -34,5 +36,6 @@ __all__ = [
     "StudyRow",
     "check_outcome",
     "gc_paused",
+    "sqlite_path",
     "without_password",
 ]

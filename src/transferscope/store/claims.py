@@ -3,7 +3,7 @@
 import os
 import platform
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -98,7 +98,8 @@ def _started(pid: int) -> int:
     return round(psutil.Process(pid).create_time() * 100)
 
 
-_BATCH = 1000
+_READ_AHEAD = 1000
+_LOOK = 64
 
 _cells = schema.cells
 
@@ -117,27 +118,58 @@ def ready(connection: Connection, study: int) -> deque[int]:
         .join(members, members.c.cell_id == _cells.c.id)
         .where(members.c.study_id == study, _cells.c.state == "planned", ~exists(unmet))
         .order_by(members.c.position)
-        .limit(_BATCH)
+        .limit(_READ_AHEAD)
     )
     return deque(connection.scalars(query))
 
 
 def take(
-    connection: Connection, candidates: Iterable[int], owner: Owner, now: ColumnElement[float]
-) -> tuple[int, int] | None:
-    """Claim the first candidate that is still free.
+    connection: Connection,
+    study: int,
+    candidates: deque[int],
+    owner: Owner,
+    now: ColumnElement[float],
+    *,
+    at_most: int,
+) -> list[int]:
+    """Claim the first candidates that are still free, and take them and those before them off the queue.
+
+    Looking and taking are one: SQLite has one writer at a time, and elsewhere the rows that are looked at are locked,
+    and those that another runner has locked are passed over. So two runners never reach for the same cell, and none
+    waits for another.
+
+    Args:
+        connection: A connection in a writing transaction.
+        study: Number of the study.
+        candidates: Numbers of cells in the order of the plan, which were free a while ago; changed.
+        owner: Who does the cells.
+        now: The time by the database's clock.
+        at_most: How many cells to claim, at least 1.
 
     Returns:
-        Its number and how often it has been claimed, this time included; None when all are taken.
+        Their numbers; fewer, or none, when no more are free.
     """
-    for cell in candidates:
-        claim = update(_cells).where(_cells.c.id == cell, _cells.c.state == "planned")
-        taken = claim.values(state="running", owner=str(owner), heartbeat=now, attempt=_cells.c.attempt + 1)
-        if connection.execute(taken).rowcount == 1:
-            attempt = connection.scalar(select(_cells.c.attempt).where(_cells.c.id == cell))
-            assert attempt is not None
-            return cell, int(attempt)
-    return None
+    members = schema.study_cells
+    taken: list[int] = []
+    while candidates and len(taken) < at_most:
+        some = [candidates.popleft() for _ in range(len(candidates) if taken else min(_LOOK, len(candidates)))]
+        free = (
+            select(_cells.c.id)
+            .join(members, members.c.cell_id == _cells.c.id)
+            .where(members.c.study_id == study, members.c.cell_id.in_(some), _cells.c.state == "planned")
+            .order_by(members.c.position)
+            .limit(at_most - len(taken))
+            .with_for_update(of=_cells, skip_locked=True)
+        )
+        found = list(connection.scalars(free))
+        taken += found
+        if len(taken) == at_most:
+            candidates.extendleft(reversed(some[some.index(found[-1]) + 1 :]))
+    if taken:
+        claim = update(_cells).where(_cells.c.id.in_(taken), _cells.c.state == "planned")
+        values = {"state": "running", "owner": str(owner), "heartbeat": now, "attempt": _cells.c.attempt + 1}
+        connection.execute(claim.values(values))
+    return taken
 
 
 def free_abandoned(connection: Connection, now: ColumnElement[float]) -> None:

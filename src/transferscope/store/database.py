@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -31,7 +32,11 @@ from transferscope.errors import StoreError, TransferscopeError
 from transferscope.files import written_whole
 from transferscope.store.encoding import DAMAGED
 
-BUSY_SECONDS = 30.0
+BUSY_SECONDS = 120.0
+
+_TRIES_BEGIN_ANEW = 20
+"""Milliseconds. SQLite tries for a lock after 1, 2, 5, 10, ... and at last every 100 ms: a writer that has waited long
+tries least often, and among eight busy runners it may find the lock taken for half a minute."""
 
 _REASONS = {
     "disk is full": "the disk is full; what was stored is safe, free some space and run again",
@@ -275,8 +280,22 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("transferscope_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if not connection.get_execution_options().get("transferscope_writes", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    raw: Any = connection.connection.dbapi_connection  # SQLAlchemy's type leaves out what SQLite's can do
+    deadline = time.monotonic() + BUSY_SECONDS
+    raw.execute(f"PRAGMA busy_timeout = {_TRIES_BEGIN_ANEW}")
+    try:
+        while True:
+            try:
+                raw.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+    finally:
+        raw.execute(f"PRAGMA busy_timeout = {1000 * BUSY_SECONDS:.0f}")
 
 
 def _reason(error: SQLAlchemyError | sqlite3.Error) -> str:

@@ -1,5 +1,6 @@
 """Reading a store: everything comes out as frozen rows."""
 
+from collections.abc import Sequence
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -13,6 +14,7 @@ from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json
 from transferscope.store.planning import hidden
 from transferscope.store.rows import (
     CellState,
+    Claim,
     Label,
     PlannedCell,
     RecordColumns,
@@ -141,14 +143,20 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
     return {row.key: from_bytes(row.content) for row in rows}
 
 
-def read_planned(connection: Connection, study: int, cell: int) -> PlannedCell:
-    """One cell of a study by its number, as planned."""
-    columns = (schema.cells.c.key, schema.cells.c.role, _members.c.labels, schema.payloads.c.content)
+def read_claims(connection: Connection, study: int, numbers: Sequence[int], owner: str) -> list[Claim]:
+    """The claims of an owner on cells of a study, by the numbers of these, in their order."""
+    cells = schema.cells
+    columns = (cells.c.id, cells.c.key, cells.c.role, cells.c.attempt, _members.c.labels, schema.payloads.c.content)
     query = _of_study(select(*columns), study).join(schema.payloads, schema.payloads.c.id == _members.c.payload_id)
-    row = connection.execute(query.where(schema.cells.c.id == cell)).one()
-    needed = select(schema.cells.c.key).join(schema.needs, schema.needs.c.need_id == schema.cells.c.id)
-    needs = tuple(connection.scalars(needed.where(schema.needs.c.cell_id == cell)))
-    return _planned(row, table_from_json(row.content), needs)
+    rows = {row.id: row for row in connection.execute(query.where(cells.c.id.in_(numbers)))}
+    needs: dict[int, tuple[str, ...]] = {}
+    needed = select(schema.needs.c.cell_id, cells.c.key).join(schema.needs, schema.needs.c.need_id == cells.c.id)
+    for cell, key in connection.execute(needed.where(schema.needs.c.cell_id.in_(numbers))):
+        needs[cell] = (*needs.get(cell, ()), key)
+    return [
+        Claim(_planned(row, table_from_json(row.content), needs.get(number, ())), owner, int(row.attempt))
+        for number, row in ((number, rows[number]) for number in numbers)
+    ]
 
 
 def _planned(row: Row[Any], payload: dict[str, Any], needs: tuple[str, ...]) -> PlannedCell:

@@ -1,17 +1,22 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
+import json
 import logging
+import platform
+import secrets
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
 import numpy as np
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from transferscope.errors import StoreError
+from transferscope.files import network_file_system
 from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.claims import Owner
@@ -29,6 +34,11 @@ from transferscope.store.rows import (
 )
 
 _LOG = logging.getLogger(__name__)
+_FILES = "files"
+"""Name of the row that says where the trained networks of a database are."""
+
+_MARK = ".transferscope-store"
+"""Name of the file by which their folder is known again."""
 
 _DOCUMENT = "document/"
 """Before the names of documents, which lie beside the arrays of a study."""
@@ -57,8 +67,9 @@ class Store:
         Args:
             url: Path of a SQLite file, or a database URL ("postgresql+psycopg://user@host/name").
             create: Whether to make a new store where there is none.
-            files: Folder of the trained networks; None for `NAME.files` beside the SQLite file, or in the current
-                folder, after the database's name, for any other database.
+            files: Folder of the trained networks; None for `NAME.files` beside the SQLite file. Of any other database,
+                None for the folder that its first runner took, if it is to be seen from here, or else `NAME.files` in
+                the current folder.
 
         Returns:
             The open store.
@@ -85,8 +96,45 @@ class Store:
         except StoreError:
             database.engine.dispose()
             raise
-        name = path or Path(database.engine.url.database or "transferscope")
-        return cls(database, files or name.with_suffix(".files"))
+        if path is not None:
+            return cls(database, files or path.with_suffix(".files"))
+        known = None if files is not None else _known_files(database)
+        usual = Path(database.engine.url.database or "transferscope").with_suffix(".files")
+        return cls(database, files or (usual if known is None or not known.is_seen else Path(known.path)))
+
+    @property
+    def network_disk(self) -> str | None:
+        """The kind of network file system that a SQLite file lies on, as in "nfs4"; None for any other store."""
+        return network_file_system(Path(self.place)) if self._database.engine.dialect.name == "sqlite" else None
+
+    def check_files(self) -> None:
+        """Make sure that all runners of a database keep the trained networks in one folder.
+
+        The first of them leaves a mark in its folder, and the mark in the database. A SQLite file has its folder beside
+        it, and nothing is checked.
+
+        Raises:
+            StoreError: The folder of this runner is another one.
+        """
+        if self._database.engine.dialect.name == "sqlite":
+            return
+        self.files.mkdir(parents=True, exist_ok=True)
+        own = self.files / _MARK
+        with self._database.write(alone=True) as connection:
+            known = _read_known_files(connection)
+            if known is None:
+                if not own.exists():
+                    own.write_text(secrets.token_hex(16), encoding="ascii")
+                found = _KnownFiles(own.read_text(encoding="ascii"), str(self.files.absolute()), platform.node())
+                row = {"name": _FILES, "value": json.dumps(asdict(found))}
+                connection.execute(insert(schema.meta).values(row))
+                return
+        if not own.is_file() or own.read_text(encoding="ascii") != known.mark:
+            raise StoreError(
+                f"the networks of {self.place} lie in {known.path} (as {known.host} sees it), and this runner would "
+                f"keep its own in {self.files.absolute()}; name a folder that all machines see in the study file, as "
+                'in files = "/shared/networks", or copy that folder here, its hidden file included'
+            )
 
     @property
     def place(self) -> str:
@@ -145,20 +193,30 @@ class Store:
             StoreError: The store cannot be written.
             UnknownNameError: There is no such study.
         """
+        return next(iter(self.claim_several(study, owner, at_most=1)), None)
+
+    def claim_several(self, study: str, owner: Owner, *, at_most: int) -> list[Claim]:
+        """Claim the next cells of a study in one transaction; see `claim`.
+
+        Args:
+            study: Name of the study.
+            owner: Who does the cells.
+            at_most: How many, at least 1.
+
+        Returns:
+            The claims, in the order of the plan; fewer when fewer cells are ready.
+        """
         now = self._database.now
         self._upgrade()
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
             queue = self._ready.get(study, deque())
-            taken = claims.take(connection, _drain(queue), owner, now)
-            if taken is None:
+            taken = claims.take(connection, study_id, queue, owner, now, at_most=at_most)
+            if len(taken) < at_most:
                 claims.free_abandoned(connection, now)
                 queue = self._ready[study] = claims.ready(connection, study_id)
-                taken = claims.take(connection, _drain(queue), owner, now)
-            if taken is None:
-                return None
-            number, attempt = taken
-            return Claim(reads.read_planned(connection, study_id, number), str(owner), attempt)
+                taken += claims.take(connection, study_id, queue, owner, now, at_most=at_most - len(taken))
+            return reads.read_claims(connection, study_id, taken, str(owner)) if taken else []
 
     def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
         """Store the outcome of a cell; nothing happens if the cell is done already.
@@ -368,6 +426,34 @@ class Store:
         return content
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownFiles:
+    """The folder of a database's trained networks, as its first runner saw it."""
+
+    mark: str
+    path: str
+    host: str
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the same folder is there under the same path."""
+        own = Path(self.path) / _MARK
+        return own.is_file() and own.read_text(encoding="ascii", errors="replace") == self.mark
+
+
+def _known_files(database: Database) -> _KnownFiles | None:
+    with database.read() as connection:
+        return _read_known_files(connection)
+
+
+def _read_known_files(connection: Connection) -> _KnownFiles | None:
+    found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.name == _FILES))
+    if found is None:
+        return None
+    known = table_from_json(found)
+    return _KnownFiles(str(known.get("mark")), str(known.get("path")), str(known.get("host")))
+
+
 def _prepare(database: Database, *, create: bool) -> None:
     with database.read() as connection:
         empty = schema.is_empty(connection)
@@ -380,8 +466,3 @@ def _prepare(database: Database, *, create: bool) -> None:
                 schema.create(connection)
     with database.read() as connection:
         schema.check(connection, database.place)
-
-
-def _drain(queue: deque[int]) -> Iterator[int]:
-    while queue:
-        yield queue.popleft()

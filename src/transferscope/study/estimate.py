@@ -100,10 +100,13 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
         name: Name of the study.
         engine: How many processes, with how many threads, on which device.
     """
-    known = any(row.name == name for row in store.studies())
-    seconds = {s.key: s.seconds for s in store.standings(name) if s.seconds is not None} if known else {}
     done = store.done(cell.key for cell in cells)
     left = [cell for cell in cells if cell.key not in done]
+    free = shutil.disk_usage(_existing(store.files)).free
+    if not left:
+        return StudyEstimate(0, 0.0, {}, 0.0, None, psutil.virtual_memory().available, 0.0, free, 1)
+    known = any(row.name == name for row in store.studies())
+    seconds = {s.key: s.seconds for s in store.standings(name) if s.seconds is not None} if known else {}
     workers = engine.workers if engine.workers is not None else default_workers(engine.device)
     workers = max(1, min(workers, len(left)))
     by_kind: dict[_Kind, list[PlannedCell]] = defaultdict(list)
@@ -120,7 +123,6 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
             if time.monotonic() < deadline and not finished.get(kind):
                 with suppress(TransferscopeError, RuntimeError):  # what is wrong with a cell is said when it is done
                     paces[kind] = _measured(of_kind[0], engine)
-    free = shutil.disk_usage(_existing(store.files)).free
     kept = keys_to_keep(cells, engine.keep)
     sizes = [pace.network for pace in paces.values()]
     if not sizes:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transferscope.data.places import expanded
 from transferscope.errors import MissingDataError, SettingsError, StoreError, unknown_name
 from transferscope.store import Store, without_password
 
@@ -37,6 +36,8 @@ def store_of(study: Path, store: str) -> str:
     path = store.removeprefix("sqlite:///")
     if "://" in path or path == ":memory:":
         return store
+    from transferscope.data.places import expanded  # all of `data` comes with it, which a store alone does not need
+
     return str(study.parent / expanded(path))
 
 
@@ -99,11 +100,16 @@ def find_study(path: Path) -> StudyAddress:
     return StudyAddress(name, store_of(path, store if isinstance(store, str) else default_store(name)))
 
 
-def open_new(address: str) -> Store:
-    """The store at a path or URL, made with its folder if there is none."""
+def open_new(address: str, *, files: Path | None = None) -> Store:
+    """The store at a path or URL, made with its folder if there is none.
+
+    Args:
+        address: The path or URL.
+        files: Folder of the trained networks; None for the usual one.
+    """
     if "://" not in address:
         Path(address).parent.mkdir(parents=True, exist_ok=True)
-    return Store.open(address)
+    return Store.open(address, files=files)
 
 
 def open_existing(place: str) -> Store:

@@ -292,7 +292,9 @@ def _arithmetic(spec: StudySpec) -> dict[str, Any]:
 
     It is part of a cell's key, and in its payload, so that whoever does the cell does it in this way.
     """
-    threads, device = spec.engine.threads, choose_device(spec.engine.device).type
+    threads, asked = spec.engine.threads, spec.engine.device
+    on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
+    device = asked.partition(":")[0] if on_cluster else choose_device(asked).type
     return ({"threads": threads} if threads != 1 else {}) | ({"device": device} if device != "cpu" else {})
 
 

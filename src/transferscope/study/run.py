@@ -1,6 +1,8 @@
 """Doing a study: plan it, then claim a cell, have it done and store what came of it, until nothing is left."""
 
 import logging
+import math
+import os
 import signal
 import threading
 import time
@@ -19,17 +21,16 @@ from transferscope.study.backends import (
     Advanced,
     Backend,
     Failed,
-    InlineBackend,
-    LocalBackend,
     Message,
     default_workers,
 )
+from transferscope.study.backends.choice import backend_of
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.race import Race
 from transferscope.study.race_looks import note_look
-from transferscope.study.settings import EngineSettings, Keep
+from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
 from transferscope.study.track import followed
@@ -90,6 +91,19 @@ class CellFailed:
 Event = StudyProgress | CellFailed
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one runner does; cells that it has begun, it ends.
+
+    Attributes:
+        cells: How many cells it begins at most; None for all.
+        seconds: After so long it begins no more; None for no limit.
+    """
+
+    cells: int | None = None
+    seconds: float | None = None
+
+
 def ignore(event: Event) -> None:
     """Do nothing with an event."""
 
@@ -130,6 +144,7 @@ def run_study(
         MissingExtraError: The study has a tracker whose package is not installed; nothing was begun.
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
+    check_place(store)
     do = partial(run_plan, store=store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
     with followed(spec.track, store, spec.name):
         plan = plan_study(spec)
@@ -201,6 +216,46 @@ def run_plan(
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     name = plan.study.name
+    plan_into(plan, store, retry_failed=retry_failed)
+    counts = store.counts(name)
+    if counts.planned or counts.running:
+        _run_cells(plan, store, engine, work, on_event, more=more)
+    tidy(store, name)
+    return study_status(store, name)
+
+
+NETWORK_DISK = "TRANSFERSCOPE_NETWORK_DISK"
+"""Environment variable that allows a SQLite store on a network file system when it is not empty."""
+
+
+def check_place(store: Store) -> None:
+    """Refuse to run a study where its runners could damage or miss what the others leave.
+
+    Raises:
+        StoreError: The store is a SQLite file on a network file system, or the folder of its networks is another one
+            than that of the other runners.
+    """
+    if (kind := store.network_disk) is not None and not os.environ.get(NETWORK_DISK):
+        raise StoreError(
+            f"the store {store.place} is a SQLite file on a network file system ({kind}), where runners on two "
+            'machines damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the '
+            "study file, or a path on a disk of this machine; if no other machine ever uses it, allow it with "
+            f"--network-disk or {NETWORK_DISK}=1"
+        )
+    store.check_files()
+
+
+def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> None:
+    """Tell a store of a study, and plan again what is done again: what was lost, and its networks that are gone.
+
+    Args:
+        plan: The study.
+        store: The store.
+        retry_failed: Whether everything that has failed is done again; else only cells whose process died, or that
+            found the disk full.
+    """
+    check_place(store)
+    name = plan.study.name
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
@@ -209,11 +264,64 @@ def run_plan(
     else:
         store.retry_failed(name, kinds=("lost", "disk_full"))
     _redo_lost_networks(plan, store)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one runner did of a study.
+
+    Attributes:
+        done: Cells that it did.
+        failed: Cells that failed with it.
+        status: Where the study stands at its end.
+    """
+
+    done: int
+    failed: int
+    status: StudyStatus
+
+
+def work_on(
+    name: str,
+    store: Store,
+    *,
+    engine: EngineSettings,
+    work: str = WORK,
+    limits: Limits = Limits(),
+    on_event: Callable[[Event], None] = ignore,
+) -> Share:
+    """Do cells of a study that is planned already, beside other runners, until none is left or a limit is reached.
+
+    Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw.
+
+    Args:
+        name: Name of the study.
+        store: Its store.
+        engine: How many processes, with how many threads, on which device.
+        work: Dotted name of what does a cell.
+        limits: How much to do.
+        on_event: Called in this thread with progress, a few times a second, and with every failure.
+
+    Raises:
+        SettingsError: The machine has no such device, or the study is a race, whose next cells `run_study` plans.
+        StoreError: The store cannot be written; what was stored before is safe.
+        UnknownNameError: There is no such study.
+        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
+    """
+    check_place(store)
+    row = store.study(name)
+    if row.spec.get("race") is not None:
+        raise SettingsError(
+            f"{name} is a race: which cells come next is decided where its data are; start `transferscope run` on each "
+            "machine instead"
+        )
     counts = store.counts(name)
-    if counts.planned or counts.running:
-        _run_cells(plan, store, engine, work, on_event, more)
+    if not counts.planned and not counts.running:
+        return Share(0, 0, study_status(store, name))
+    plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
+    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits)
     tidy(store, name)
-    return study_status(store, name)
+    return Share(done, failed, study_status(store, name))
 
 
 def _run_cells(
@@ -222,23 +330,22 @@ def _run_cells(
     engine: EngineSettings,
     work: str,
     on_event: Callable[[Event], None],
-    more: Callable[[], StudyPlan | None] | None,
-) -> None:
-    if engine.device != "auto":
+    *,
+    more: Callable[[], StudyPlan | None] | None = None,
+    limits: Limits = Limits(),
+) -> tuple[int, int]:
+    """Do the cells of a plan; how many were done here, and how many failed."""
+    if engine.device != "auto" and engine.backend != "ray":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
     context = WorkContext(store.files, engine.device, engine.threads)
-    seconds = 60.0 * engine.cell_minutes
-    if engine.workers == 0:
-        with (
-            deferred_interrupt(at_once=True) as interrupt,
-            InlineBackend(work, context, seconds=seconds) as backend,
-        ):
-            _Runner(plan, store, backend, 1, on_event, more, keep=engine.keep).run(interrupt)
-        return
-    workers = min(engine.workers or default_workers(engine.device), len(plan.cells))
-    with deferred_interrupt() as interrupt, LocalBackend(work, context, workers=workers, seconds=seconds) as backend:
-        _Runner(plan, store, backend, workers, on_event, more, keep=engine.keep).run(interrupt)
+    with (
+        deferred_interrupt(at_once=engine.is_inline) as interrupt,
+        backend_of(engine, work, context, n_cells=len(plan.cells)) as backend,
+    ):
+        runner = _Runner(plan, store, backend, on_event, more, engine=engine, limits=limits)
+        runner.run(interrupt)
+    return runner.done, runner.failed
 
 
 def _redo_lost_networks(plan: StudyPlan, store: Store) -> None:
@@ -315,17 +422,20 @@ class _Runner:
         plan: StudyPlan,
         store: Store,
         backend: Backend,
-        workers: int,
         on_event: Callable[[Event], None],
-        more: Callable[[], StudyPlan | None] | None = None,
+        more: Callable[[], StudyPlan | None] | None,
         *,
-        keep: Keep = "none",
+        engine: EngineSettings,
+        limits: Limits,
     ) -> None:
-        self._keep = keep
+        self.done = self.failed = 0
+        self._keep = engine.keep
+        self._is_here = engine.backend != "ray"
+        self._left = math.inf if limits.cells is None else limits.cells
+        self._begins_until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
         self._plan = plan
         self._store = store
         self._backend = backend
-        self._workers = workers
         self._on_event = on_event
         self._more = more
         self._name = plan.study.name
@@ -333,7 +443,7 @@ class _Runner:
         self._owner = Owner.current()
         self._forecast = self._count()
         self._needed = {need for cell in plan.cells for need in cell.needs}
-        self._kept = keys_to_keep(plan.cells, keep)
+        self._kept = keys_to_keep(plan.cells, self._keep)
         self._running: dict[str, Claim] = {}
         self._shares: dict[str, float] = {}
         self._claim_due = self._report_due = 0.0
@@ -364,8 +474,8 @@ class _Runner:
         """Start what can be started and store what is done; whether there is more to do."""
         self._recount()
         self._fill()
-        if not self._running and self._is_over():
-            if self._more is not None and (plan := self._more()) is not None:
+        if not self._running and (self._is_at_limit() or self._is_over()):
+            if not self._is_at_limit() and self._more is not None and (plan := self._more()) is not None:
                 self._extend(plan)
                 return True
             self._report_due = self._recount_due = 0.0
@@ -395,20 +505,27 @@ class _Runner:
         """Claim cells as long as the backend takes more; after an empty answer, not before something has changed."""
         if time.monotonic() < self._claim_due:
             return
-        while self._backend.free:
+        while free := min(self._backend.free, 0 if self._is_at_limit() else self._left):
             began = time.monotonic()
-            claim = self._store.claim(self._name, self._owner)
-            if claim is None:
+            claims = self._store.claim_several(self._name, self._owner, at_most=int(free))
+            self._left -= len(claims)
+            self._running.update({claim.key: claim for claim in claims})  # before anything can go wrong: see `run`
+            for claim in claims:
+                cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another planned it
+                if self._is_here:
+                    choose_device(cell.payload.get("device", "cpu"))
+                if cell.key in self._kept:
+                    cell = replace(cell, payload={**cell.payload, KEEP: self._name})
+                self._backend.start(cell)
+                _LOG.info("begun: %s, cell %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
+            if len(claims) < free:
                 now = time.monotonic()
                 self._claim_due = now + max(_CLAIM_SECONDS, _CLAIM_REST * (now - began))
                 return
-            self._running[claim.key] = claim  # before anything can go wrong: it is released at the end
-            cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another runner planned it
-            choose_device(cell.payload.get("device", "cpu"))
-            if cell.key in self._kept:
-                cell = replace(cell, payload={**cell.payload, KEEP: self._name})
-            self._backend.start(cell)
-            _LOG.info("begun: %s, cell %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
+
+    def _is_at_limit(self) -> bool:
+        """Whether this runner begins no more cells."""
+        return self._left <= 0 or time.monotonic() > self._begins_until
 
     def _is_over(self) -> bool:
         """Whether all cells are done, failed or blocked, those of other runners included.
@@ -437,10 +554,12 @@ class _Runner:
         self._shares.pop(message.key, None)
         if isinstance(message, Failed):
             if self._store.fail(message.key, message.failure, claim=claim):
+                self.failed += 1
                 self._forecast.count_failed(message.key)
                 self._on_event(CellFailed(claim.cell, message.failure))
                 _LOG.info("failed: %s: %s", _words(claim.cell), message.failure.message)
         elif self._store.finish(message.key, message.outcome, claim=claim):
+            self.done += 1
             self._forecast.count_done(message.key, message.outcome.cost.seconds)
             if message.key in self._needed:  # nothing else makes cells ready
                 self._claim_due = 0.0
@@ -468,5 +587,5 @@ class _Runner:
             return
         self._report_due = time.monotonic() + _WAIT_SECONDS
         forecast = self._forecast
-        left = forecast.seconds_left(self._shares, workers=self._workers)
+        left = forecast.seconds_left(self._shares, workers=self._backend.size)
         self._on_event(StudyProgress(forecast.done, forecast.failed, len(self._running), forecast.total, left))

@@ -8,6 +8,7 @@ from transferscope.methods import METHODS
 from transferscope.models import NetworkSettings
 from transferscope.study.race import RaceSettings
 from transferscope.study.settings import (
+    DEVICES,
     EngineSettings,
     MeasurementScope,
     SourceSettings,
@@ -43,6 +44,8 @@ def study_schema() -> dict[str, Any]:
     methods = _family("method", ((name, METHODS[name]) for name in METHODS), {}, definitions)
     scope = json_schema_of(MeasurementScope, definitions)["properties"]
     measured = _family("diagnostic", ((name, DIAGNOSTICS[name]) for name in DIAGNOSTICS), scope, definitions)
+    engine = json_schema_of(EngineSettings, definitions)
+    engine["properties"]["device"]["pattern"] = f"^({DEVICES})$"
     tables = {
         "name": {"type": "string", "pattern": f"^{NAME_OF_STUDY}$", "description": "The name of the study."},
         "seeds": {
@@ -54,6 +57,7 @@ def study_schema() -> dict[str, Any]:
             "description": "How many repetitions, or a list of seeds.",
         },
         "store": {"type": "string", "description": "Path or URL of the store; runs/NAME.sqlite beside the file."},
+        "files": {"type": "string", "description": "Folder of the networks of a database, which all machines see."},
         "target": target,
         "sources": {"type": "object", "additionalProperties": json_schema_of(SourceSettings, definitions)},
         "network": json_schema_of(NetworkSettings, definitions),
@@ -62,7 +66,7 @@ def study_schema() -> dict[str, Any]:
         "methods": {**methods, "minProperties": 1},
         "tuning": json_schema_of(TuningSettings, definitions),
         "diagnostics": {"anyOf": [{"type": "array", "items": {"type": "string"}}, measured]},
-        "engine": json_schema_of(EngineSettings, definitions),
+        "engine": engine,
         "race": json_schema_of(RaceSettings, definitions),
         "track": json_schema_of(TrackSettings, definitions),
     }

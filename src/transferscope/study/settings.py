@@ -1,15 +1,17 @@
 """The tables of a study file as frozen settings; those of networks, training and methods stand with what they set."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import Option, is_network_name
+from transferscope.store import Role
 from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
 
 Value = bool | int | float | str
@@ -189,6 +191,11 @@ class TuningSettings:
             raise SettingsError(f"trials = {self.trials} and folds = {self.folds}; expected at least 1 and 2")
 
 
+DEVICES = "auto|cpu|mps|cuda(:[0-9]{1,3})?"
+"""Regular expression of what a device may be called."""
+
+_RESOURCES = ("cpus", "gpus", "memory")
+
 Keep = Literal["winners", "all", "none"]
 """Which trained networks stay on the disk when a study is finished; see `EngineSettings`."""
 
@@ -201,30 +208,71 @@ class EngineSettings:
     which changes the last digits: their cells are kept apart from those of one thread on the CPU.
 
     Attributes:
-        workers: Processes that do cells, 0 for this one, at most MOST_PROCESSES; None for as many as the machine has
-            room for.
+        workers: Cells that are done at a time, at most MOST_PROCESSES; 0 is "inline". None for as many as the machine,
+            or the cluster, has room for.
         threads: Threads of each, from 1 to MOST_PROCESSES.
-        device: "auto", "cpu", "cuda" or "mps".
+        device: "auto", "cpu", "mps", "cuda" for all visible GPUs, among which local workers are divided, or "cuda:1"
+            for that one.
         cell_minutes: How long a cell may take, above 0; one that takes longer is stopped and has failed.
         keep: Which trained networks stay: "winners", for every method and number of labels that of the source with the
             best mean score, of its lowest seed; "all", with those on the way that diagnostics asked for; or "none".
             Networks of pre-training stay in any case.
+        backend: Where cells are done: "local", in processes of this machine; "inline", in the runner itself, one at a
+            time; "ray", as tasks of a Ray cluster.
+        address: Of the Ray cluster, as in "auto" or "10.0.0.1:6379"; None for that in RAY_ADDRESS, or else a new one of
+            this machine.
+        resources: What a cell asks the cluster for, by its kind: { method = { cpus = 2, gpus = 0.25 } }; kinds are
+            "pretrain", "method", "diagnose" and "theory", resources "cpus", "gpus" and "memory" (bytes).
     """
 
     workers: int | None = None
     threads: int = 1
-    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    device: str = "auto"
     cell_minutes: float = 1440.0
     keep: Keep = "winners"
+    backend: Literal["local", "inline", "ray"] = "local"
+    address: str | None = None
+    resources: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        if self.backend != "ray" and (self.address is not None or self.resources):
+            raise SettingsError(f"address and resources are for backend = 'ray', not for {self.backend!r}; drop them")
+        if (self.backend == "inline" and self.workers) or (self.backend == "ray" and self.workers == 0):
+            raise SettingsError(
+                f"workers = {self.workers} does not go with backend = {self.backend!r}; drop one of them"
+            )
+        for role, wanted in self.resources.items():
+            if role not in get_args(Role):
+                raise SettingsError(f"resources: {unknown_name('kind of cell', role, get_args(Role))}")
+            for name, amount in wanted.items():
+                if name not in _RESOURCES:
+                    raise SettingsError(f"resources.{role}: {unknown_name('resource', name, _RESOURCES)}")
+                if not 0 <= amount < math.inf or (name == "gpus" and amount > 1 and amount != int(amount)):
+                    raise SettingsError(
+                        f"resources.{role}: {name} = {amount:g}; expected at least 0, and whole numbers of GPUs above 1"
+                    )
         if self.workers is not None and not 0 <= self.workers <= MOST_PROCESSES:
             raise SettingsError(f"workers = {self.workers} is out of range; expected from 0 to {MOST_PROCESSES}")
         if not 1 <= self.threads <= MOST_PROCESSES:
             raise SettingsError(f"threads = {self.threads} is out of range; expected from 1 to {MOST_PROCESSES}")
+        if not re.fullmatch(DEVICES, self.device):
+            raise SettingsError(
+                f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"'
+            )
         if not 0 < self.cell_minutes < math.inf:
             raise SettingsError(f"cell_minutes = {self.cell_minutes} is out of range; expected minutes above 0")
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether cells are done in the runner itself."""
+        return self.backend == "inline" or self.workers == 0
+
+    @property
+    def cell_resources(self) -> dict[str, dict[str, float]]:
+        """What a cell of every role asks a cluster for: as many processors as it has threads, and a GPU on "cuda"."""
+        usual = {"cpus": float(self.threads), "gpus": float(self.device.startswith("cuda"))}
+        return {role: usual | self.resources.get(role, {}) for role in get_args(Role)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
 from transferscope.models.build import seen_from as network_seen_from
-from transferscope.store import without_password
+from transferscope.store import sqlite_path, without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.race import RaceSettings
@@ -56,6 +56,8 @@ class StudySpec:
         race: Which runs are made when only those are that can still decide; None to make all.
         track: Programs that show the runs; None for none.
         store: Path or URL of the store.
+        files: Folder of the trained networks of a database that is no SQLite file; None for that which its first runner
+            took.
     """
 
     name: str
@@ -74,6 +76,12 @@ class StudySpec:
     race: RaceSettings | None
     store: str
     track: TrackSettings | None = None
+    files: str | None = None
+
+    @property
+    def files_folder(self) -> Path | None:
+        """The folder of the trained networks, where the file names one."""
+        return None if self.files is None else Path(self.files)
 
     def as_json(self) -> dict[str, Any]:
         """The study as JSON values, defaults filled in; the store's password is left out."""
@@ -81,6 +89,8 @@ class StudySpec:
         tables["store"] = without_password(self.store)
         if self.race is None:
             del tables["race"]
+        if self.files is None:
+            del tables["files"]
         del tables["track"]  # it belongs to a run of the study, and may hold a password
         if self.tuning is not None and self.tuning.search == "full":
             del tables["tuning"]["search"]  # as before there was one, so that no stored study seems edited
@@ -140,6 +150,7 @@ def read_spec(path: Path) -> StudySpec:
         target=replace(spec.target, data=seen_from(spec.target.data, folder)),
         sources={name: seen(source) for name, source in spec.sources.items()},
         store=store_of(path, spec.store),
+        files=None if spec.files is None else str((folder / expanded(spec.files)).absolute()),
     )
 
 
@@ -233,6 +244,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         race=race,
         store=_found(head).store or default_store(_found(head).name),
         track=track,
+        files=_found(head).files,
     )
 
 
@@ -270,8 +282,13 @@ class _Header:
     name: str
     seeds: int | tuple[int, ...] = 3
     store: str | None = None
+    files: str | None = None
 
     def __post_init__(self) -> None:
+        if self.files is not None and (self.store is None or sqlite_path(self.store) is not None):
+            raise SettingsError(
+                f"files = {self.files!r} is for a database; the networks of a SQLite store lie in the folder beside it"
+            )
         if not re.fullmatch(NAME_OF_STUDY, self.name):
             raise SettingsError(f"name = {self.name!r} cannot name files; use letters, digits, '.', '_' and '-'")
         if isinstance(self.seeds, int):

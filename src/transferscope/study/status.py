@@ -96,7 +96,7 @@ def _of_plan(spec: Mapping[str, object]) -> dict[str, object]:
     """What of a stored study says which cells it has."""
     from transferscope.study.spec import with_labels
 
-    parts = {key: value for key, value in spec.items() if key not in ("engine", "store")}
+    parts = {key: value for key, value in spec.items() if key not in ("engine", "store", "files")}
     return {**parts, "target": with_labels(spec.get("target"))}
 
 

@@ -337,4 +337,8 @@ def choose_device(name: str) -> torch.device:
         raise SettingsError(f"device {name!r} is unknown; expected auto, cpu, cuda or mps")
     if not present[kind]:
         raise SettingsError(f"device {name!r} was asked for and this machine has none; use device = 'auto' or 'cpu'")
+    if name.startswith("cuda:") and (torch.device(name).index or 0) >= torch.cuda.device_count():
+        raise SettingsError(
+            f"device {name!r} was asked for and this machine has {torch.cuda.device_count()}, from cuda:0"
+        )
     return torch.device(name)

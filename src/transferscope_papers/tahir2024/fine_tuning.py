@@ -119,7 +119,7 @@ class FineTuningDiagram(SlicedDiagram):
         if self.best_ridge:  # from scratch and from the source it is the same, but for what is left to learn
             apart = np.sqrt(1 + self.source_norm**2 - 2 * self.source_norm * np.cos(theta))
             scratch = scratch_risk_ridged(gamma, 1.0, sigma=self.sigma)
-            return scratch - scratch_risk_ridged(gamma, 1.0, sigma=self.sigma, target_norm=apart)
+            return np.asarray(scratch - scratch_risk_ridged(gamma, 1.0, sigma=self.sigma, target_norm=apart))
         result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
         return result.transferability
 

@@ -18,7 +18,8 @@ from study.plans import small_plan
 from transferscope.errors import SettingsError
 from transferscope.store import PlannedCell
 from transferscope.study.backends import Advanced, Failed, Finished, InlineBackend, LocalBackend, Message, local
-from transferscope.study.backends.local import BYTES_PER_WORKER, WORKERS_PER_GPU, default_workers
+from transferscope.study.backends.devices import WORKERS_PER_GPU
+from transferscope.study.backends.local import BYTES_PER_WORKER, default_workers
 from transferscope.study.context import WorkContext
 
 PRETRAINING = [cell for cell in small_plan(10).cells if cell.role == "pretrain"]

@@ -1,4 +1,5 @@
-"""Where cells are done: in processes on this machine (`LocalBackend`) or in this very process (`InlineBackend`).
+"""Where cells are done: in processes on this machine (`LocalBackend`), in this very process (`InlineBackend`), or as
+tasks of a Ray cluster (`RayBackend`).
 
 Only this package knows processes. A backend takes planned cells and gives back messages; it knows nothing of the store.
 """

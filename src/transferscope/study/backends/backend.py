@@ -74,6 +74,11 @@ class Backend(AbstractContextManager["Backend"], Protocol):
     """Does a limited number of cells at a time; leaving it stops what is running."""
 
     @property
+    def size(self) -> int:
+        """How many cells are done at a time."""
+        ...
+
+    @property
     def free(self) -> int:
         """How many more cells could be started now."""
         ...
@@ -110,10 +115,12 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
 
     A cell that was planned for a number of threads or a device is done with those, whoever does it.
     """
+    planned = cell.payload.get("device", context.device)  # "cuda"; which one, the worker knows
+    own = context.device.partition(":")[0] == planned
     context = replace(
         context,
         threads=cell.payload.get("threads", context.threads),
-        device=cell.payload.get("device", context.device),
+        device=context.device if own else planned,
     )
     try:
         with thread_limit(context.threads):
@@ -203,6 +210,11 @@ class InlineBackend:
         self._context = context
         self._seconds = seconds
         self._cell: PlannedCell | None = None
+
+    @property
+    def size(self) -> int:
+        """See `Backend`."""
+        return 1
 
     @property
     def free(self) -> int:

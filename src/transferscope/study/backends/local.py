@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from threading import Event, Thread
@@ -22,7 +22,16 @@ import psutil
 
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
-from transferscope.study.backends.backend import Advanced, Failed, Message, failure_of, find_work, too_slow
+from transferscope.study.backends.backend import (
+    Advanced,
+    Failed,
+    Finished,
+    Message,
+    failure_of,
+    find_work,
+    too_slow,
+)
+from transferscope.study.backends.devices import WORKERS_PER_GPU, Spread, visible_gpus
 from transferscope.study.backends.worker import serve
 from transferscope.study.context import WorkContext
 
@@ -43,6 +52,7 @@ class _Worker:
     cell: PlannedCell | None = None
     losses: int = 0
     begun: float = 0.0
+    device: str = ""
     stopped_since: float | None = None
     late: str | None = None  # key of the cell that took too long
 
@@ -58,13 +68,23 @@ class LocalBackend:
         context: Where cells are done.
         workers: How many processes, at least 1; each is started when it is first needed.
         seconds: How long a cell may take, all attempts together; None for no limit.
+        spread: Over which GPUs the processes are spread, which then says how many there are; None for none.
 
     Raises:
         SettingsError: Nothing answers to the name.
     """
 
-    def __init__(self, work: str, context: WorkContext, *, workers: int, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        work: str,
+        context: WorkContext,
+        *,
+        workers: int,
+        seconds: float | None = None,
+        spread: Spread | None = None,
+    ) -> None:
         find_work(work)
+        self._spread = spread
         self._work = work
         self._context = context
         self._size = workers
@@ -73,9 +93,14 @@ class LocalBackend:
         self._workers: list[_Worker] = []
 
     @property
+    def size(self) -> int:
+        """See `Backend`."""
+        return self._size if self._spread is None else self._spread.size
+
+    @property
     def free(self) -> int:
         """See `Backend`."""
-        return self._size - sum(worker.cell is not None for worker in self._workers)
+        return max(0, self.size - sum(worker.cell is not None for worker in self._workers))
 
     def start(self, cell: PlannedCell) -> None:
         """See `Backend`."""
@@ -119,6 +144,8 @@ class LocalBackend:
             message = Failed(cell.key, failure_of(error))
         if not isinstance(message, Advanced):
             worker.cell, worker.losses = None, 0
+        if isinstance(message, Finished) and self._spread is not None:
+            self._spread.measured(message.outcome.cost.peak_memory)
         return message
 
     def _watch(self) -> None:
@@ -161,14 +188,17 @@ class LocalBackend:
             _end(dead.process)
             self._workers.remove(dead)
         here, there = _context.Pipe()
-        process = _context.Process(target=serve, args=(there, self._work, self._context), daemon=True)
+        context = self._context
+        if self._spread is not None:
+            context = replace(context, device=self._spread.next(worker.device for worker in self._workers))
+        process = _context.Process(target=serve, args=(there, self._work, context), daemon=True)
         threads = dict.fromkeys(
             ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self._context.threads)
         )
         with _without_main(), _without_interrupts(), _environment(threads):
             process.start()
         there.close()  # so that the end of the process is the end of the pipe
-        worker = _Worker(process, here, losses=losses)
+        worker = _Worker(process, here, losses=losses, device=context.device)
         self._workers.append(worker)
         _give(worker, cell, begun=begun)
         worker.cell = cell  # should it be dead already, that is heard at once
@@ -249,20 +279,17 @@ def _without_interrupts() -> Iterator[None]:
 BYTES_PER_WORKER = 1_500_000_000
 """Memory that a worker is given: torch, a data set and its network."""
 
-WORKERS_PER_GPU = 4
-"""Small networks leave a GPU idle most of the time; more processes than this only take its memory."""
-
 
 def default_workers(device: str) -> int:
-    """As many processes as there are physical cores and memory allows, at least 1; on a GPU a few at most.
+    """As many processes as there are physical cores and memory allows, at least 1; on each GPU a few at most.
 
     Args:
-        device: "auto", "cpu", "cuda" or "mps".
+        device: "auto", "cpu", "cuda", "cuda:1" or "mps".
     """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = min(psutil.cpu_count(logical=False) or usable, usable)
     room = psutil.virtual_memory().available // BYTES_PER_WORKER
-    limit = WORKERS_PER_GPU if device != "cpu" and _has_accelerator() else cores
+    limit = WORKERS_PER_GPU * max(1, len(visible_gpus(device))) if device != "cpu" and _has_accelerator() else cores
     return max(1, min(cores, room, limit))
 
 

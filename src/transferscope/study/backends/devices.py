@@ -1,0 +1,92 @@
+"""Which GPU each worker process takes, and how many of them one GPU has memory for."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from transferscope.errors import SettingsError
+
+WORKERS_PER_GPU = 4
+"""Small networks leave a GPU idle most of the time; more processes than this only take its memory."""
+
+_USABLE = 0.9
+_BYTES_PER_PROCESS = 800_000_000
+"""What CUDA takes for a process before anything is computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A visible GPU.
+
+    Attributes:
+        name: As torch calls it: "cuda:0".
+        memory: In bytes, that of other programs included.
+    """
+
+    name: str
+    memory: int
+
+
+def visible_gpus(device: str) -> tuple[Gpu, ...]:
+    """The GPUs over which the workers of a setting are spread; none for a device that is no NVIDIA GPU.
+
+    Args:
+        device: "auto", "cpu", "cuda" (all that are visible), "cuda:1" (that one) or "mps".
+
+    Raises:
+        SettingsError: There is no such GPU.
+    """
+    if not device.startswith("cuda") and device != "auto":
+        return ()
+    import torch
+
+    if not torch.cuda.is_available():
+        return ()
+    all_of_them = range(torch.cuda.device_count())
+    gpus = tuple(Gpu(f"cuda:{i}", torch.cuda.get_device_properties(i).total_memory) for i in all_of_them)
+    chosen = tuple(gpu for gpu in gpus if device in ("auto", "cuda", gpu.name))
+    if not chosen:
+        raise SettingsError(f"device = {device!r} was asked for and there are {len(gpus)} GPUs, from cuda:0")
+    return chosen
+
+
+class Spread:
+    """Spreads worker processes over GPUs: one on each at first, and as many as memory allows once a cell was measured.
+
+    Args:
+        gpus: The GPUs, at least one.
+        workers: How many processes in all, when that is given; None to go by memory.
+        at_most: How many processes the rest of the machine has room for, at least 1.
+    """
+
+    def __init__(self, gpus: Iterable[Gpu], *, workers: int | None, at_most: int) -> None:
+        self._gpus = tuple(gpus)
+        self._given = workers
+        self._at_most = at_most
+        self._room = dict.fromkeys((gpu.name for gpu in self._gpus), 1)
+        self._largest = 0
+
+    @property
+    def size(self) -> int:
+        """How many processes there may be now."""
+        return self._given or max(1, min(sum(self._room.values()), self._at_most))
+
+    def measured(self, peak: int) -> None:
+        """Take note of what a cell used.
+
+        Args:
+            peak: The most memory of a GPU that it had allocated, in bytes; the largest cell so far counts.
+        """
+        self._largest = max(self._largest, peak)
+        for gpu in self._gpus:
+            fitting = int(_USABLE * gpu.memory) // (self._largest + _BYTES_PER_PROCESS)
+            self._room[gpu.name] = max(1, min(fitting, WORKERS_PER_GPU))
+
+    def next(self, taken: Iterable[str]) -> str:
+        """The GPU for one process more: that with the most room left.
+
+        Args:
+            taken: The GPUs of the processes that there are, one entry for each.
+        """
+        busy = Counter(taken)
+        return max(self._gpus, key=lambda gpu: (self._room[gpu.name] - busy[gpu.name], -busy[gpu.name])).name

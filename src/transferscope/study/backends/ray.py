@@ -1,0 +1,205 @@
+"""Cells as tasks of a Ray cluster: one that is there, by its address, or one of this machine alone.
+
+The store keeps the claims and says which cells are ready; Ray says where each one runs. A cell is given to Ray when
+those that it needs are done, so its task depends on no other, and a driver that is killed loses only the cells in hand.
+"""
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from types import FrameType, ModuleType, TracebackType
+from typing import Any, Self
+
+from transferscope.errors import SettingsError, missing_extra
+from transferscope.records import Failure
+from transferscope.store import PlannedCell
+from transferscope.study.backends.backend import Failed, Finished, Message, attempt, failure_of, find_work, too_slow
+from transferscope.study.backends.worker import keep_freed_memory
+from transferscope.study.context import CellTimeout, WorkContext
+
+_SECONDS_BETWEEN_COUNTS = 5.0
+"""A cluster may grow and shrink; how many cells it takes is asked for so often."""
+
+NEW_CLUSTER = "local"
+"""Ray's word for a cluster of this machine that begins and ends with the runner."""
+
+
+class RayBackend:
+    """Cells as Ray tasks, each with the processors and GPUs that its kind of cell asks for.
+
+    A cell whose process or node is lost is begun once more elsewhere; if that is lost too, it has failed as "lost".
+    Networks and checkpoints lie in the folder of the context, which every node must see under the same path. No
+    progress within a cell is told.
+
+    Args:
+        work: Dotted name of the work; every node must be able to import it.
+        context: Where cells are done.
+        workers: How many cells are given to Ray at a time; None for as many as the cluster has room for.
+        seconds: How long a cell may take; None for no limit.
+        address: Of a cluster, as `ray.init` takes it ("auto", "10.0.0.1:6379", "ray://head:10001"); None for that in
+            the variable RAY_ADDRESS, or else a new one of this machine, with `workers` processors.
+        resources: What a cell asks for, by its role: "cpus", "gpus" (fractions share one), "memory" (bytes).
+
+    Raises:
+        MissingExtraError: Ray is not installed.
+        SettingsError: Nothing answers to the name of the work.
+    """
+
+    def __init__(
+        self,
+        work: str,
+        context: WorkContext,
+        *,
+        workers: int | None = None,
+        seconds: float | None = None,
+        address: str | None = None,
+        resources: Mapping[str, Mapping[str, float]],
+    ) -> None:
+        find_work(work)
+        self._ray = import_ray()
+        self._work, self._context, self._seconds = work, context, seconds
+        self._workers, self._resources = workers, resources
+        self._address = address or os.environ.get("RAY_ADDRESS") or NEW_CLUSTER
+        self._is_own = False
+        self._running: dict[Any, PlannedCell] = {}
+        self._room, self._counted = 1, -math.inf
+
+    @property
+    def size(self) -> int:
+        """See `Backend`: of the kind of cell that asks for least, as many as fit; Ray has the others wait."""
+        if self._workers is not None:
+            return self._workers
+        if time.monotonic() - self._counted > _SECONDS_BETWEEN_COUNTS:
+            there = self._ray.cluster_resources()
+            self._room = max(1, max(_fitting(there, _options(wanted)) for wanted in self._resources.values()))
+            self._counted = time.monotonic()
+        return self._room
+
+    @property
+    def free(self) -> int:
+        """See `Backend`."""
+        return max(0, self.size - len(self._running))
+
+    def start(self, cell: PlannedCell) -> None:
+        """See `Backend`."""
+        options = _options(self._resources[cell.role])
+        task = self._ray.remote(do_cell).options(max_retries=1, **options)
+        self._running[task.remote(self._work, cell, self._context, self._seconds)] = cell
+
+    def messages(self, timeout: float) -> Iterator[Message]:
+        """See `Backend`."""
+        waiting = list(self._running)
+        done, others = self._ray.wait(waiting, num_returns=1, timeout=timeout)
+        if done and others:
+            done += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
+        for task in done:
+            yield self._result(task, self._running.pop(task))
+
+    def __enter__(self) -> Self:
+        if self._ray.is_initialized():
+            return self
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        options: dict[str, Any] = {"address": self._address, "log_to_driver": False, "logging_level": "ERROR"}
+        if self._address == NEW_CLUSTER:
+            options |= {"include_dashboard": False, "num_cpus": self._workers}
+        try:
+            self._ray.init(**options)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise SettingsError(
+                f"no Ray cluster answers at {self._address!r} ({reason[:200]}); start one with `ray start --head`, "
+                "give its address, or leave the address out for this machine alone"
+            ) from error
+        self._is_own = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._running:
+            self._ray.cancel(task, force=True)
+        self._running.clear()
+        if self._is_own:
+            self._ray.shutdown()
+
+    def _result(self, task: Any, cell: PlannedCell) -> Finished | Failed:
+        lost = self._ray.exceptions
+        try:
+            result: Finished | Failed = self._ray.get(task)
+        except (lost.TaskUnschedulableError, lost.RuntimeEnvSetupError) as error:
+            raise SettingsError(f"the Ray cluster cannot run a {cell.role} cell: {error}") from error
+        except (lost.WorkerCrashedError, lost.OutOfMemoryError, lost.NodeDiedError, lost.ObjectLostError) as error:
+            message = (
+                f"the process of this cell, or its node, was lost twice ({type(error).__name__}); see the logs of the "
+                "cluster, and run again"
+            )
+            return Failed(cell.key, Failure("lost", message, str(error)))
+        except lost.RayTaskError as error:  # what came of the cell cannot be sent
+            if "failed to import" in str(error):  # it is this package that the node lacks
+                raise SettingsError(
+                    "a node of the Ray cluster cannot import transferscope; install the same version there as here"
+                ) from error
+            return Failed(cell.key, failure_of(error.cause))
+        except Exception as error:  # or read
+            return Failed(cell.key, failure_of(error))
+        return result
+
+
+def do_cell(work: str, cell: PlannedCell, context: WorkContext, seconds: float | None) -> Finished | Failed:
+    """What a task does: one cell, in a process of Ray.
+
+    Args:
+        work: Dotted name of the work.
+        cell: The cell.
+        context: Where cells are done.
+        seconds: How long it may take; None for no limit.
+    """
+    keep_freed_memory()
+    try:
+        function = find_work(work)
+    except SettingsError as error:
+        return Failed(cell.key, failure_of(error))
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        assert seconds is not None
+        raise CellTimeout(too_slow(seconds))
+
+    limited = seconds is not None and threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGALRM, stop) if limited else None
+    try:
+        if limited and seconds is not None:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        return attempt(function, cell, context)
+    finally:
+        if limited:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+
+
+def import_ray() -> ModuleType:
+    """The package.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise missing_extra("ray", "ray", "backend = 'ray'") from error
+    return ray  # type: ignore[no-any-return]
+
+
+def _options(wanted: Mapping[str, float]) -> dict[str, float]:
+    """What a cell asks for, in the words of Ray."""
+    options = {"num_cpus": wanted.get("cpus", 1.0), "num_gpus": wanted.get("gpus", 0.0)}
+    return options | ({"memory": wanted["memory"]} if "memory" in wanted else {})
+
+
+def _fitting(there: Mapping[str, float], options: Mapping[str, float]) -> int:
+    """How many tasks a cluster has room for."""
+    names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+    asked = {names[name]: amount for name, amount in options.items() if amount > 0}
+    return min((int(there.get(name, 0.0) / amount + 1e-9) for name, amount in asked.items()), default=1)
