@@ -1,5 +1,8 @@
 """Small problems and one quick setting per method, for the contract tests."""
 
+import numpy as np
+
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import (
     METHODS,
     AllLayersProbe,
@@ -40,15 +43,18 @@ __all__ = [
     "CASES",
     "CLASSES_ALONE",
     "CLASSIFICATION_ONLY",
+    "NAMES",
     "N_FEATURES",
     "WITHOUT_LABELS",
     "WITHOUT_STEPS",
     "blobs",
     "classification_task",
+    "labelled_task",
     "missing_cases",
     "network_for",
     "ramps",
     "regression_task",
+    "tagged",
 ]
 
 CASES: dict[str, Method] = {
@@ -84,6 +90,9 @@ CASES: dict[str, Method] = {
     "merlin, unrolled": Merlin(inner="unrolled", inner_steps=10, target_batch=24, ridge=0.1, lr_scale=0.2),
     "merlin, pretrained, target only": Merlin(initial="pretrained", source_term=False, target_batch=24, lr_scale=0.2),
     "merlin-ft": MerlinFt(target_batch=24, lr_scale=0.2),
+    "merlin-ft, low rank": MerlinFt(adapters="lora", target_batch=24, lr_scale=0.2),
+    "merlin-ft, a small head": MerlinFt(adapters="head", target_batch=24, lr_scale=0.2),
+    "merlin-ft, no inner fit": MerlinFt(adapters="head", inner="none", target_batch=24, lr_scale=0.2),
 }
 CLASSIFICATION_ONLY = {"do-nothing", "linear-probe, logistic", "co-tuning"}
 CLASSES_ALONE = {"co-tuning"}
@@ -96,3 +105,20 @@ WITHOUT_LABELS = {"do-nothing"}
 def missing_cases() -> set[str]:
     """Methods without a case."""
     return set(METHODS) - {case.name for case in CASES.values()}
+
+
+NAMES = ("ant", "bee", "cow")
+
+
+def tagged(n: int, *, seed: int) -> LabelledSet:
+    """Three labels, each decided by another direction of Gaussian inputs, with a little noise."""
+    random = np.random.default_rng(seed)
+    inputs = random.normal(size=(n, 6)).astype(np.float32)
+    weights = np.random.default_rng(0).normal(size=(6, 3)) * 2
+    return LabelledSet(inputs, inputs @ weights + random.normal(size=(n, 3)) > 0.5, NAMES)
+
+
+def labelled_task() -> TransferTask:
+    """Three labels of each input, source and target from the same directions."""
+    target = Dataset("tagged", tagged(60, seed=1), tagged(80, seed=2))
+    return TransferTask(target, Dataset("source", tagged(90, seed=3), tagged(50, seed=4)))

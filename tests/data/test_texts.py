@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import torch
 
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.data.texts import Encoded, TextSettings, load_texts, tokenizer_of
+from transferscope.data.texts import Encoded, TextSettings, first_texts, load_texts, tokenizer_of
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.methods import METHODS, FitOptions
@@ -96,6 +97,50 @@ def test_every_format_gives_the_same_texts(tmp_path: Path) -> None:
     bare = written(tmp_path, "bare.tsv", "one two\t0\nthree\t1\n")
     numbered = replace(SINGLE, text="1", label="2", has_header=False)
     assert len(load_texts(bare, numbered, Words(), test_file=bare, seed=0).parts.train) == 2
+
+
+def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
+    truth = [[i % 2 == 0, i % 3 == 0] for i in range(20)]
+    columns = [f"word {'x' * (i + 1)}\t{int(a)}\t{int(b)}" for i, (a, b) in enumerate(truth)]
+    named = [f"word {'x' * (i + 1)}\t{'|'.join(['ant'] * a + ['bee'] * b)}" for i, (a, b) in enumerate(truth)]
+    lists = [{"a": f"word {'x' * (i + 1)}", "tags": ["ant"] * a + ["bee"] * b} for i, (a, b) in enumerate(truth)]
+    several = TextSettings("a", None, "ant,bee", max_length=6, kind="multi-label")
+    ways = {
+        tsv(tmp_path, columns, "columns.tsv", "a\tant\tbee"): several,
+        tsv(tmp_path, named, "named.tsv", "a\ttags"): replace(several, label="tags", kind=None, separator="|"),
+        written(tmp_path, "lists.jsonl", "\n".join(map(json.dumps, lists))): replace(several, label="tags"),
+    }
+    for path, settings in ways.items():
+        parts = load_texts(path, settings, Words(), test_file=path, seed=0).parts
+        assert (parts.train.kind, parts.train.classes) == ("multi-label", ("ant", "bee"))
+        assert parts.train.labels.tolist() == truth
+        split = load_texts(path, settings, Words(), seed=0).parts
+        assert (len(split.train), len(split.test)) == (16, 4)
+    assert first_texts(tmp_path / "columns.tsv", several, 2) == [("ant, bee", "word x"), ("none", "word xx")]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"label": "ant,bee", "kind": None}, "for several labels of each text add &kind=multi-label"),
+        ({"label": "ant,cat"}, "unknown column of columns.tsv 'cat'"),
+        ({"label": "ant,a"}, "'a' is given twice"),
+        ({"label": "ant"}, "expected lists of labels, or say what stands between their names, as in separator="),
+        ({"label": "ant,odd"}, "label column 'odd' holds 'maybe' in 1 of 4 rows; expected 0 or 1 in every row"),
+        ({"label": "ant,all"}, "every training example has the label 'all', so that nothing can be learnt of it"),
+        ({"label": "none", "separator": "|"}, "label column 'none' is empty in every row; name the column that holds"),
+        ({"separator": "|"}, "separator=| is for the names of several labels in one column"),
+    ],
+)
+def test_several_labels_that_cannot_be_read_are_one_sentence(
+    settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    rows = [f"word {'x' * (i + 1)}\t{i % 2}\t{int(i == 0)}\t1\t{'maybe' if i == 1 else i % 2}\t" for i in range(4)]
+    path = tsv(tmp_path, rows, "columns.tsv", "a\tant\tbee\tall\todd\tnone")
+    given: dict[str, Any] = {"label": "ant,bee", "kind": "multi-label", "max_length": 6, **settings}
+    with pytest.raises(TransferscopeError) as caught:
+        load_texts(path, TextSettings("a", **given), Words(), test_file=path, seed=0)
+    assert message in str(caught.value)
 
 
 def test_numbers_to_predict_are_said(tmp_path: Path) -> None:

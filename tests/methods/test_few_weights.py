@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -202,3 +203,76 @@ def test_changes_are_those_of_peft() -> None:
             weight = body.get_submodule(name).get_parameter("weight")
             weight.copy_(change(weight))
         assert torch.allclose(body(inputs), theirs(inputs), atol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_a_step_on_a_transformer_is_that_of_peft() -> None:
+    """Every linear layer of a vision transformer, from the same factors, one step of gradient descent."""
+    peft, transformers = pytest.importorskip("peft"), pytest.importorskip("transformers")
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    torch.manual_seed(0)
+    model = transformers.ViTModel(transformers.ViTConfig(image_size=16, patch_size=8, **shape), add_pooling_layer=False)
+    inputs = torch.randn(3, 3, 16, 16)
+    network = adapt(_FirstToken(model), head="none", input_shape=(3, 16, 16))
+    own = network.copy().eval()
+    data = blobs(4, 3, seed=0)
+    given = replace(data, inputs=inputs.repeat(2, 1, 1, 1)[:4].numpy())
+    begun = Beginning(domain(Dataset("d", given, given), OPTIONS, own), own, own.head)
+    plain = own.copy()
+    LoRA(rank=2, alpha=3.0).adapt(begun, OPTIONS)
+    config = peft.LoraConfig(r=2, lora_alpha=3, target_modules="all-linear", lora_dropout=0.0)
+    theirs = peft.get_peft_model(copy.deepcopy(model), config).eval()
+    pairs = []
+    for name, layer in theirs.base_model.model.named_modules():
+        if not hasattr(layer, "lora_A"):
+            continue
+        adapted: Any = own.features.get_submodule(f"model.{name}")
+        (change,) = adapted.parametrizations["weight"]
+        with torch.no_grad():
+            layer.lora_B["default"].weight.normal_(std=0.3)
+            change.a.copy_(layer.lora_A["default"].weight)
+            change.b.copy_(layer.lora_B["default"].weight)
+        pairs.append((change, layer))
+    assert len(pairs) == 12  # queries, keys, values, output and two layers of each block
+    ours, other = own.features(inputs), theirs(inputs).last_hidden_state[:, 0]
+    assert torch.allclose(ours, other, atol=1e-5)
+    wanted = torch.randn(ours.shape)
+    torch.autograd.backward((ours - wanted).square().sum())
+    torch.autograd.backward((other - wanted).square().sum())
+    for change, layer in pairs:
+        for mine, name in ((change.a, "lora_A"), (change.b, "lora_B")):
+            gradient = getattr(layer, name)["default"].weight.grad
+            assert torch.allclose(mine.grad, gradient, rtol=1e-3, atol=1e-5)
+            with torch.no_grad():
+                mine -= 0.5 * mine.grad
+                getattr(layer, name)["default"].weight.sub_(0.5 * gradient)
+    whole = theirs.merge_and_unload().eval()
+    assert torch.allclose(merged(plain, own).features(inputs), whole(inputs).last_hidden_state[:, 0], atol=1e-5)
+
+
+class _FirstToken(nn.Module):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        found: Tensor = self.model(inputs).last_hidden_state[:, 0]
+        return found
+
+
+def test_changes_of_convolutions_are_those_of_peft() -> None:
+    peft = pytest.importorskip("peft")
+    body = nn.Sequential(nn.Conv2d(3, 5, 3, padding=1), nn.ReLU(), nn.Conv2d(5, 4, 3, stride=2))
+    theirs = peft.get_peft_model(copy.deepcopy(body), peft.LoraConfig(r=2, lora_alpha=3, target_modules=["0", "2"]))
+    for name in ("0", "2"):
+        layer, own = theirs.base_model.model.get_submodule(name), body.get_submodule(name)
+        weight = own.get_parameter("weight")
+        change = LowRank(weight, rank=2, alpha=3.0)
+        with torch.no_grad():
+            layer.lora_B["default"].weight.normal_()
+            change.a.copy_(layer.lora_A["default"].weight.flatten(1))
+            change.b.copy_(layer.lora_B["default"].weight.flatten(1))
+            weight.copy_(change(weight))
+    inputs = torch.randn(2, 3, 8, 8)
+    assert torch.allclose(body(inputs), theirs.eval()(inputs), atol=1e-5)

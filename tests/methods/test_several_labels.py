@@ -6,9 +6,9 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, f1_score
 
-from cases_of_methods import BUDGET, CASES, CLASSES_ALONE, WITHOUT_LABELS
+from cases_of_methods import BUDGET, CASES, CLASSES_ALONE, WITHOUT_LABELS, labelled_task, tagged
 from transferscope.data.splits import few_shot, folds, split_off_test
-from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.methods import FitOptions, pretrain
 from transferscope.methods.inner_head import unrolled_head
@@ -17,25 +17,10 @@ from transferscope.methods.tuning import search_grid, tune
 from transferscope.models import build_network
 from transferscope.training import measure, task_loss
 
-NAMES = ("ant", "bee", "cow")
-
-
-def tagged(n: int, *, seed: int) -> LabelledSet:
-    """Three labels, each decided by another direction of Gaussian inputs, with a little noise."""
-    random = np.random.default_rng(seed)
-    inputs = random.normal(size=(n, 6)).astype(np.float32)
-    weights = np.random.default_rng(0).normal(size=(6, 3)) * 2
-    return LabelledSet(inputs, inputs @ weights + random.normal(size=(n, 3)) > 0.5, NAMES)
-
-
-def task() -> TransferTask:
-    target = Dataset("tagged", tagged(60, seed=1), tagged(80, seed=2))
-    return TransferTask(target, Dataset("source", tagged(90, seed=3), tagged(50, seed=4)))
-
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in CLASSES_ALONE])
 def test_every_method_learns_them(case: str) -> None:
-    both, method = task(), CASES[case]
+    both, method = labelled_task(), CASES[case]
     assert both.source is not None
     network = build_network("mlp", (6,), 3, seed=0)
     options = FitOptions(BUDGET, seed=0, device="cpu", curve_examples=0)
@@ -97,7 +82,7 @@ def test_an_unrolled_head_takes_steps_of_the_binary_cross_entropy() -> None:
 
 
 def test_a_search_takes_the_settings_with_the_highest_average_precision() -> None:
-    both, method = task(), CASES["fine-tune"]
+    both, method = labelled_task(), CASES["fine-tune"]
     options = FitOptions(BUDGET, seed=0, device="cpu", curve_examples=0)
     network = build_network("mlp", (6,), 3, seed=0)
     found = tune(method, both, network, options, grid=search_grid(method, BUDGET), trials=4, n_folds=3)

@@ -129,6 +129,42 @@ def test_a_place_without_a_network_is_said(tmp_path: Path) -> None:
         NetworkSettings("hf:folder", (3, 4))
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["test_resnet", "test_vit"])
+def test_networks_of_timm_give_their_own_outputs(name: str, tmp_path: Path) -> None:
+    """The smallest convolutional network and transformer of timm, with weights in a file as timm has them."""
+    if not _imports("timm"):
+        pytest.skip("timm does not import here")
+    timm = importlib.import_module("timm")
+    torch.manual_seed(0)
+    model = timm.create_model(name, pretrained=False).eval()
+    torch.save(model.state_dict(), tmp_path / "weights.pt")
+    settings = NetworkSettings(f"timm:{name}")
+    known = input_of(settings)
+    assert known is not None
+    assert (known.size, known.mean, known.std) == (160, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
+    opened = open_pretrained(
+        Pretrained(settings, tmp_path / "weights.pt"), (3, 160, 160), head="either", n_outputs=1000
+    )
+    inputs = torch.randn(2, 3, 160, 160)
+    network = opened.network.eval()
+    with torch.no_grad():
+        assert torch.allclose(network(inputs), model(inputs), atol=1e-5)
+        theirs = model.forward_head(model.forward_features(inputs), pre_logits=True)
+        assert torch.allclose(network.features(inputs), theirs, atol=1e-5)
+    assert opened.report.matched == opened.report.backbone
+    assert len(network.blocks()) > 2
+    assert {id(p) for block in network.blocks() for p in block.parameters()} == set(
+        map(id, network.features.parameters())
+    )
+    fresh = build_network(settings, (3, 160, 160), 4, seed=1)
+    assert fresh(inputs).shape == (2, 4)
+    again = build_network(settings, (3, 160, 160), 4, seed=1)
+    first = next(iter(fresh.features.parameters()))
+    assert torch.equal(first, next(iter(again.features.parameters())))
+    assert not torch.equal(first, next(iter(network.features.parameters())))
+
+
 @pytest.mark.parametrize(("hub", "package"), [("timm:resnet18", "timm"), ("torchvision:resnet18", "torchvision")])
 def test_a_library_that_does_not_import_is_one_sentence(hub: str, package: str) -> None:
     if _imports(package):

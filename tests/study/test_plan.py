@@ -1,3 +1,4 @@
+import hashlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,9 @@ def test_names_of_methods_are_not_in_the_keys() -> None:
     ("changes", "unchanged"),
     [
         ({"training": {"lr": 0.02}}, {"pretrain"}),
+        ({"training": {"mix_up": 0.2}}, {"pretrain"}),
+        ({"training": {"batch_norm": "source"}}, {"pretrain"}),
+        ({"pretraining": {"class_weights": "balanced"}}, {"scratch", "merlin"}),
         ({"network": {"name": "mlp"}}, set()),
         ({"pretraining": {"lr": 0.02}}, {"scratch", "merlin"}),
         ({"methods": {"merlin": {"rho": 3.0}}}, {"pretrain", "scratch", "fine-tune"}),
@@ -159,6 +163,14 @@ def test_names_of_methods_are_not_in_the_keys() -> None:
 def test_what_can_change_an_answer_changes_its_key_alone(changes: dict[str, Any], unchanged: set[str]) -> None:
     before = keys(plan())
     assert {cell.labels["method"] for cell in plan(**changes) if cell.key in before} == unchanged
+
+
+def test_settings_of_training_that_came_later_leave_the_keys_of_stores_as_they_were() -> None:
+    as_before = "3a0173d43c91b728311b"  # as they were before batch_norm, early_stopping, class_weights and mix_up
+    written_out: dict[str, Any] = {"training": {"batch_norm": "train", "class_weights": "none", "mix_up": 0.0}}
+    for changes in ({}, written_out):
+        found = " ".join(sorted(keys(plan(**changes))))
+        assert hashlib.sha256(found.encode()).hexdigest().startswith(as_before)
 
 
 def test_a_search_by_halving_changes_the_keys_of_what_it_searches_alone() -> None:
@@ -249,6 +261,12 @@ def test_the_same_file_plans_the_same_keys() -> None:
             DataError,
             "[pretraining] for flipped: sizes asks for 1439 examples and digits has 1438 training examples; "
             "ask for 1438 or fewer",
+        ),
+        (
+            {"training": {"batch_norm": "target"}},
+            SettingsError,
+            'batch_norm = "target" and the network has no batch normalisation; leave batch_norm out, or take a network '
+            "that has it, such as resnet20",
         ),
         (
             {"sources": {"net": {"network": "gone.safetensors"}}},

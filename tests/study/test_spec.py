@@ -107,6 +107,11 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
             "[training] both of steps and epochs were given; give exactly one, as in steps = 3000",
         ),
         (
+            {"pretraining": {"batch_norm": "target"}},
+            '[pretraining] batch_norm = "target" is about networks that are pretrained already; give it in [training]',
+        ),
+        ({"training": {"mix_up": -1.0}}, "[training] mix_up = -1.0 is out of range; expected at least 0"),
+        (
             {"sources": {"x": {}}},
             '[sources.x] gives neither of data and network; give exactly one, as in data = "mnist"',
         ),

@@ -8,10 +8,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from transferscope.analyses.rank.candidates import CandidateNetwork, labelled_target
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.diagnostics import Examples, FeatureRank, Subject
+from transferscope.diagnostics.features import features_of
 from transferscope.errors import SettingsError
 from transferscope.methods import FineTune, FitOptions, Fitted, Knn, LinearProbe, Method
 from transferscope.models import Network
+from transferscope.study.fitting import spread_examples
 from transferscope.training import TensorSet, TrainingSettings, feature_cache, frozen_features, outputs_of, to_tensors
 from transferscope.training.tensors import pixel_scale
 
@@ -143,3 +147,23 @@ def test_a_limit_that_is_no_number_is_refused(given: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("TRANSFERSCOPE_FEATURES", given)
     with pytest.raises(SettingsError, match=r"^TRANSFERSCOPE_FEATURES is '.*'; expected a number of bytes"):
         frozen_features(network(), tensors())
+
+
+def test_scores_and_diagnostics_read_what_a_probe_has_computed(tmp_path: Path) -> None:
+    own, few = network(), data(40)
+    task = TransferTask(Dataset("target", few, data(50, 1)))
+    LinearProbe().fit(task, own, FitOptions(TrainingSettings(steps=3), device="cpu"))
+    (file,) = files(tmp_path)
+    plain = Examples(tensors(40).batch(torch.arange(40)).inputs, torch.from_numpy(few.labels))
+    expected = features_of(own, plain)
+    counted = own.features
+    assert isinstance(counted, Counted)
+    before = counted.seen
+    shown = spread_examples(few, scale=pixel_scale(few), at_most=600)
+    assert torch.equal(features_of(own, shown), expected)
+    assert FeatureRank().measure(Subject(own, shown)) == FeatureRank().measure(Subject(own, plain))
+    assert counted.seen - before <= 16 + 16 + 40 + 2  # a few at a time, and the plain ones
+    target = labelled_target(few, torch.device("cpu"))
+    view = target.view_of(CandidateNetwork("mine", own, None))
+    assert np.array_equal(view.features, expected.numpy())
+    assert files(tmp_path) == [file]

@@ -1,8 +1,10 @@
 """The page of a study: four questions, each answered by whichever analysis has been run."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from transferscope.analyses.compare.budgets import Budget, budgets_of, budgets_section, winner_sentence
 from transferscope.analyses.compare.page import overview, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.summary import Summary, progress_of, summarise
@@ -52,7 +54,7 @@ def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | 
     found = decision(store, study)
     race = None if found is None else as_far_as_trained(found, summary.frames)
     return write_page(
-        study_sections(summary, race),
+        study_sections(summary, race, budgets_of(store, summary.frames)),
         out,
         kicker="report",
         title=summary.frames.study.name,
@@ -63,18 +65,20 @@ def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | 
     )
 
 
-def study_sections(summary: Summary, race: Decision | None = None) -> list[Section]:
+def study_sections(summary: Summary, race: Decision | None = None, budgets: Sequence[Budget] = ()) -> list[Section]:
     """The page of a study: what to do in a sentence and a picture, the four questions, then the study itself.
 
     Args:
         summary: What was measured.
         race: Where the race of the study stands; None when it is none.
+        budgets: The study beside others that train for longer or shorter; none where there is no other.
     """
     data = data_of(summary.frames)
     parts_of_all = study_parts(summary, data.get(""))
     compared = parts_of_all if race is None else race_parts(race, summary.frames, parts_of_all)
     found = [
         *compared,
+        _budgets_part(budgets),
         plan_part(summary),
         rank_part(summary),
         scaling_part(summary),
@@ -93,6 +97,14 @@ def study_sections(summary: Summary, race: Decision | None = None) -> list[Secti
         if section
     )
     return [_answer(summary, race), *questions, Section("The study", "study", (), sections=about)]
+
+
+def _budgets_part(budgets: Sequence[Budget]) -> Part | None:
+    section = budgets_section(budgets)
+    if section is None:
+        return None
+    rest = replace(section, blocks=section.blocks[1:])
+    return Part("which", winner_sentence(section), (rest,))
 
 
 def _verdict(summary: Summary, race: Decision | None) -> Verdict:

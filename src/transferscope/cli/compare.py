@@ -69,6 +69,15 @@ def compare(
     lr: Annotated[
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
+    batch_norm: Annotated[
+        str, typer.Option(help="Statistics of batch normalisation in a pretrained network: train, source or target.")
+    ] = "train",
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(min=1, help="End training after so many points of its curve without a gain on held-out labels."),
+    ] = None,
+    class_weights: Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")] = "none",
+    mix_up: Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")] = 0.0,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     keep: Annotated[
         str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
@@ -97,7 +106,17 @@ def compare(
     from transferscope.study.spec import parse_spec
 
     sources = named_sources([source_of(source, weights, input, head)], out)
-    budget = Budget(steps, pretraining_steps, network, workers=workers, keep=keep)
+    budget = Budget(
+        steps,
+        pretraining_steps,
+        network,
+        workers=workers,
+        keep=keep,
+        batch_norm=batch_norm,
+        early_stopping=early_stopping,
+        class_weights=class_weights,
+        mix_up=mix_up,
+    )
     tables = study_tables(
         sources,
         target,

@@ -72,6 +72,15 @@ def decide(
     history: Annotated[
         bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
     ] = True,
+    batch_norm: Annotated[
+        str, typer.Option(help="Statistics of batch normalisation in a pretrained network: train, source or target.")
+    ] = "train",
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(min=1, help="End training after so many points of its curve without a gain on held-out labels."),
+    ] = None,
+    class_weights: Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")] = "none",
+    mix_up: Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")] = 0.0,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     keep: Annotated[
         str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
@@ -98,7 +107,17 @@ def decide(
     from transferscope.study.places import read_toml
     from transferscope.study.race import RaceSettings
 
-    allowed = Budget(steps, pretraining_steps, network, workers=workers, keep=keep)
+    allowed = Budget(
+        steps,
+        pretraining_steps,
+        network,
+        workers=workers,
+        keep=keep,
+        batch_norm=batch_norm,
+        early_stopping=early_stopping,
+        class_weights=class_weights,
+        mix_up=mix_up,
+    )
     study = write_race(
         target,
         source,

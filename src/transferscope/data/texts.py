@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int32
 
-from transferscope.data.arrays import Parts, RawPart, comparable_labels, to_class_labels, to_targets
+from transferscope.data.arrays import Parts, RawPart, check_labels, comparable_labels, to_class_labels, to_targets
 from transferscope.data.hf_dataset import read_columns
+from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, expanded, find_path
 from transferscope.data.spec import DataSpec
 from transferscope.data.splits import split_off_test
@@ -35,11 +36,13 @@ MAX_LENGTH = 128
 
 TEST_SHARE = 0.2
 _FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
-_KINDS: tuple[Kind, ...] = ("classification", "regression")
+_KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
 _PAIRS: tuple[Literal["joined", "apart"], ...] = ("joined", "apart")
 _MOST_TOKENS = 1 << 16
 
-OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "test", "test_share", "kind", "header", "pairs")
+OPTIONS = (
+    *("text", "pair", "label", "separator", "max_length", "tokenizer", "test", "test_share", "kind", "header", "pairs"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +78,12 @@ class TextSettings:
     Attributes:
         text: The column of the texts.
         pair: The column of the second texts; None for single texts.
-        label: The column of the labels; None where there are none to read.
+        label: The column of the labels, or for several labels of each text columns of 0 and 1 with commas between their
+            names; None where there are none to read.
         max_length: Tokens at which a text, or a pair that is joined, is cut, from 1 to 65,536.
         pairs: "joined" for one sequence of both texts, as cross-encoders read pairs; "apart" for two of their own.
-        kind: What the labels are; None for classes.
+        kind: What the labels are; None for classes, or several labels where there is a separator.
+        separator: What stands between the names of several labels in one column, which it makes them; None for none.
         has_header: Whether the first line of a tsv or csv file has the names of the columns; without it they are
             numbered from 1.
 
@@ -93,12 +98,30 @@ class TextSettings:
     pairs: Literal["joined", "apart"] = "joined"
     kind: Kind | None = None
     has_header: bool = True
+    separator: str | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether each text has several labels."""
+        return self.kind == "multi-label" or (self.kind is None and self.separator is not None)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The columns of the labels."""
+        if self.label is None:
+            return ()
+        return tuple(name.strip() for name in self.label.split(",")) if self.several else (self.label,)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         if not 1 <= self.max_length <= _MOST_TOKENS:
             raise SettingsError(f"max_length = {self.max_length}; expected 1 to {_MOST_TOKENS} tokens")
-        named = [name for name in (self.text, self.pair, self.label) if name is not None]
+        if self.separator is not None and (not self.several or len(self.labels) > 1):
+            raise SettingsError(
+                f"separator={self.separator} is for the names of several labels in one column; leave it out, or name "
+                "one column and no other kind"
+            )
+        named = [name for name in (self.text, self.pair, *self.labels) if name is not None]
         twice = [name for name in named if named.count(name) > 1]
         if twice:
             raise SettingsError(f"column {twice[0]!r} is given twice, as text, pair or label; give each its own")
@@ -132,6 +155,7 @@ def text_settings(spec: DataSpec) -> TextSettings:
         spec.choice("pairs", _PAIRS) or "joined",
         spec.choice("kind", _KINDS),
         spec.choice("header", ("yes", "no")) != "no",
+        spec.one("separator"),
     )
 
 
@@ -178,8 +202,12 @@ def load_texts(
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
     found = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
+    n_cut = sum(n for _, n in found)
+    if settings.several:
+        inputs = [tokens for tokens, _ in found]
+        return TextParts(_with_several(inputs, tables, files, settings, test_share, seed), n_cut)
     raw = [RawPart(tokens, _labels(table, settings, file)) for (tokens, _), table, file in zip(found, tables, files)]  # noqa: B905
-    n_cut, last = sum(n for _, n in found), raw[-1]
+    last = raw[-1]
     if settings.kind == "regression":
         sets = [LabelledSet(part.inputs, to_targets(part.labels, name=str(path))) for part in raw]
     else:
@@ -193,6 +221,43 @@ def load_texts(
     if test_file is not None:
         return TextParts(Parts(sets[0], sets[1]), n_cut)
     return TextParts(split_off_test(sets[0], test_share or TEST_SHARE, seed=seed), n_cut)
+
+
+def _with_several(
+    inputs: Sequence[Int32[np.ndarray, "N K L"]],
+    tables: Sequence[pd.DataFrame],
+    files: Sequence[Path],
+    settings: TextSettings,
+    test_share: float | None,
+    seed: int,
+) -> Parts:
+    """Both parts of texts with several labels; arguments as of `load_texts`, for each file."""
+    if len(settings.labels) > 1:
+        names = settings.labels
+        columns = [table[list(names)].apply(_numbers) for table in tables]
+        labels = [flags(column, file) for column, file in zip(columns, files, strict=True)]
+    else:
+        held = [
+            named_labels(table[settings.labels[0]], settings.separator, file)
+            for table, file in zip(tables, files, strict=True)
+        ]
+        names = tuple(sorted({name for row in held[0] for name in row}))
+        if not names:
+            raise DataError(
+                f"{files[0]}: label column {settings.labels[0]!r} is empty in every row; name the column that holds "
+                "the labels"
+            )
+        labels = [label_matrix(rows, names, file) for rows, file in zip(held, files, strict=True)]
+    sets = [LabelledSet(tokens, flag, names) for tokens, flag in zip(inputs, labels, strict=True)]
+    parts = Parts(sets[0], sets[1]) if len(sets) > 1 else split_off_test(sets[0], test_share or TEST_SHARE, seed=seed)
+    check_labels(parts.train.labels, names, str(files[0]))
+    return parts
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """A column with its numbers as numbers, which a csv file has as text."""
+    found = pd.to_numeric(column, errors="coerce")
+    return column.where(found.isna(), found)
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
@@ -211,7 +276,13 @@ def first_texts(path: Path, settings: TextSettings, n: int) -> list[tuple[str, s
     rows = _read_file(path, settings).head(n)
     named = [name for name in (settings.text, settings.pair) if name is not None]
     texts = rows[named].astype(str).agg(" | ".join, axis=1)
-    return list(zip(rows[settings.label].astype(str), texts, strict=True)) if settings.label else []
+    if not settings.labels:
+        return []
+    if len(settings.labels) == 1:
+        return list(zip(rows[settings.labels[0]].astype(str), texts, strict=True))
+    given = rows[list(settings.labels)].apply(_numbers) == 1
+    said = [", ".join(name for name in settings.labels if row[name]) or "none" for _, row in given.iterrows()]
+    return list(zip(said, texts, strict=True))
 
 
 def open_tokenizer(name: str) -> Tokenizer:
@@ -311,7 +382,7 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     """The columns of the settings, as they are in the file."""
     suffix = path.suffix.lower()
     if path.is_dir():
-        wanted = [name for name in (settings.text, settings.pair, settings.label) if name is not None]
+        wanted = [name for name in (settings.text, settings.pair, *settings.labels) if name is not None]
         return read_columns(path, wanted)
     if suffix not in _FORMATS:
         raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(_FORMATS)}")
@@ -327,12 +398,17 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
             raise CorruptDataError(f"{path} cannot be read as {suffix} ({reason}); write it again") from error
     if table.empty:
         raise DataError(f"{path} has no rows; expected at least one text")
-    for name in (settings.text, settings.pair, settings.label):
+    for name in (settings.text, settings.pair, *settings.labels):
         if name is not None and name not in table.columns:
             if name.isdecimal() and settings.has_header and suffix in (".tsv", ".csv"):
                 raise SettingsError(
                     f"{path} has no column named {name!r}; for a file without a line of names, whose columns are "
                     "numbered from 1, add &header=no"
+                )
+            if "," in name and set(map(str.strip, name.split(","))) <= set(map(str, table.columns)):
+                raise SettingsError(
+                    f"{path} has no column {name!r}, but each of these; for several labels of each text add "
+                    "&kind=multi-label"
                 )
             raise unknown_name(f"column of {path.name}", name, [str(column) for column in table.columns])
     return table
@@ -419,7 +495,7 @@ def _labels(table: pd.DataFrame, settings: TextSettings, path: Path) -> np.ndarr
     if nested is not None:
         raise DataError(
             f"{path}: label column {settings.label!r} holds {nested!r}; expected one text or number in each row "
-            "(several labels of each text are not supported: give them as a table of features, or images)"
+            "(or, for several labels of each text, kind=multi-label)"
         )
     texts = np.array([str(value) for value in values])
     numbers = pd.to_numeric(pd.Series(texts), errors="coerce").to_numpy(dtype=np.float64)

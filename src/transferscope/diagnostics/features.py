@@ -52,6 +52,9 @@ def features_of(
         UnknownNameError: There is no such submodule.
         NetworkError: The forward pass does not call it.
     """
+    known = examples.kept(network) if examples.kept is not None and head == "head" else None
+    if known is not None:
+        return known.detach().flatten(1).double().cpu()
     state = frozen_state(network)
     first_outputs(network, examples.inputs[:2], state)
     seen: list[Tensor] = []

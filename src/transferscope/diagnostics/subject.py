@@ -1,7 +1,7 @@
 """What a diagnostic looks at: a network, where it started, and data."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -55,6 +55,8 @@ class Examples:
         inputs: Shape (N, ...), scaled as the network expects them; integers for a network that looks them up.
         labels: Class indices (N,), of any integer type (kept as int64), or numbers (N, K), one for each output; (N,) is
             taken for a single output. Truth values (N, K) are several labels of each input.
+        kept: Gives the features of a network for these examples where they were computed before, or are worth keeping;
+            None for a network whose features are to be computed. None where nothing is kept.
 
     Raises:
         DataError: There are no examples, lengths differ, or inputs are not finite.
@@ -62,6 +64,7 @@ class Examples:
 
     inputs: Shaped[Tensor, "N ..."]
     labels: Shaped[Tensor, "M ..."]
+    kept: Callable[[nn.Module], Tensor | None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check what every diagnostic relies on."""

@@ -21,7 +21,8 @@ from transferscope.methods.knn import Knn
 from transferscope.methods.l2_sp import L2Sp
 from transferscope.methods.linear_probe import LinearProbe
 from transferscope.methods.lora import LoRA
-from transferscope.methods.merlin import Merlin, MerlinFt
+from transferscope.methods.merlin import Merlin
+from transferscope.methods.merlin_ft import MerlinFt
 from transferscope.methods.method import (
     Control,
     FitOptions,

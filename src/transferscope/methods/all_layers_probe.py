@@ -16,7 +16,7 @@ from transferscope.methods.block_outputs import BlockOutputs, channel_dimension
 from transferscope.methods.common import Domain, domain, working_copy
 from transferscope.methods.held_out import labels_needed, risk, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Start
-from transferscope.methods.probe_head import ridge_probe
+from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
 from transferscope.records import Cost
 from transferscope.training import frozen_features, outputs_of, stream_seed
@@ -128,11 +128,11 @@ class AllLayersProbe:
             numbers = (numbers - layers.mean) * layers.factor
         fraction = self._chosen(task, own, target, numbers, options) if self.fraction == "auto" else self.fraction
         if fraction == 0:
-            head = ridge_probe(frozen_features(own, train), train.labels, n_outputs).head
+            head = probe_of(frozen_features(own, train), train, options.training).head
             fitted = own.with_head(head)
         else:
             layers.kept = _best(numbers, train.labels, n_outputs, fraction)
-            head = ridge_probe(numbers[:, layers.kept], train.labels, n_outputs).head
+            head = probe_of(numbers[:, layers.kept], train, options.training).head
             fitted = Network(layers, head, len(layers.kept), input=own.input)
         fitted.is_frozen = True
         cost = Cost(

@@ -14,7 +14,7 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.network import Network
-from transferscope.training import Batch, ParameterGroup, TrainingSettings, outputs_of, task_loss
+from transferscope.training import Batch, ParameterGroup, TrainingSettings, batch_loss, outputs_of
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,9 @@ class CoTuning(FineTuning):
 
         def loss(batch: Batch) -> Float[Tensor, ""]:
             features = own.features(batch.inputs)
-            of_source = F.cross_entropy(source_head(features), relationship[batch.labels])
-            return task_loss(own.head(features), batch.labels) + self.trade_off * of_source
+            looked_like = torch.stack([share * relationship[labels] for share, labels in batch.terms]).sum(dim=0)
+            of_source = F.cross_entropy(source_head(features), looked_like)
+            return batch_loss(own.head(features), batch) + self.trade_off * of_source
 
         return loss
 

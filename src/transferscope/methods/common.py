@@ -1,26 +1,32 @@
 """What the methods share: domains on a device, the curve, one call of the loop."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import DataError, NetworkError
+from transferscope.errors import DataError, NetworkError, SettingsError
+from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.models.initialise import reinitialise
 from transferscope.models.network import Network, new_head
 from transferscope.records import Record
 from transferscope.training import (
     Curve,
+    HeldOut,
     Learner,
     PixelScale,
     RunOptions,
     TensorSet,
+    TrainingSettings,
     Watch,
     choose_device,
+    class_weights,
     measure,
     outputs_of,
     pixel_scale,
@@ -29,7 +35,11 @@ from transferscope.training import (
     to_tensors,
     train,
 )
+from transferscope.training.curve import curve_plan
 from transferscope.training.loop import preserved_mode
+
+STATISTICS_BATCH = 256
+"""Examples that statistics of batch normalisation are computed from at once."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +50,13 @@ class Domain:
         train: Training examples.
         test: Test examples, for measuring only.
         scale: How inputs are standardised.
+        held_out: Training examples that are not trained on, by which training is stopped; None for none.
     """
 
     train: TensorSet
     test: TensorSet
     scale: PixelScale
+    held_out: TensorSet | None = None
 
 
 def domain(dataset: Dataset, options: FitOptions, network: Network | None = None) -> Domain:
@@ -60,6 +72,30 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
     return Domain(to_tensors(dataset.train, scale, device), to_tensors(dataset.test, scale, device), scale)
 
 
+def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> Domain:
+    """The data that training is about: as `domain`, less what the options hold out to stop by.
+
+    Args:
+        dataset: The data.
+        options: With device, seed and training settings.
+        network: What will read the data.
+
+    Raises:
+        DataError: The training settings cannot be used with these data.
+    """
+    options.training.check_data(dataset.train)
+    whole = domain(dataset, options, network)
+    if options.training.early_stopping is None:
+        return whole
+    part = held_out_part(dataset.train, seed=stream_seed(options.seed, "early stopping"))
+    if part is None:
+        return whole
+    fit, held_out = (
+        to_tensors(dataset.train.take(index), whole.scale, whole.train.device) for index in (part.fit, part.validate)
+    )
+    return replace(whole, train=fit, held_out=held_out)
+
+
 def source_of(task: TransferTask, method: str) -> Dataset:
     """The source data of a task.
 
@@ -71,20 +107,25 @@ def source_of(task: TransferTask, method: str) -> Dataset:
     return task.source
 
 
-def working_copy(network: Network, example: LabelledSet, options: FitOptions, *, start: Start) -> Network:
+def working_copy(
+    network: Network, example: LabelledSet, options: FitOptions, *, start: Start | Literal["as it is"]
+) -> Network:
     """A copy to train, on the device, in the memory order that convolutions run fastest in.
 
     Args:
         network: The starting network.
-        example: What it is to read.
+        example: What it is to read: the target's training examples.
         options: With device and seed.
-        start: "random" for weights of an initialisation: others are drawn again from the seed.
+        start: "random" for weights of an initialisation: others are drawn again from the seed. "pretrained" for those
+            that it has, with the statistics of batch normalisation that the training settings ask for. "as it is" for
+            those that it has, and nothing else.
 
     Raises:
         NetworkError: The network does not take inputs like the example's, does not give (N, n_features), or is to start
             from random weights and cannot draw them.
+        SettingsError: The training settings ask for statistics of batch normalisation that the network has not.
     """
-    keep = start == "pretrained" or network.is_random
+    keep = start != "random" or network.is_random
     own = network.copy() if keep else reinitialise(network, seed=stream_seed(options.seed, "network"))
     own.is_random = False
     own = own.on_grid(example.grid).to(choose_device(options.device))
@@ -92,7 +133,60 @@ def working_copy(network: Network, example: LabelledSet, options: FitOptions, *,
     for parameter in own.parameters():
         parameter.grad = None
     _check_fit(own, example)
+    if start == "pretrained" and options.training.batch_norm != "train":
+        check_batch_norm(own, options.training)
+        if options.training.batch_norm == "target":
+            estimate_statistics(own, to_tensors(example, scale_of(own, example), device_of(own)))
     return own
+
+
+def batch_norms(network: nn.Module) -> list[_BatchNorm]:
+    """The layers that normalise by running statistics."""
+    return [module for module in network.modules() if isinstance(module, _BatchNorm) and module.track_running_stats]
+
+
+def check_batch_norm(network: Network, training: TrainingSettings) -> None:
+    """Refuse statistics of batch normalisation for a network without any.
+
+    Raises:
+        SettingsError: The network has no batch normalisation, and the settings ask for its statistics.
+    """
+    if training.batch_norm != "train" and not batch_norms(network.features):
+        raise SettingsError(
+            f'batch_norm = "{training.batch_norm}" and the network has no batch normalisation; leave batch_norm out, '
+            "or take a network that has it, such as resnet20"
+        )
+
+
+def held_statistics(network: Network, options: FitOptions) -> list[_BatchNorm]:
+    """The layers whose running statistics stay as they are while a pretrained network is trained."""
+    return [] if options.training.batch_norm == "train" else batch_norms(network.features)
+
+
+@torch.no_grad()
+def estimate_statistics(network: Network, data: TensorSet) -> None:
+    """Replace the running statistics of a backbone, in place, by the means over all inputs (AdaBN; Li et al. 2017).
+
+    The inputs are read once, in training mode of the normalising layers alone. A variance is the mean over batches of
+    almost equal size of those within each.
+
+    Args:
+        network: The network; its mode is left as it was.
+        data: The inputs to read.
+    """
+    layers = batch_norms(network.features)
+    momenta = [layer.momentum for layer in layers]
+    with preserved_mode(network):
+        network.eval()
+        for layer in layers:
+            layer.train()
+            layer.momentum = None  # the plain mean over batches
+            layer.reset_running_stats()
+        n_batches = max(1, round(len(data) / STATISTICS_BATCH))
+        for index in torch.arange(len(data), device=data.device).tensor_split(n_batches):
+            network.features(data.batch(index).inputs)
+    for layer, momentum in zip(layers, momenta, strict=True):
+        layer.momentum = momentum
 
 
 def target_head(network: Network, n_outputs: int, options: FitOptions) -> nn.Linear:
@@ -156,10 +250,21 @@ def fit_learner(
         options.training,
         run_options,
         n_steps=n_steps,
-        curve=_curve(data, as_network, options.curve_examples) if options.curve_examples else None,
+        curve=_curve(data, as_network, options, learner.module) if options.curve_examples else None,
         watch=None if options.snapshots is None else _watch(options.snapshots, as_network, n_steps),
+        held_out=_held_out(data, as_network, options.training),
     )
-    return Fitted(as_network(), data.scale, source_head, run.history, run.cost, run.status)
+    notes = {} if run.best_step is None else {"best_step": float(run.best_step), "stopped_at": float(run.cost.steps)}
+    return Fitted(as_network(), data.scale, source_head, run.history, run.cost, run.status, notes)
+
+
+def _held_out(data: Domain, as_network: Callable[[], Network], training: TrainingSettings) -> HeldOut | None:
+    if data.held_out is None:
+        return None
+    held_out, weights = data.held_out, None
+    if training.class_weights != "none":
+        weights = class_weights(data.train.labels, data.train.n_outputs)
+    return lambda: harm(outputs_of(as_network(), held_out), held_out.labels, weights)
 
 
 def _watch(snapshots: Snapshots, as_network: Callable[[], Network], n_steps: int) -> Watch:
@@ -172,10 +277,21 @@ def _watch(snapshots: Snapshots, as_network: Callable[[], Network], n_steps: int
     return watch
 
 
-def _curve(data: Domain, as_network: Callable[[], Network], n_examples: int) -> Curve:
-    shown = {"target_train": data.train.spread(n_examples), "target_test": data.test.spread(n_examples)}
+def _curve(data: Domain, as_network: Callable[[], Network], options: FitOptions, trained: nn.Module) -> Curve:
+    n_steps = options.training.n_steps(len(data.train))
+    plan = curve_plan(
+        options.training,
+        n_steps=n_steps,
+        n_train=len(data.train),
+        n_test=len(data.test),
+        n_parameters=sum(parameter.numel() for parameter in trained.parameters()),
+        examples=options.curve_examples,
+    )
+    shown = {"target_train": data.train.spread(plan.examples), "target_test": data.test.spread(plan.examples)}
 
     def curve(step: int) -> tuple[Record, ...]:
+        if not plan.wants(step, n_steps):
+            return ()
         network = as_network()
         measured = [
             measure(outputs_of(network, examples), examples.labels, part=part, step=step)

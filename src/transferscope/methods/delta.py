@@ -14,7 +14,7 @@ from transferscope.methods.l2_sp import squared_distance
 from transferscope.methods.method import Value
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import AnchoredFineTuning, Beginning
-from transferscope.training import Batch, TrainingSettings, frozen_features, task_loss
+from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, task_loss
 from transferscope.training.loop import preserved_mode
 
 MOST_EXAMPLES = 128
@@ -62,7 +62,7 @@ class Delta(AnchoredFineTuning):
                 torch.zeros((), device=features.device),
             )
             decay = squared_distance(head, [torch.zeros(()).to(p) for p in head])
-            return task_loss(own.head(features), batch.labels) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
+            return batch_loss(own.head(features), batch) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
 
         return loss
 

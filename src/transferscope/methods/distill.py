@@ -14,7 +14,7 @@ from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.initialise import reinitialise
 from transferscope.models.network import Network
-from transferscope.training import Batch, TrainingSettings, frozen_features, stream_seed, task_loss
+from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, stream_seed
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Distill(FineTuning):
             with torch.no_grad():
                 taught = teacher.features(batch.inputs)
             distance = (features - taught).square().sum(dim=1).mean() / scale
-            total: Tensor = task_loss(own.head(features), batch.labels) + self.beta * distance
+            total: Tensor = batch_loss(own.head(features), batch) + self.beta * distance
             return total
 
         return loss

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from transferscope.errors import SettingsError
-from transferscope.methods.method import ADDED_LATER, Value
+from transferscope.methods.method import Value
 from transferscope.methods.target_training import FineTuning, other_head
 from transferscope.models.network import Network
-from transferscope.training import ParameterGroup, TrainingSettings
+from transferscope.training import ADDED_LATER, ParameterGroup, TrainingSettings
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from transferscope.methods.method import FitOptions
 from transferscope.models.network import Network
 from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.records import Cost
-from transferscope.training import check_targets
+from transferscope.training import Batch, batch_loss, check_targets, example_weights
 
 PARTS = 4
 """One of so many parts of the training examples is held out."""
@@ -74,6 +74,21 @@ def risk(outputs: Tensor, labels: Tensor) -> float:
         return float(F.mse_loss(outputs.double(), labels.double()))
     known = labels != UNLABELLED
     return float((outputs.argmax(dim=1) != labels)[known].double().mean())
+
+
+def harm(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tuple[float, float]:
+    """What held-out examples are judged by: the risk, and of equal risks the loss.
+
+    Args:
+        outputs: Logits or regression values, shape (N, K).
+        labels: As in `risk`.
+        weights: Weights of classes, which count in the share of errors and in the loss; None for none.
+    """
+    loss = float(batch_loss(outputs, Batch(outputs, labels, weights=weights)))
+    if weights is None or labels.dtype != torch.int64 or not torch.isfinite(outputs).all():
+        return risk(outputs, labels.cpu()), loss
+    wrong = (outputs.argmax(dim=1) != labels).double() * example_weights(labels, weights)
+    return float(wrong.mean()), loss
 
 
 def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:

@@ -5,11 +5,14 @@ theta is off by 10 to 25 %, and its factorisation fails.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
+
+from transferscope.training import Batch, encode, example_weights
 
 RIDGE_GRID = tuple(10.0 ** (step / 2 - 3) for step in range(10))
 """Values of lambda that `choose_ridge` tries, in units of trace(X X^T) / n."""
@@ -50,7 +53,51 @@ class RidgeChoice:
     risk: Float[Tensor, ""]
 
 
-def choose_ridge(centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"]) -> RidgeChoice:
+@dataclass(frozen=True)
+class Goal:
+    """What a head is fitted to, or measured against.
+
+    Attributes:
+        labels: int64 classes (n,), truth values (n, K) or float targets (n, K).
+        targets: The same as targets of a squared loss, (n, K).
+        weights: Weights of the squares, (n, 1), or (n, K) for several labels; None for 1.
+    """
+
+    labels: Tensor
+    targets: Float[Tensor, "n K"]
+    weights: Float[Tensor, "n L"] | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, n_outputs: int) -> Self:
+        """The goal of a batch: of blended examples the targets and weights whose squared loss has the same gradient."""
+        parts = []
+        for share, labels in batch.terms:
+            targets = encode(labels, n_outputs)
+            weights = targets.new_ones(len(labels), 1)
+            if batch.weights is not None:
+                weights = example_weights(labels, batch.weights).to(targets).reshape(len(labels), -1)
+            parts.append((share * weights, targets))
+        total = sum(weights for weights, _ in parts)
+        assert isinstance(total, Tensor)
+        if len(parts) == 1:
+            return cls(batch.drawn, parts[0][1], None if batch.weights is None else total)
+        blended = sum(weights * targets for weights, targets in parts) / total
+        return cls(batch.drawn, blended, None if batch.weights is None else total)
+
+    def part(self, where: slice) -> "Goal":
+        """The goal of some of the examples."""
+        weights = None if self.weights is None else self.weights[where]
+        return Goal(self.labels[where], self.targets[where], weights)
+
+    def squared_loss(self, outputs: Float[Tensor, "n K"]) -> Float[Tensor, ""]:
+        """Squared error, summed over outputs and averaged over examples."""
+        squares = (outputs - self.targets).square()
+        return (squares if self.weights is None else self.weights * squares).sum(dim=1).mean()
+
+
+def choose_ridge(
+    centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], parts: Float[Tensor, " n"] | None = None
+) -> RidgeChoice:
     """Choose lambda by leave-one-out error in closed form, with the mean taken anew without the example left out.
 
     With X X^T = V diag(w) V^T and s_j = lambda / (w_j + lambda), the residuals R = V diag(s) V^T T and
@@ -60,6 +107,8 @@ def choose_ridge(centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"]) -
     Args:
         centred: X, features less their mean.
         targets: T, targets less their mean.
+        parts: Share of each example in the mean; None for 1/n, where nothing is weighted. Of a weighted problem X and T
+            are less the weighted means, and their rows times the root of the weight.
 
     Returns:
         The best of `RIDGE_GRID`, and its risk.
@@ -79,22 +128,27 @@ def choose_ridge(centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"]) -
     grid = torch.tensor(RIDGE_GRID, dtype=torch.float64, device=exact) * trace / n  # (g,)
     shrunk = 1 / (w + grid[:, None])  # (g, min(n, m))
     residuals = t - p @ (shrunk[:, :, None] * (p.T @ t))  # (g, n, K)
-    d = 1 - 1 / n - shrunk @ p.square().T  # (g, n)
+    part = torch.full((n,), 1 / n, dtype=torch.float64, device=exact) if parts is None else parts.to(x)
+    d = 1 - part - shrunk @ p.square().T  # (g, n)
     risks = (residuals / d[:, :, None]).square().sum(dim=2).mean(dim=1)  # (g,)
     best = risks.argmin()
-    of_the_mean = (t / (1 - 1 / n)).square().sum(dim=1).mean()
+    of_the_mean = (t / (1 - part)[:, None]).square().sum(dim=1).mean()
     return RidgeChoice(grid[best].to(centred), (risks[best] / of_the_mean).to(centred))
 
 
-def leave_one_out_head(features: Float[Tensor, "n m"], targets: Float[Tensor, "n K"]) -> InnerHead:
+def leave_one_out_head(
+    features: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], weights: Float[Tensor, "n L"] | None = None
+) -> InnerHead:
     """The ridge head with a bias on centred features, its lambda chosen by leave-one-out error.
 
     X = H - 1 mu^T and T = Y - 1 ybar^T; theta = X^T (X X^T + lambda I)^-1 T, bias = ybar - theta^T mu. Differentiable
-    in features and targets with lambda held constant; computed in float64 (in float32 on a device without it).
+    in features and targets with lambda held constant; computed in float64 (in float32 on a device without it). Of a
+    weighted problem the means are weighted, and the rows of X and T are multiplied by the root of the weight.
 
     Args:
         features: H.
         targets: Y.
+        weights: Weights of the squares, (n, 1), or (n, K) for a problem of its own for each output; None for 1.
 
     Returns:
         The head; NaN where the features are not finite. Of one example it is that target, of none zero.
@@ -102,6 +156,20 @@ def leave_one_out_head(features: Float[Tensor, "n m"], targets: Float[Tensor, "n
     with _full_precision(features):
         exact = torch.float32 if features.device.type == "mps" else torch.float64
         features, targets = features.to(exact), targets.to(exact)
+        if weights is not None and weights.shape[1] > 1:
+            columns = zip(targets.T, weights.T, strict=True)
+            heads = [leave_one_out_head(features, t[:, None], w[:, None]) for t, w in columns]
+            biases = torch.cat([head.bias for head in heads if head.bias is not None])
+            risk = torch.stack([head.risk for head in heads]).mean()
+            return InnerHead(torch.cat([head.theta for head in heads], dim=1), biases, risk)
+        if weights is not None:
+            weights = weights.to(exact)
+            parts = weights / weights.sum()
+            mu, ybar = ((parts * rows).sum(dim=0) for rows in (features, targets))
+            x, t = (weights.sqrt() * rows for rows in (features - mu, targets - ybar))
+            choice = choose_ridge(x, t, parts[:, 0])
+            theta = ridge_head(x, t, choice.ridge)
+            return InnerHead(theta, ybar - mu @ theta, choice.risk)
         mu, ybar = (rows.sum(dim=0) / max(len(rows), 1) for rows in (features, targets))
         x, t = features - mu, targets - ybar
         choice = choose_ridge(x, t)
@@ -132,6 +200,22 @@ def ridge_head(
         if n <= m:
             return features.T @ _solve(features @ features.T, targets, ridge)
         return _solve(features.T @ features, features.T @ targets.to(features.dtype), ridge)
+
+
+def weighted_ridge_head(
+    features: Float[Tensor, "n m"],
+    targets: Float[Tensor, "n K"],
+    ridge: float,
+    weights: Float[Tensor, "n L"] | None = None,
+) -> Float[Tensor, "m K"]:
+    """`ridge_head` of a weighted squared error; arguments as there and in `leave_one_out_head`."""
+    if weights is None:
+        return ridge_head(features, targets, ridge)
+    roots = weights.sqrt()
+    if roots.shape[1] == 1:
+        return ridge_head(roots * features, roots * targets, ridge)
+    columns = zip(roots.T, targets.T, strict=True)
+    return torch.cat([ridge_head(r[:, None] * features, (r * t)[:, None], ridge) for r, t in columns], dim=1)
 
 
 def _solve(

@@ -11,10 +11,18 @@ from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods.common import domain, fit_learner, source_head, source_of, target_head, working_copy
+from transferscope.methods.common import (
+    domain,
+    fit_learner,
+    source_head,
+    source_of,
+    target_head,
+    training_domain,
+    working_copy,
+)
 from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.models.network import Network
-from transferscope.training import Batch, Draw, Learner, ParameterGroup, task_loss
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, batch_loss
 
 
 @dataclass(frozen=True)
@@ -50,15 +58,15 @@ class Joint:
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
         source = domain(source_of(task, self.name), options, network)
-        target = domain(task.target, options, network)
+        target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         own.head = target_head(own, target.train.n_outputs, options)
         head_s = source_head(own, source.train.n_outputs, options)
 
         def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
             features = shared_features(own, batches)
-            loss_s = task_loss(head_s(features["source"]), batches["source"].labels)
-            loss_t = task_loss(own.head(features["target"]), batches["target"].labels)
+            loss_s = batch_loss(head_s(features["source"]), batches["source"])
+            loss_t = batch_loss(own.head(features["target"]), batches["target"])
             return (1 - self.alpha) * loss_s + self.alpha * loss_t
 
         module = nn.ModuleDict({"network": own, "source_head": head_s})

@@ -11,10 +11,10 @@ from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import Domain, domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
-from transferscope.methods.probe_head import ProbeFit, logistic_probe, ridge_probe
+from transferscope.methods.probe_head import ProbeFit, logistic_probe, probe_of
 from transferscope.models.network import Network
 from transferscope.records import Cost
-from transferscope.training import frozen_features
+from transferscope.training import TrainingSettings, frozen_features
 from transferscope.training.loop import memory_in_use
 
 
@@ -73,7 +73,7 @@ class LinearProbe:
         started = time.perf_counter()
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        probe = self._probe(own, target)
+        probe = self._probe(own, target, options.training)
         cost = Cost(
             seconds=time.perf_counter() - started,
             peak_memory=memory_in_use(target.train.device),
@@ -87,15 +87,18 @@ class LinearProbe:
         return Fitted(fitted, target.scale, source_head, (), cost, "converged" if probe.converged else "max_steps")
 
     @torch.no_grad()
-    def _probe(self, own: Network, target: Domain) -> ProbeFit:
-        features, labels, n_outputs = (
-            frozen_features(own, target.train),
+    def _probe(self, own: Network, target: Domain, training: TrainingSettings) -> ProbeFit:
+        features = frozen_features(own, target.train)
+        if self.solver == "ridge":
+            return probe_of(features, target.train, training)
+        return logistic_probe(
+            features,
             target.train.labels,
             target.train.n_outputs,
+            penalty=self.penalty,
+            max_iterations=self.max_iterations,
+            balanced=training.class_weights == "balanced",
         )
-        if self.solver == "ridge":
-            return ridge_probe(features, labels, n_outputs)
-        return logistic_probe(features, labels, n_outputs, penalty=self.penalty, max_iterations=self.max_iterations)
 
 
 def _keep(snapshots: Snapshots | None, own: Network, fitted: Network) -> None:

@@ -1,22 +1,45 @@
 """MeRLin: features on which a target head fitted to one half of the data predicts the other half."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods.common import Domain, domain, fit_learner, source_head, source_of, working_copy
-from transferscope.methods.inner_head import InnerHead, leave_one_out_head, ridge_head, unrolled_head
+from transferscope.methods.common import (
+    Domain,
+    domain,
+    fit_learner,
+    held_statistics,
+    source_head,
+    source_of,
+    training_domain,
+    working_copy,
+)
+from transferscope.methods.inner_head import Goal, InnerHead, leave_one_out_head, unrolled_head, weighted_ridge_head
 from transferscope.methods.joint import shared_features
-from transferscope.methods.method import ADDED_LATER, FitOptions, Fitted, Start
-from transferscope.methods.target_training import check_frozen, check_scales, first_blocks
+from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.target_training import Beginning, check_frozen, check_scales, first_blocks
 from transferscope.models.network import Network
-from transferscope.training import Batch, Draw, Learner, ParameterGroup, encode, outputs_of, task_loss
+from transferscope.training import (
+    ADDED_LATER,
+    Batch,
+    Draw,
+    Learner,
+    ParameterGroup,
+    TensorSet,
+    TrainingSettings,
+    batch_loss,
+    class_weights,
+    outputs_of,
+    task_loss,
+)
+from transferscope.training.loop import preserved_mode
 
 
 @dataclass(frozen=True)
@@ -33,6 +56,9 @@ class Merlin:
         inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K, and
             several labels of an input as y - 1/2.
             "unrolled" is Algorithm 1: `inner_steps` gradient steps on the task's own loss, differentiated through.
+            "none" is the ablation with the same split and no inner fit: theta_t starts as the closed form on all
+            examples and is trained beside the backbone, by the squared error of the first half alone, as the backbone
+            is by that of the second.
         ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step,
             for a head with a bias on centred features, and in the same way for the head that predicts. A number above
             0 is the paper's constant, without bias and centring. "unrolled" has no closed form: "auto" is 1 there.
@@ -47,7 +73,7 @@ class Merlin:
     """
 
     rho: float = 2.0
-    inner: Literal["ridge", "unrolled"] = "ridge"
+    inner: Literal["ridge", "unrolled", "none"] = "ridge"
     ridge: float | Literal["auto"] = "auto"
     inner_steps: int = 20
     inner_lr: float | None = None
@@ -98,56 +124,113 @@ class Merlin:
 
         Raises:
             DataError: There are fewer than 4 target examples to split.
+            SettingsError: The training has blends or weights that the unrolled head does not know.
         """
-        if len(task.target.train) < 4:
-            raise DataError(f"MeRLin was given {len(task.target.train)} target examples; it needs 4 or more to split")
-        target = domain(task.target, options, network)
+        self.check_fit(task, options)
+        target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         source = domain(source_of(task, self.name), options, network) if self.source_term else None
         head_s = self._source_head(own, source, options)
         own.head = nn.Identity()
-        risks = _MeanRisk()
-        module = nn.ModuleDict({"features": own.features, "source_head": head_s, "risks": risks})
-        size = self.target_batch or options.training.batch_size
-        draws = {"target": Draw(target.train, size)} | ({"source": Draw(source.train)} if source else {})
-        objective = _MerlinObjective(self, own, head_s, target.train.n_outputs, risks.to(target.train.device))
-        frozen = first_blocks(own, self.frozen_blocks)
+        frozen = list(first_blocks(own, self.frozen_blocks))
         for block in frozen:
             block.requires_grad_(False)
+        if self.initial == "pretrained":
+            frozen += held_statistics(own, options)
+        start = Beginning(target, own, head_s)
+
+        def as_network() -> Network:
+            return self.predictor(own, target.train, options.training)
+
+        return self.fit_from(start, options, source, frozen, as_network)
+
+    def check_fit(self, task: TransferTask, options: FitOptions) -> None:
+        """Refuse what `fit` refuses."""
+        if self.inner == "unrolled" and (options.training.mix_up or options.training.class_weights != "none"):
+            raise SettingsError(
+                'inner = "unrolled" knows neither mix_up nor class_weights; use inner = "ridge", or leave them out'
+            )
+        if len(task.target.train) < 4:
+            raise DataError(f"MeRLin was given {len(task.target.train)} target examples; it needs 4 or more to split")
+
+    def fit_from(
+        self,
+        start: Beginning,
+        options: FitOptions,
+        source: Domain | None,
+        frozen: Sequence[nn.Module],
+        as_network: Callable[[], Network],
+        *,
+        train: TensorSet | None = None,
+    ) -> Fitted:
+        """Train what was begun, in place.
+
+        Args:
+            start: The target; a network, of which the parameters of the backbone that require gradients are trained;
+                and the source head.
+            options: Budget, seed, checkpoint.
+            source: The source; None without L_source.
+            frozen: Modules that stay in evaluation mode.
+            as_network: Gives the network that predicts, at any time in training.
+            train: The target's training examples as the backbone reads them; None for those of `start`.
+        """
+        own, target, head_s = start.own, start.target, start.source_head
+        train = target.train if train is None else train
+        assert head_s is not None
+        risks = _MeanRisk().to(target.train.device)
+        module = nn.ModuleDict({"features": own.features, "source_head": head_s, "risks": risks})
         trained = [p for p in own.features.parameters() if p.requires_grad]
         trained += list(head_s.parameters()) if source else []
+        head_t: nn.Linear | None = None
+        if self.inner == "none":
+            with preserved_mode(own):
+                fit = self.predictor(own, train, options.training).head
+            assert isinstance(fit, nn.Linear)
+            head_t = fit
+            module["target_head"] = head_t
+            trained += list(head_t.parameters())
+        size = self.target_batch or options.training.batch_size
+        draws = {"target": Draw(train, size)} | ({"source": Draw(source.train)} if source else {})
+        objective = _MerlinObjective(self, own, head_s, target.train.n_outputs, risks, head_t)
         learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen)
-        fitted = fit_learner(
-            learner, target, options, as_network=lambda: self._predictor(own, target), source_head=head_s
-        )
-        return replace(fitted, notes=risks.notes())
+        fitted = fit_learner(learner, target, options, as_network=as_network, source_head=head_s)
+        return replace(fitted, notes={**fitted.notes, **risks.notes()})
 
     def _source_head(self, own: Network, source: Domain | None, options: FitOptions) -> nn.Module:
         if self.initial == "pretrained" or source is None:
             return own.head
         return source_head(own, source.train.n_outputs, options)
 
-    def inner_head(self, features: Float[Tensor, "n m"], labels: Tensor, n_outputs: int) -> InnerHead:
+    def inner_head(self, features: Float[Tensor, "n m"], goal: Goal) -> InnerHead:
         """theta_t(phi) as a differentiable function of the features of some target examples."""
-        targets = encode(labels, n_outputs)
-        if self.inner == "ridge" and self.ridge == "auto":
-            return leave_one_out_head(features, targets)
+        if self.inner != "unrolled" and self.ridge == "auto":
+            return leave_one_out_head(features, goal.targets, goal.weights)
         ridge = 1.0 if isinstance(self.ridge, str) else self.ridge
-        if self.inner == "ridge":
-            theta = ridge_head(features, targets, ridge)
+        if self.inner != "unrolled":
+            theta = weighted_ridge_head(features, goal.targets, ridge, goal.weights)
         else:
-            theta = unrolled_head(features, labels, targets, ridge=ridge, steps=self.inner_steps, lr=self.inner_lr)
+            theta = unrolled_head(
+                features, goal.labels, goal.targets, ridge=ridge, steps=self.inner_steps, lr=self.inner_lr
+            )
         return InnerHead(theta, None, theta.new_full((), torch.nan))
 
-    def outer_loss(self, outputs: Float[Tensor, "n K"], labels: Tensor, n_outputs: int) -> Float[Tensor, ""]:
+    def outer_loss(self, outputs: Float[Tensor, "n K"], goal: Goal) -> Float[Tensor, ""]:
         """L_val: squared error summed over outputs and averaged over examples (ridge), or the task's own loss."""
-        if self.inner == "ridge":
-            return (outputs - encode(labels, n_outputs)).square().sum(dim=1).mean()
-        return task_loss(outputs, labels)
+        return task_loss(outputs, goal.labels) if self.inner == "unrolled" else goal.squared_loss(outputs)
 
     @torch.no_grad()
-    def _predictor(self, own: Network, target: Domain) -> Network:
-        fit = self.inner_head(outputs_of(own.features, target.train), target.train.labels, target.train.n_outputs)
+    def predictor(self, own: Network, train: TensorSet, training: TrainingSettings) -> Network:
+        """The backbone under the head that is fitted to its features of all target training examples.
+
+        Args:
+            own: The network.
+            train: The examples.
+            training: With `class_weights`.
+        """
+        features, weights = outputs_of(own.features, train), None
+        if training.class_weights != "none":
+            weights = class_weights(train.labels, train.n_outputs)
+        fit = self.inner_head(features, Goal.of(Batch(features, train.labels, weights=weights), train.n_outputs))
         n_features, n_outputs = fit.theta.shape
         head = nn.Linear(n_features, n_outputs, bias=fit.bias is not None, device="meta").to_empty(
             device=fit.theta.device
@@ -188,77 +271,26 @@ class _MerlinObjective:
     source_head: nn.Module
     n_outputs: int
     risks: _MeanRisk
+    trained_head: nn.Linear | None = None
 
     def __call__(self, batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
         features = shared_features(self.network, batches)
-        loss = self.settings.rho * self._target_term(features["target"], batches["target"].labels)
+        loss = self.settings.rho * self._target_term(features["target"], batches["target"])
         if "source" in batches:
-            loss = loss + task_loss(self.source_head(features["source"]), batches["source"].labels)
+            loss = loss + batch_loss(self.source_head(features["source"]), batches["source"])
         return loss
 
-    def _target_term(self, features: Float[Tensor, "n m"], labels: Tensor) -> Float[Tensor, ""]:
+    def _target_term(self, features: Float[Tensor, "n m"], batch: Batch) -> Float[Tensor, ""]:
         half = len(features) // 2  # the order of a batch is random already
         if half == 0:  # one example left over at the end of a pass says nothing about a head
             return 0.0 * features.sum()
         with torch.autocast(features.device.type, enabled=False):
-            head = self.settings.inner_head(features[:half], labels[:half], self.n_outputs)
+            goal = Goal.of(batch, self.n_outputs)
+            if self.trained_head is not None:
+                weight, bias = self.trained_head.weight, self.trained_head.bias
+                of_head = goal.part(slice(half)).squared_loss(F.linear(features[:half].detach(), weight, bias))
+                fixed = F.linear(features[half:], weight.detach(), None if bias is None else bias.detach())
+                return of_head + goal.part(slice(half, None)).squared_loss(fixed)
+            head = self.settings.inner_head(features[:half], goal.part(slice(half)))
             self.risks.add(head.risk)
-            return self.settings.outer_loss(head(features[half:]), labels[half:], self.n_outputs)
-
-
-@dataclass(frozen=True)
-class MerlinFt:
-    """MeRLin-ft: start from the pretrained network and meta-learn on target data only (section 6.1.3).
-
-    Attributes:
-        inner: As in `Merlin`.
-        ridge: As in `Merlin`.
-        inner_steps: As in `Merlin`.
-        inner_lr: As in `Merlin`.
-        target_batch: As in `Merlin`.
-        lr_scale: Learning rate as a share of the training settings' rate; 0.1 as in fine-tuning.
-        frozen_blocks: As in `Merlin`.
-    """
-
-    inner: Literal["ridge", "unrolled"] = "ridge"
-    ridge: float | Literal["auto"] = "auto"
-    inner_steps: int = 20
-    inner_lr: float | None = None
-    target_batch: int | None = None
-    lr_scale: float = 0.1
-    frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
-
-    name: ClassVar[str] = "merlin-ft"
-    version: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        self._merlin()
-
-    @property
-    def start(self) -> Start:
-        """The pretrained network."""
-        return "pretrained"
-
-    @property
-    def uses_source(self) -> bool:
-        """No source data: the network is enough."""
-        return False
-
-    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
-        """See `Method.fit`."""
-        return self._merlin().fit(task, network, options)
-
-    def _merlin(self) -> Merlin:
-        return Merlin(
-            rho=1.0,
-            inner=self.inner,
-            ridge=self.ridge,
-            inner_steps=self.inner_steps,
-            inner_lr=self.inner_lr,
-            target_batch=self.target_batch,
-            initial="pretrained",
-            source_term=False,
-            lr_scale=self.lr_scale,
-            frozen_blocks=self.frozen_blocks,
-        )
+            return self.settings.outer_loss(head(features[half:]), goal.part(slice(half, None)))

@@ -21,10 +21,6 @@ Start = Literal["random", "pretrained"]
 Value = bool | int | float | str
 """A value of a setting that a search may try."""
 
-ADDED_LATER = {"added_later": True}
-"""Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
-cell, so that what was run before it existed is not run again."""
-
 
 @dataclass(frozen=True)
 class Snapshots:

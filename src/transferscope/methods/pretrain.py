@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transferscope.data.task import Dataset
-from transferscope.methods.common import domain, fit_learner, source_head, working_copy
+from transferscope.methods.common import fit_learner, source_head, training_domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted
 from transferscope.models.network import Network
 from transferscope.records import Record
-from transferscope.training import Batch, Draw, Learner, ParameterGroup, task_loss
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, batch_loss
 
 PRETRAINING_VERSION = 1
 """Part of a pre-training cell's key; raised when the same settings give other results than before."""
@@ -28,12 +28,12 @@ def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
     Returns:
         The network with its source head; its curve has parts "source_train" and "source_test".
     """
-    data = domain(source, options, network)
-    own = working_copy(network, source.train, options, start="pretrained")
+    data = training_domain(source, options, network)
+    own = working_copy(network, source.train, options, start="as it is")
     own.head = source_head(own, data.train.n_outputs, options)
 
     def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
-        return task_loss(own(batches["source"].inputs), batches["source"].labels)
+        return batch_loss(own(batches["source"].inputs), batches["source"])
 
     learner = Learner(own, [ParameterGroup(list(own.parameters()))], {"source": Draw(data.train)}, objective)
     fitted = fit_learner(learner, data, options, as_network=lambda: own, source_head=None)

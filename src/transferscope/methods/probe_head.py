@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.errors import DataError
-from transferscope.training import encode
+from transferscope.training import TensorSet, TrainingSettings, class_weights, encode, example_weights
 
 RIDGE_GRID = np.logspace(-5, 5, 21)
 """Penalties tried by the ridge probe, in units of the mean squared feature norm per example."""
@@ -27,7 +27,23 @@ class ProbeFit:
     converged: bool
 
 
-def ridge_probe(features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int) -> ProbeFit:
+def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> ProbeFit:
+    """The ridge probe on features of training examples, weighted as the training settings say.
+
+    Args:
+        features: Of all examples, in order.
+        train: The examples.
+        training: With `class_weights`.
+    """
+    weights = None
+    if training.class_weights != "none":
+        weights = example_weights(train.labels, class_weights(train.labels, train.n_outputs))
+    return ridge_probe(features, train.labels, train.n_outputs, weights)
+
+
+def ridge_probe(
+    features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, weights: Float[Tensor, "N ..."] | None = None
+) -> ProbeFit:
     """Ridge regression on features, its penalty chosen by leave-one-out error in closed form.
 
     Args:
@@ -35,6 +51,8 @@ def ridge_probe(features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int) 
         labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or truth values (N, K) of several
             labels, regressed as y - 1/2.
         n_outputs: K.
+        weights: Weights of the examples in the squared loss, (N,), or (N, K) for each of several labels, whose
+            penalties are then chosen for each on its own; None for 1.
 
     Returns:
         The head.
@@ -44,12 +62,24 @@ def ridge_probe(features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int) 
     design = features.detach().to("cpu", torch.float64).numpy()
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
     scale = float(np.square(design - design.mean(axis=0)).sum(axis=1).mean()) or 1.0
-    model = RidgeCV(alphas=RIDGE_GRID * scale).fit(design, targets)
+    alphas = RIDGE_GRID * scale
+    if weights is not None and weights.ndim == 2:
+        each = weights.to("cpu", torch.float64).numpy()
+        models = [RidgeCV(alphas).fit(design, targets[:, k], sample_weight=each[:, k]) for k in range(n_outputs)]
+        coefficients, intercepts = np.array([one.coef_ for one in models]), np.array([one.intercept_ for one in models])
+        return ProbeFit(_head(coefficients, intercepts, features.device), converged=True)
+    model = RidgeCV(alphas).fit(design, targets, sample_weight=None if weights is None else weights.cpu().numpy())
     return ProbeFit(_head(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), features.device), converged=True)
 
 
 def logistic_probe(
-    features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, *, penalty: float, max_iterations: int
+    features: Float[Tensor, "N m"],
+    labels: Tensor,
+    n_outputs: int,
+    *,
+    penalty: float,
+    max_iterations: int,
+    balanced: bool = False,
 ) -> ProbeFit:
     """Multinomial logistic regression on features, run to convergence; one for each of several labels.
 
@@ -61,6 +91,7 @@ def logistic_probe(
         n_outputs: Number of classes or labels.
         penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
         max_iterations: Limit of the solver.
+        balanced: Whether each class, or both values of each label, count the same, as in `class_weights`.
 
     Returns:
         The head, and whether the solver converged.
@@ -77,7 +108,7 @@ def logistic_probe(
     std[std == 0] = 1.0
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations)
+    model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations, class_weight="balanced" if balanced else None)
     if several:
         weights, biases, converged = np.zeros((n_outputs, design.shape[1])), np.zeros(n_outputs), True
         for k, column in enumerate(labels.cpu().numpy().T):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transferscope.data.task import TransferTask
 from transferscope.methods.common import domain
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
-from transferscope.methods.probe_head import ridge_probe
+from transferscope.methods.probe_head import probe_of
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
 from transferscope.records import Cost
@@ -73,7 +73,7 @@ class Raw(Control):
         tokens = target.train.inputs
         flat = TokenCounts(tokens) if task.target.train.is_tokens else nn.Flatten()
         inputs = outputs_of(flat, target.train)
-        probe = ridge_probe(inputs, target.train.labels, target.train.n_outputs)
+        probe = probe_of(inputs, target.train, options.training)
         cost = Cost(
             seconds=time.perf_counter() - started,
             peak_memory=memory_in_use(target.train.device),

@@ -97,7 +97,7 @@ class Soup(FineTune):
             network=mean,
             cost=total_cost([one.cost for one in (*tried, *made)]),
             status=next((one.status for one in made if one.status == "non_finite"), made[0].status),
-            notes={"runs": float(n_runs), "joined": float(len(joined))},
+            notes={**made[0].notes, "runs": float(n_runs), "joined": float(len(joined))},
         )
 
     def _trained(self, begun: Beginning, members: Sequence[_Member], options: Sequence[FitOptions]) -> list[Fitted]:

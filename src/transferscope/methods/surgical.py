@@ -59,7 +59,7 @@ class Surgical(FineTuning):
         if chosen is None:  # a network without blocks, whose head alone is trained
             return self.fit_from(begun, options)
         fitted = replace(self, block=chosen).fit_from(begun, options)
-        return replace(fitted, notes={"block": 1.0 + list(begun.own.named_blocks()).index(chosen)})
+        return replace(fitted, notes={**fitted.notes, "block": 1.0 + list(begun.own.named_blocks()).index(chosen)})
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
         """Hold the other blocks."""

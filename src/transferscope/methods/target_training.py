@@ -15,18 +15,26 @@ from torch import Tensor, nn
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods.common import Domain, domain, fit_learner, target_head, working_copy
-from transferscope.methods.method import ADDED_LATER, FitOptions, Fitted, Start, Value
-from transferscope.methods.probe_head import ridge_probe
+from transferscope.methods.common import (
+    Domain,
+    fit_learner,
+    held_statistics,
+    target_head,
+    training_domain,
+    working_copy,
+)
+from transferscope.methods.method import FitOptions, Fitted, Start, Value
+from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
 from transferscope.training import (
+    ADDED_LATER,
     Batch,
     Draw,
     Learner,
     ParameterGroup,
     TrainingSettings,
+    batch_loss,
     frozen_features,
-    task_loss,
 )
 
 Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m ..."]], Float[Tensor, ""]]
@@ -73,7 +81,7 @@ class TargetTraining:
 
     def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
         """The data on the device, and the network under its first head."""
-        target = domain(task.target, options, network)
+        target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         source_head = own.head if self.start == "pretrained" else None
         own.head = self.first_head(own, target, options)
@@ -89,9 +97,13 @@ class TargetTraining:
         frozen += self.adapt(begun, options)
         loss, module = self.loss(begun), self.module(begun)
         prepare = self.before_step(own, options.training.n_steps(len(target.train)))
+        statistics = held_statistics(own, options) if begun.source_head is not None else []
+        frozen += statistics
 
         def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
             prepare(step)
+            for layer in statistics:  # of a block whose training has just begun
+                layer.eval()
             return loss(batches["target"])
 
         learner = Learner(module, self.all_groups(begun), {"target": Draw(target.train)}, objective, frozen)
@@ -150,7 +162,7 @@ class TargetTraining:
 
         def loss(batch: Batch) -> Float[Tensor, ""]:
             features = own.features(batch.inputs)
-            return regularised(task_loss(own.head(features), batch.labels), features)
+            return regularised(batch_loss(own.head(features), batch), features)
 
         return loss
 
@@ -203,7 +215,7 @@ class FineTuning(TargetTraining):
         """As `head` says."""
         if self.head == "random":
             return super().first_head(own, target, options)
-        return ridge_probe(frozen_features(own, target.train), target.train.labels, target.train.n_outputs).head
+        return probe_of(frozen_features(own, target.train), target.train, options.training).head
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
         """The first blocks.

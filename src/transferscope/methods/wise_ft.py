@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.fine_tune import FineTune
-from transferscope.methods.held_out import blend, forget_runs, held_out_part, one_of_several, risk, total_cost
+from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning
 from transferscope.models.network import Network
-from transferscope.training import TrainingSettings, outputs_of, stream_seed, task_loss, to_tensors
+from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors
 
 SHARES = tuple(i / 10 for i in range(10, -1, -1))
 """Shares of the fine-tuned weights that are tried, all of them first: it wins a tie."""
@@ -59,22 +59,22 @@ class WiseFt(FineTune):
         train = task.target.train
         part = held_out_part(train, seed=stream_seed(options.seed, "held out"))
         if part is None:
-            return replace(replace(self, share=UNTRIED).fit(task, network, options), notes={"share": UNTRIED})
+            fitted = replace(self, share=UNTRIED).fit(task, network, options)
+            return replace(fitted, notes={**fitted.notes, "share": UNTRIED})
         first = replace(one_of_several(options, 0, 2), curve_examples=0, snapshots=None)
         begun = self.begin(task.with_target_train(train.take(part.fit)), network, first)
         start = begun.own.copy()
         tried = replace(self, share=1.0).fit_from(begun, first)
         held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
 
-        def harm(share: float) -> tuple[float, float]:
-            outputs = outputs_of(blend([start, tried.network], [1 - share, share]), held_out)
-            return risk(outputs, held_out.labels.cpu()), float(task_loss(outputs, held_out.labels))
+        def harm_of(share: float) -> tuple[float, float]:
+            return harm(outputs_of(blend([start, tried.network], [1 - share, share]), held_out), held_out.labels)
 
-        share = min(SHARES, key=harm)
+        share = min(SHARES, key=harm_of)
         fitted = replace(self, share=share).fit(task, network, one_of_several(options, 1, 2))
         forget_runs(options, 2)
         cost = total_cost([tried.cost, fitted.cost])
-        return replace(fitted, cost=cost, notes={"share": share, "runs": 2.0})
+        return replace(fitted, cost=cost, notes={**fitted.notes, "share": share, "runs": 2.0})
 
     def predictor(self, begun: Beginning) -> Callable[[], Network]:
         """The weights between the start and those of now."""

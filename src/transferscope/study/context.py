@@ -10,6 +10,9 @@ from transferscope.store import Outcome, PlannedCell
 CELL_NOTE = "transferscope.cell"
 """Key in the metadata of a run's networks, which says the key of its cell."""
 
+STEP_NOTE = "transferscope.step"
+"""Key in the metadata of a run's last network, which says its step where early stopping has chosen it."""
+
 KEEP = "keep"
 """Key in the payload of a cell whose network is to be kept, which says the name of the study; no part of its key."""
 

@@ -28,7 +28,8 @@ from transferscope.study.fitting import fresh_network, number, open_source, spre
 from transferscope.study.kept import keys_to_keep
 from transferscope.study.settings import DataSettings, EngineSettings
 from transferscope.training import TrainingSettings, choose_device, outputs_of, scale_of, to_tensors
-from transferscope.training.loop import CURVE_POINTS, memory_in_use
+from transferscope.training.curve import curve_plan
+from transferscope.training.loop import memory_in_use
 
 PATIENCE = 3.0
 """Seconds that measuring may take; kinds of cells whose turn does not come are taken as slow as the slowest of those
@@ -210,7 +211,7 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:
         return _Taken(
             sum(
                 pace.seconds(
-                    n_steps=made.pretraining.n_steps(n), n_read=n_test + _on_curve(made.pretraining, n, n_test)
+                    n_steps=made.pretraining.n_steps(n), n_read=n_test + _on_curve(made.pretraining, n, n_test, pace)
                 )
                 for n in sizes
             )
@@ -222,18 +223,24 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:
         searched = runs_of_a_search(n_settings, recipe.tuning.folds, recipe.tuning.search)
     for n_train in (number(cell, "n_target") for cell in cells):
         n_steps = recipe.training.n_steps(n_train) * most_runs(recipe.method) if pace.per_step else 0
-        n_curve = _on_curve(recipe.training, n_train, n_test) if n_steps else 0
+        n_curve = _on_curve(recipe.training, n_train, n_test, pace) if n_steps else 0
         total += pace.seconds(n_steps=n_steps, n_read=n_train + n_test + n_curve)
         searching += searched * pace.seconds(n_steps=n_steps, n_read=n_train)
     return _Taken(total + searching, searching)
 
 
-def _on_curve(training: TrainingSettings, n_train: int, n_test: int) -> int:
+def _on_curve(training: TrainingSettings, n_train: int, n_test: int, pace: _Pace) -> int:
     """Examples that the training curve is measured on, all its points together."""
     n_steps = training.n_steps(n_train)
-    points = 1 + n_steps // (training.eval_every or max(1, n_steps // CURVE_POINTS))
-    most = FitOptions(training).curve_examples
-    return points * (min(most, n_train) + min(most, n_test))
+    plan = curve_plan(
+        training,
+        n_steps=n_steps,
+        n_train=n_train,
+        n_test=n_test,
+        n_parameters=int(pace.network / 4),
+        examples=FitOptions(training).curve_examples,
+    )
+    return (1 + n_steps // plan.every) * (min(plan.examples, n_train) + min(plan.examples, n_test))
 
 
 def _measured(cell: PlannedCell, engine: EngineSettings) -> _Pace:

@@ -21,6 +21,7 @@ from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.methods import Control
+from transferscope.methods.common import check_batch_norm
 from transferscope.models import (
     LoadReport,
     NetworkInput,
@@ -214,7 +215,8 @@ def load_data(spec: StudySpec) -> StudyData:
         DataError: Data are missing or cannot be used, sizes ask for more than there is, source and target differ in
             shape, or target test examples are trained on; or several things are wrong, each said in a line.
         NetworkError: The network cannot read inputs of this shape, or a file of weights is not one of it.
-        SettingsError: A name or option of the data is unknown.
+        SettingsError: A name or option of the data is unknown, or [training] asks for statistics of batch normalisation
+            that a network has not.
     """
     faults: list[TransferscopeError] = []
     networks = {name: source.pretrained(spec.network) for name, source in spec.sources.items() if source.is_network}
@@ -268,6 +270,8 @@ def load_data(spec: StudySpec) -> StudyData:
                 network.on_grid(dataset.train.grid)
                 if training is not None:
                     training.check_labels(on_grid=dataset.train.grid is not None)
+            if sources and any(method.start == "pretrained" for method in spec.methods.values()):
+                check_batch_norm(network, spec.training)
         _raise_all(faults)
     opened = {}
     for name, pretrained in networks.items():
@@ -277,6 +281,7 @@ def load_data(spec: StudySpec) -> StudyData:
             known = input_of(pretrained.network)
             check_kind(target.train, known)
             check_kind(target.test, known)
+            check_batch_norm(found.network, spec.training)
             digest = checksums.get(name) or fingerprint_of(found)
             opened[name] = PretrainedSource(pretrained, digest, found.report, "" if known is None else str(known))
     _raise_all(faults)

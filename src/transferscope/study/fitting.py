@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
+from torch import Tensor, nn
 
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
@@ -16,10 +17,11 @@ from transferscope.models import Network, OpenedNetwork, build_network, open_net
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
-from transferscope.study.context import CELL_NOTE, WorkContext
+from transferscope.study.context import CELL_NOTE, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, checksum, kept_data
 from transferscope.study.settings import DataSettings
-from transferscope.training import PixelScale, TrainingSettings, scale_of, stream_seed, to_tensors
+from transferscope.training import PixelScale, TrainingSettings, frozen_features, scale_of, stream_seed, to_tensors
+from transferscope.training.feature_cache import is_kept
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,14 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     fitted = method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
-        save_weights(fitted.network, context.network(key), notes={**fitted.scale.as_notes, CELL_NOTE: key})
+        save_weights(fitted.network, context.network(key), notes=network_notes(fitted, key))
     return CellFit(fitted, task, options, tuned)
+
+
+def network_notes(fitted: Fitted, key: str) -> dict[str, str]:
+    """What the file of a cell's network says: how inputs are scaled, the cell, and the step that was chosen."""
+    best = fitted.notes.get("best_step")
+    return {**fitted.scale.as_notes, CELL_NOTE: key} | ({} if best is None else {STEP_NOTE: str(int(best))})
 
 
 def snapshots(
@@ -227,7 +235,7 @@ def number(cell: PlannedCell, label: str) -> int:
 def spread_examples(
     chosen: LabelledSet, *, scale: PixelScale, at_most: int, device: str | torch.device = "cpu"
 ) -> Examples:
-    """Examples at even distances, scaled as the network expects them.
+    """Examples at even distances, scaled as the network expects them; features of large networks are kept on the disk.
 
     Args:
         chosen: Where they are taken from.
@@ -240,4 +248,8 @@ def spread_examples(
     """
     shown = to_tensors(chosen, scale, device).spread(at_most)
     ready = shown.batch(torch.arange(len(shown), device=shown.device))
-    return Examples(ready.inputs, ready.labels)
+
+    def kept(network: nn.Module) -> Tensor | None:
+        return frozen_features(network, shown) if isinstance(network, Network) and is_kept(network.features) else None
+
+    return Examples(ready.inputs, ready.labels, kept)

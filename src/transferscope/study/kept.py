@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,9 @@ from transferscope.study.fitting import number
 from transferscope.study.settings import DataSettings, Keep
 from transferscope.study.status import keep_of
 from transferscope.trained import ModelCard
+
+ABANDONED = 3600.0
+"""Seconds after which a file that was begun to be written will not be finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,8 @@ def tidy(store: Store, study: str) -> int:
 
     Only files that say which run they are of, as `fit_method` writes them, are touched, and only once the study is
     finished: those of pre-training stay, for further methods, and so do those that an earlier version wrote. What a
-    run that is not done needs, such as a diagnostic, stays too, in whichever study of the store it is.
+    run that is not done needs, such as a diagnostic, stays too, in whichever study of the store it is. Files that a
+    process began to write before it was killed go after ABANDONED seconds.
 
     Args:
         store: The store.
@@ -124,9 +129,10 @@ def tidy(store: Store, study: str) -> int:
     """
     counts = store.counts(study)
     files = [] if counts.planned or counts.running else list(store.files.glob("*.safetensors"))
-    own = [file for file in files if _is_of_run(file)]
+    freed = sum(_delete_abandoned(file) for file in files if file.name.startswith("."))
+    own = [file for file in files if not file.name.startswith(".") and _is_of_run(file)]
     if not own:
-        return 0
+        return freed
     wanted: set[str] = set()
     whole: set[str] = set()  # with the networks on the way
     for row in store.studies():
@@ -138,7 +144,6 @@ def tidy(store: Store, study: str) -> int:
             wanted |= keys_to_keep([stored.cell for stored in cells], keep)
         elif keep == "winners":
             wanted |= winners(store, row.name)
-    freed = 0
     for file in own:
         key, _, rest = file.name.partition(".")
         if key in whole or (key in wanted and rest == "safetensors"):
@@ -147,6 +152,19 @@ def tidy(store: Store, study: str) -> int:
             freed += file.stat().st_size
             file.unlink()
     return freed
+
+
+def _delete_abandoned(file: Path) -> int:
+    """Delete what a process that was killed had begun to write (see `files.written_whole`); its bytes.
+
+    A file that may still be written, by a runner of another study of the store, is left alone.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        found = file.stat()
+        if time.time() - found.st_mtime > ABANDONED:
+            file.unlink()
+            return found.st_size
+    return 0
 
 
 def winners(store: Store, study: str) -> set[str]:

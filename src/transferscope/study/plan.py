@@ -3,13 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from transferscope.data.task import Dataset
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import PRETRAINING_VERSION, Control, check_task, keeps_network
@@ -18,7 +19,7 @@ from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, P
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec, depends_on_source
-from transferscope.training import choose_device
+from transferscope.training import TrainingSettings, choose_device
 
 DIAGNOSE_VERSION = 2
 """Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
@@ -64,6 +65,10 @@ def plan_study(spec: StudySpec) -> StudyPlan:
 
 def _check_tasks(spec: StudySpec, data: StudyData) -> None:
     """Whether every method can learn the target, from every source that it would transfer from, as it is and tuned."""
+    _check_training("[training]", spec.training, data.target)
+    for name, dataset in data.sources.items() if spec.pretraining is not None else ():
+        assert spec.pretraining is not None
+        _check_training(f"[pretraining] of {name}:", spec.pretraining, dataset)
     for name, method in spec.methods.items():
         sources = [source for source in spec.sources if source in data.sources or not method.uses_source]
         tried = [(f"[methods.{name}]", method)]
@@ -77,6 +82,13 @@ def _check_tasks(spec: StudySpec, data: StudyData) -> None:
                     check_task(one, data.target, None if source is None else data.sources.get(source))
                 except DataError as error:
                     raise DataError(f"{place} {error}") from error
+
+
+def _check_training(where: str, training: TrainingSettings, dataset: Dataset) -> None:
+    try:
+        training.check_data(dataset.train)
+    except DataError as error:
+        raise DataError(f"{where} {error}") from error
 
 
 def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
@@ -186,7 +198,7 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
             "version": PRETRAINING_VERSION,
             "source": data.sources[name].fingerprint,
             "network": spec.network.identity,
-            "pretraining": asdict(recipe),
+            "pretraining": recipe.identity,
         }
         shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
         for n_source in _source_sizes(spec, data, name):
@@ -244,7 +256,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "target": data.target,
             "source": None if source is None else data.sources[source].fingerprint,
             "network": network.identity,
-            "training": asdict(spec.training),
+            "training": spec.training.identity,
             "tuning": None if tuning is None else tuning.as_json(),
             **arithmetic,
         }

@@ -94,6 +94,9 @@ class StudySpec:
         del tables["track"]  # it belongs to a run of the study, and may hold a password
         if self.tuning is not None and self.tuning.search == "full":
             del tables["tuning"]["search"]  # as before there was one, so that no stored study seems edited
+        tables["training"] = self.training.identity  # likewise, of settings that were added since
+        if self.pretraining is not None:
+            tables["pretraining"] = self.pretraining.identity
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}
@@ -347,6 +350,11 @@ def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
         )
         table = {key: value for key, value in table.items() if key not in own}
     recipe = read_table(TrainingSettings, table, "[pretraining]", mistakes)
+    if recipe is not None and recipe.batch_norm != "train":
+        mistakes.add(
+            f'[pretraining] batch_norm = "{recipe.batch_norm}" is about networks that are pretrained already; give it '
+            "in [training]"
+        )
     return _Pretraining(recipe, further.sizes, tuple(sorted(further.checkpoints)))
 
 
@@ -454,6 +462,10 @@ def _check_checkpoints(pretraining: "_Pretraining", tables: Mapping[str, Any], m
     steps = None if pretraining.recipe is None else pretraining.recipe.steps
     if pretraining.checkpoints and not in_steps:
         mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
+    elif pretraining.checkpoints and pretraining.recipe is not None and pretraining.recipe.early_stopping is not None:
+        mistakes.add(
+            "[pretraining] gives checkpoints and early_stopping, which may end it before them; give one of the two"
+        )
     elif steps is not None and pretraining.checkpoints and pretraining.checkpoints[-1] >= steps:
         mistakes.add(
             f"[pretraining] checkpoints holds {pretraining.checkpoints[-1]} and pre-training ends after {steps} steps, "

@@ -65,7 +65,7 @@ def edited_plan(spec: "StudySpec", store: Store | None) -> EditedPlan | None:
         store: Its store; None where there is none yet.
 
     Returns:
-        Its plan beside that of the last run; None when the file has not changed since.
+        Its plan beside that of the last run; None when the file has not changed since, or asks for the same cells.
 
     Raises:
         DataError: Data of a changed file are missing, or the study cannot be done with them.
@@ -87,6 +87,8 @@ def edited_plan(spec: "StudySpec", store: Store | None) -> EditedPlan | None:
     planned = len(cells) - len(done | failed | blocked | running)
     counts = StudyCounts(planned, len(running), len(done), len(failed), len(blocked))
     keys = {cell.key for cell in cells}
+    if row is not None and keys == before.keys():
+        return None
     return EditedPlan(counts, added=len(keys - before.keys()), dropped=len(before.keys() - keys))
 
 

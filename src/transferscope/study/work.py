@@ -15,17 +15,18 @@ from transferscope.methods import Fitted, keeps_network, pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.build import frame_network
-from transferscope.models.weights import is_whole, open_network, save_weights
+from transferscope.models.weights import is_whole, open_network, read_notes, save_weights
 from transferscope.records import HEADLINES, Cost, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe
-from transferscope.study.context import CELL_NOTE, KEEP, WorkContext
+from transferscope.study.context import KEEP, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, kept_data
 from transferscope.study.fitting import (
     CellFit,
     fit_method,
     fit_options,
     fresh_network,
+    network_notes,
     number,
     snapshots,
     source_data,
@@ -64,7 +65,7 @@ def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
     fitted = pretrain(source, network, options)
     save_weights(fitted.network, context.network(cell.key), notes=notes)
     final = measure_on(fitted.network, source, part="source_test")
-    return Outcome((*fitted.history, *final.records), fitted.cost, notes={"status": fitted.status})
+    return Outcome((*fitted.history, *final.records), fitted.cost, notes={"status": fitted.status, **fitted.notes})
 
 
 def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -94,7 +95,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
 def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures, context: WorkContext) -> None:
     """Write the network to a file that says what it is."""
     final = next(record for record in test.records if record.name in HEADLINES)
-    notes = {**fit.fitted.scale.as_notes, CELL_NOTE: cell.key}
+    notes = network_notes(fit.fitted, cell.key)
     with suppress(TransferscopeError):  # data that cannot be read any more take the file's card alone
         study = str(cell.payload[KEEP])
         notes |= card_notes(
@@ -181,12 +182,13 @@ class _Scene:
     @property
     def steps(self) -> list[int | None]:
         """The steps to look at, the end last."""
-        return [step for step in self.files if self.scope.wants(step)]
+        return [step for step in self.files if self.scope.wants(step) and (step is None or step < self.last_step)]
 
     @property
     def last_step(self) -> int:
         """The training step that the end belongs to."""
-        return self.recipe.training.n_steps(len(self.task.target.train))
+        chosen = read_notes(self.files[None]).get(STEP_NOTE)
+        return self.recipe.training.n_steps(len(self.task.target.train)) if chosen is None else int(chosen)
 
     def subject(self, step: int | None) -> Subject:
         """The network of a step, beside where it started."""

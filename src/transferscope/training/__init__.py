@@ -2,9 +2,9 @@
 
 from transferscope.training.evaluate import Measures, frozen_features, measure, outputs_of
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
-from transferscope.training.loop import Curve, RunOptions, TrainingRun, Watch, train
-from transferscope.training.losses import check_targets, encode, task_loss
-from transferscope.training.settings import LEAST_LR, TrainingSettings
+from transferscope.training.loop import Curve, HeldOut, RunOptions, TrainingRun, Watch, train
+from transferscope.training.losses import batch_loss, check_targets, class_weights, encode, example_weights, task_loss
+from transferscope.training.settings import ADDED_LATER, LEAST_LR, TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
 from transferscope.training.tensors import (
     Batch,
@@ -17,11 +17,13 @@ from transferscope.training.tensors import (
 )
 
 __all__ = [
+    "ADDED_LATER",
     "LEAST_LR",
     "Batch",
     "BatchStream",
     "Curve",
     "Draw",
+    "HeldOut",
     "Learner",
     "Measures",
     "Objective",
@@ -32,9 +34,12 @@ __all__ = [
     "TrainingRun",
     "TrainingSettings",
     "Watch",
+    "batch_loss",
     "check_targets",
     "choose_device",
+    "class_weights",
     "encode",
+    "example_weights",
     "frozen_features",
     "measure",
     "outputs_of",

@@ -27,6 +27,10 @@ class RunState:
         examples_seen: Training examples passed so far.
         peak_memory: Largest memory seen so far, in bytes.
         history: The training curve so far.
+        best_risk: Least risk on held-out examples so far; empty before the first was measured.
+        best_step: The step that it belongs to.
+        worse: Points of the curve since then.
+        best: The state of the module at that step.
     """
 
     step: int = 0
@@ -34,6 +38,10 @@ class RunState:
     examples_seen: int = 0
     peak_memory: int = 0
     history: list[Record] = field(default_factory=list)
+    best_risk: tuple[float, ...] = ()
+    best_step: int = 0
+    worse: int = 0
+    best: dict[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,7 @@ class CheckpointFile:
             torch.set_rng_state(rng.cpu())
             plain: dict[str, Any] = content["state"]
             history = [Record(**{**row, "estimate": Estimate(**row["estimate"])}) for row in plain.pop("history")]
+            plain["best_risk"] = tuple(plain["best_risk"])
             return RunState(**plain, history=history)
         except Exception:  # whole, and not of this run after all: training starts anew, from where it would have
             module.load_state_dict(before[0])

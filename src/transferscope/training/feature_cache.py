@@ -1,9 +1,9 @@
 """Features of frozen backbones, kept on the disk: computed once for a network and data, whichever run asks.
 
 Linear probes and nearest neighbours of one pretrained network read the same examples again in every run: the test set
-in all of them, a few-shot subset for every method of its seed. What is kept is found by the content of the weights and
-of the examples. A few examples are computed anew every time: where their features are not those of the file, bit for
-bit, as after a change of code or of a library, all are computed again.
+in all of them, a few-shot subset for every method of its seed, which scores and diagnostics read, too. What is kept is
+found by the content of the weights and of the examples. A few examples are computed anew every time: where their
+features are not those of the file, bit for bit, as after a change of code or of a library, all are computed again.
 """
 
 import hashlib

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -13,21 +13,24 @@ from torch import nn
 from transferscope.estimate import Status
 from transferscope.records import Cost, Record
 from transferscope.training.checkpoint import CheckpointFile, RunState
-from transferscope.training.learner import Learner
+from transferscope.training.curve import CURVE_POINTS
+from transferscope.training.learner import Draw, Learner
+from transferscope.training.losses import class_weights
 from transferscope.training.settings import TrainingSettings, lr_factor
-from transferscope.training.stream import BatchStream, flip_crop, resized_crop, stream_seed
+from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
 from transferscope.training.tensors import Batch
 
 Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
+
+HeldOut = Callable[[], tuple[float, ...]]
+"""Risk of the learner as it is on held-out examples, the less the better; of equal first numbers the next decides."""
 
 Watch = Callable[[int], None]
 """Called with the learner unchanged after a step (counted from 0 = before training), to keep a copy of it."""
 
 CHECK_EVERY = 50
 """Steps between two checks that the loss is finite; each check waits for the device."""
-
-CURVE_POINTS = 20
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,14 @@ class TrainingRun:
         history: The training curve.
         cost: What it took.
         status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number, "converged" when
-            there was nothing to train.
+            there was nothing to train, or nothing better came on held-out examples for as long as the settings say.
+        best_step: The step whose weights were taken by their risk on held-out examples; None for those of the end.
     """
 
     history: tuple[Record, ...]
     cost: Cost
     status: Status
+    best_step: int | None = None
 
 
 def train(
@@ -71,6 +76,7 @@ def train(
     n_steps: int,
     curve: Curve | None = None,
     watch: Watch | None = None,
+    held_out: HeldOut | None = None,
 ) -> TrainingRun:
     """Train a learner in place.
 
@@ -85,6 +91,8 @@ def train(
         curve: Called at step 0, every `eval_every` steps and at the end.
         watch: Called at step 0 and after every step; it must not change the learner. A step that was checkpointed
             before an interruption is not watched again.
+        held_out: Called like the curve, also where there is none; training ends after `early_stopping` calls without a
+            better result, and goes back to the best. None to train to the end.
 
     Returns:
         Curve, cost and status. A learner without parameters, such as a linear network whose head has a closed form, is
@@ -98,7 +106,7 @@ def train(
         return _untrained(learner, curve, watch)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(options.seed, "dropout"))
-        return _Loop(learner, settings, options, n_steps, curve, watch).run()
+        return _Loop(learner, settings, options, n_steps, curve, watch, held_out).run()
 
 
 def _untrained(learner: Learner, curve: Curve | None, watch: Watch | None) -> TrainingRun:
@@ -123,9 +131,10 @@ class _Loop:
         n_steps: int,
         curve: Curve | None,
         watch: Watch | None,
+        held_out: HeldOut | None,
     ) -> None:
         self.learner, self.settings, self.options = learner, settings, options
-        self.n_steps, self.curve, self.watch = n_steps, curve, watch
+        self.n_steps, self.curve, self.watch, self.held_out = n_steps, curve, watch, held_out
         self.device = next(iter(learner.draws.values())).data.device
         self.optimiser = make_optimiser(learner, settings)
         self.initial_lrs = [group["lr"] for group in self.optimiser.param_groups]
@@ -135,6 +144,7 @@ class _Loop:
             )
             for name, draw in learner.draws.items()
         }
+        self.weights = {name: _class_weights(draw, settings) for name, draw in learner.draws.items()}
         self.state = RunState()
         self.eval_every = settings.eval_every or max(1, n_steps // CURVE_POINTS)
         tag = f"{settings} seed={options.seed} n_steps={n_steps}"
@@ -149,7 +159,10 @@ class _Loop:
             self._watch(0)
         self.learner.train_mode()
         status = self._steps()
-        return TrainingRun(tuple(self.state.history), self._cost(), status)
+        if not self.state.best or status == "non_finite":
+            return TrainingRun(tuple(self.state.history), self._cost(), status)
+        self.learner.module.load_state_dict(self.state.best)
+        return TrainingRun(tuple(self.state.history), self._cost(), status, self.state.best_step)
 
     def _steps(self) -> Status:
         started, saved, before = time.perf_counter(), time.perf_counter(), self.state.seconds
@@ -167,6 +180,8 @@ class _Loop:
                     return "non_finite"
                 if self.options.on_progress is not None:
                     self.options.on_progress(done, self.n_steps)
+            if self.state.best and self.state.worse >= (self.settings.early_stopping or self.n_steps):
+                return "converged"
             if self.file is not None and time.perf_counter() - saved > self.options.checkpoint_seconds:
                 self.file.save(self.state, self.learner.module, self.optimiser)
                 saved = time.perf_counter()
@@ -188,19 +203,36 @@ class _Loop:
         data = self.learner.draws[name].data
         index = self.streams[name].indices(step).to(self.device)
         self.state.examples_seen += len(index)
-        batch = data.batch(index)
-        if self.settings.augment == "none" or batch.inputs.ndim != 4:
+        batch = replace(data.batch(index), weights=self.weights[name])
+        if self.settings.augment != "none" and batch.inputs.ndim == 4:
+            seed = stream_seed(self.options.seed, name, "augment")
+            augment = flip_crop if self.settings.augment == "flip-crop" else resized_crop
+            batch = replace(batch, inputs=augment(batch.inputs, seed=seed, step=step))
+        if not self.settings.mix_up:
             return batch
-        seed = stream_seed(self.options.seed, name, "augment")
-        augment = flip_crop if self.settings.augment == "flip-crop" else resized_crop
-        return Batch(augment(batch.inputs, seed=seed, step=step), batch.labels)
+        seed = stream_seed(self.options.seed, name, "mix")
+        share, partners = mix_shares(self.settings.mix_up, seed=seed, step=step, n=len(index))
+        partners = partners.to(self.device)
+        blended = share * batch.inputs + (1 - share) * batch.inputs[partners]
+        return replace(batch, inputs=blended, partners=batch.drawn[partners], share=share)
 
     def _measure(self, step: int) -> None:
-        if self.curve is None:
+        if self.curve is None and self.held_out is None:
             return
         with preserved_mode(self.learner.module):
-            self.state.history.extend(self.curve(step))
+            if self.curve is not None:
+                self.state.history.extend(self.curve(step))
+            if self.held_out is not None:
+                self._compare_with_best(step, self.held_out())
         self.learner.train_mode()
+
+    def _compare_with_best(self, step: int, risk: tuple[float, ...]) -> None:
+        state = self.state
+        if state.best and not risk < state.best_risk:
+            state.worse += 1
+            return
+        state.best_risk, state.best_step, state.worse = risk, step, 0
+        state.best = {name: tensor.detach().clone() for name, tensor in self.learner.module.state_dict().items()}
 
     def _watch(self, step: int) -> None:
         if self.watch is not None:
@@ -217,6 +249,13 @@ class _Loop:
             examples_seen=self.state.examples_seen,
             steps=self.state.step,
         )
+
+
+def _class_weights(draw: Draw, settings: TrainingSettings) -> torch.Tensor | None:
+    """Weights of the classes of a set, as the settings say; None for labels that are numbers, as a source may have."""
+    if settings.class_weights == "none" or draw.data.labels.is_floating_point():
+        return None
+    return class_weights(draw.data.labels, draw.data.n_outputs)
 
 
 def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:

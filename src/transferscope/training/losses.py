@@ -7,6 +7,7 @@ from torch.nn import functional as F
 
 from transferscope.data.task import UNLABELLED
 from transferscope.errors import DataError
+from transferscope.training.tensors import Batch
 
 
 def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor, ""]:
@@ -35,6 +36,69 @@ def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor
         return F.cross_entropy(outputs, labels.long())
     check_targets(labels, tuple(outputs.shape))
     return F.mse_loss(outputs, labels)
+
+
+def batch_loss(outputs: Float[Tensor, "n K"], batch: Batch) -> Float[Tensor, ""]:
+    """Mean loss of a batch, with the weights of its classes and the labels of both examples of each blend.
+
+    Of a blend with the share s it is s times the loss against the labels of the one example plus 1 - s times that
+    against those of the other, whose gradient is that of the loss against blended labels, squared errors included.
+
+    Args:
+        outputs: Logits, or regression values.
+        batch: What they were computed from.
+
+    Returns:
+        `task_loss`, for a batch without either.
+
+    Raises:
+        DataError: As `task_loss`.
+    """
+    losses = [share * _weighted_loss(outputs, labels, batch.weights) for share, labels in batch.terms]
+    return losses[0] if len(losses) == 1 else losses[0] + losses[1]
+
+
+def _weighted_loss(outputs: Float[Tensor, "n K"], labels: Tensor, weights: Tensor | None) -> Float[Tensor, ""]:
+    if weights is None:
+        return task_loss(outputs, labels)
+    of_examples = example_weights(labels, weights).to(outputs.dtype)
+    if labels.dtype == torch.bool:
+        check_targets(labels, tuple(outputs.shape))
+        return F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype), weight=of_examples)
+    return (of_examples * F.cross_entropy(outputs, labels.long(), reduction="none")).mean()
+
+
+def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
+    """Weights with which every class counts the same in a sum over all training examples.
+
+    Args:
+        labels: All training labels: int64 classes (N,), or truth values (N, K).
+        n_outputs: Number of classes or labels.
+
+    Returns:
+        N / (K n_c) for each class, with the K classes that occur, and 0 for others, shape (n_outputs,); or, for several
+        labels, N / (2 n) where a label is not there and where it is, shape (2, n_outputs), with 1 for both of a label
+        that all examples have, or none. The weights of all examples have the mean 1.
+
+    Raises:
+        DataError: The labels are numbers.
+    """
+    if labels.is_floating_point():
+        raise DataError(
+            "weights of classes were asked for labels that are numbers; expected classes, or several labels"
+        )
+    n = len(labels)
+    if labels.dtype == torch.bool:
+        counts = torch.stack([(~labels).sum(dim=0), labels.sum(dim=0)])
+        return torch.where((counts == 0).any(dim=0), 1.0, n / (2 * counts.clamp(min=1)))
+    counts = torch.bincount(labels, minlength=n_outputs)
+    occur = int((counts > 0).sum())
+    return torch.where(counts > 0, n / (occur * counts.clamp(min=1)), 0.0)
+
+
+def example_weights(labels: Tensor, weights: Float[Tensor, "..."]) -> Float[Tensor, "n ..."]:
+    """The weight of each example, (n,), or of each of its several labels, (n, K), from `class_weights`."""
+    return torch.where(labels, weights[1], weights[0]) if labels.dtype == torch.bool else weights[labels.long()]
 
 
 def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:

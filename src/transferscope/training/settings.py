@@ -1,13 +1,18 @@
 """How a network is trained: one frozen record for pre-training and every method, and the learning rate of each step."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
 
-from transferscope.errors import SettingsError
+from transferscope.data.task import LabelledSet
+from transferscope.errors import DataError, SettingsError
 
 LEAST_LR = 1e-12
 """With a smaller learning rate a gradient 60,000 times its weight would not yet move that weight in float32."""
+
+ADDED_LATER = {"added_later": True}
+"""Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
+cell, so that what was run before it existed is not run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,19 @@ class TrainingSettings:
             parts of 8 to 100 % of the area, enlarged to the image's size, and flips (images only).
         eval_every: Steps between two points of the training curve; None for 20 points in all.
         precision: "float32", or "bfloat16" for mixed precision.
+        batch_norm: With which statistics batch normalisation works where training starts from a pretrained network:
+            "train" with those of each batch, and predicts with their running means; "source" with the running means of
+            pre-training, which stay as they are; "target" with the means over the target's training inputs, computed
+            once before training (AdaBN; Li, Wang, Shi, Liu, Hou 2017). Scales and shifts are trained in any case.
+        early_stopping: Points of the training curve without a better risk on held-out training examples after which
+            training ends, at least 1; the weights of the best point are kept. A stratified quarter of the training
+            examples is held out, none where there are fewer than four for each class (or 16 in all). None trains on all
+            of them to the end.
+        class_weights: "balanced" weighs the loss of an example by N / (K n_c), of N training examples, K classes that
+            occur and n_c examples of its own class; of several labels each by N / (2 n), of the n examples that have
+            it, or do not have it. Not for regression.
+        mix_up: alpha, at least 0. Above 0 each batch is blended with itself in another order, inputs and losses alike,
+            with a share drawn from Beta(alpha, alpha) (mixup; Zhang, Cisse, Dauphin, Lopez-Paz 2018). Not for texts.
 
     Raises:
         SettingsError: A value is out of its range, or not exactly one of `steps` and `epochs` is given.
@@ -51,6 +69,10 @@ class TrainingSettings:
     augment: Literal["none", "flip-crop", "standard"] = "none"
     eval_every: int | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
+    batch_norm: Literal["train", "source", "target"] = field(default="train", metadata=ADDED_LATER)
+    early_stopping: int | None = field(default=None, metadata=ADDED_LATER)
+    class_weights: Literal["none", "balanced"] = field(default="none", metadata=ADDED_LATER)
+    mix_up: float = field(default=0.0, metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check every range."""
@@ -67,10 +89,40 @@ class TrainingSettings:
             "decay": ("above 0 and at most 1", 0 < self.decay <= 1),
             "warmup": ("at least 0 and below 1", 0 <= self.warmup < 1),
             "eval_every": ("at least 1", self.eval_every is None or self.eval_every >= 1),
+            "early_stopping": ("at least 1", self.early_stopping is None or self.early_stopping >= 1),
+            "mix_up": ("at least 0", 0 <= self.mix_up < math.inf),
         }
         for name, (expected, fine) in checks.items():
             if not fine:
                 raise SettingsError(f"{name} = {getattr(self, name)} is out of range; expected {expected}")
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of the settings identifies a cell, as JSON values; see ADDED_LATER."""
+        later = {item.name: item.default for item in fields(self) if item.metadata.get("added_later")}
+        return {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
+
+    def check_data(self, train: LabelledSet) -> None:
+        """Refuse what cannot be done with training examples of their kind.
+
+        Raises:
+            DataError: Weights of classes were asked for examples that have none, or blends of texts.
+        """
+        if self.class_weights != "none" and train.kind == "regression":
+            raise DataError(
+                f'class_weights = "{self.class_weights}" weighs classes and the labels are numbers, which have none; '
+                "leave class_weights out"
+            )
+        if self.class_weights != "none" and train.grid is not None:
+            raise DataError(
+                f'class_weights = "{self.class_weights}" weighs examples by their class and the labels lie on a grid '
+                "over each image; leave class_weights out"
+            )
+        if self.mix_up and train.is_tokens:
+            raise DataError(
+                f"mix_up = {self.mix_up} blends inputs and the inputs are texts, whose tokens cannot be blended; leave "
+                "mix_up out"
+            )
 
     def check_labels(self, *, on_grid: bool) -> None:
         """Refuse augmentation for labels on a grid over each image: it would move images and leave labels behind.

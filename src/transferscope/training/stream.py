@@ -70,6 +70,23 @@ class BatchStream:
         return self._order[place * self.batch_size : (place + 1) * self.batch_size]
 
 
+def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, Int[Tensor, " n"]]:
+    """How a batch is blended with itself (mixup; Zhang et al. 2018, section 2, one share for a batch as in its code).
+
+    Args:
+        alpha: Of the Beta(alpha, alpha) distribution of the share, above 0.
+        seed: Seed of the run.
+        step: Training step; the same seed and step give the same draw.
+        n: Examples of the batch.
+
+    Returns:
+        The share of the examples as drawn, in [0, 1], and which example each is blended with.
+    """
+    generator = np.random.default_rng(stream_seed(seed, f"mix {step}"))
+    share = float(generator.beta(alpha, alpha))
+    return share, torch.from_numpy(generator.permutation(n))
+
+
 PADDING = 4
 AREAS, RATIOS, TRIALS = (0.08, 1.0), (3 / 4, 4 / 3), 10
 """Of random resized crops: shares of the image's area, width over height, and draws before the middle is taken."""

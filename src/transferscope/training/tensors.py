@@ -193,12 +193,40 @@ class Batch:
     Attributes:
         inputs: float32, (n, *input_shape), standardised; images in channels-last memory order. Tokens are int32, cut
             to the longest text of the batch.
-        labels: int64 classes (n,), float32 regression targets (n, n_outputs), or truth values (n, n_outputs) of
-            several labels for each input; on a grid, int64 (n, h, w) or float32 (n, n_outputs, h, w).
+        drawn: Labels of the examples that were drawn: int64 classes (n,), float32 regression targets (n, n_outputs), or
+            truth values (n, n_outputs) of several labels for each input; on a grid, int64 (n, h, w) or float32
+            (n, n_outputs, h, w).
+        partners: Labels of the examples that the inputs are blended with; None for inputs as they are.
+        share: Share of the drawn examples in a blend.
+        weights: Weights of classes, from `class_weights`; None where all examples count the same.
     """
 
     inputs: Num[Tensor, "n ..."]
-    labels: Tensor
+    drawn: Tensor
+    partners: Tensor | None = None
+    share: float = 1.0
+    weights: Tensor | None = None
+
+    @property
+    def labels(self) -> Tensor:
+        """The labels of a batch whose examples count the same and are not blended.
+
+        Raises:
+            SettingsError: They are blended or weighted: the loss of such a batch is `batch_loss`.
+        """
+        if self.partners is not None or self.weights is not None:
+            raise SettingsError(
+                "the training has mix_up or class_weights, and the loss of this method does not know them; leave them "
+                "out (or compute it by transferscope.training.batch_loss)"
+            )
+        return self.drawn
+
+    @property
+    def terms(self) -> tuple[tuple[float, Tensor], ...]:
+        """Labels with their shares in the loss, which sum to 1."""
+        if self.partners is None:
+            return ((1.0, self.drawn),)
+        return ((self.share, self.drawn), (1.0 - self.share, self.partners))
 
 
 @dataclass(frozen=True)

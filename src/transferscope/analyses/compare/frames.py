@@ -30,8 +30,9 @@ class StudyFrames:
             pre-training), diagnostic (its table in the study file, "" for none), headline ("" unless
             it is finished), title and limits (the words of a diagnostic from outside), left_out (names of weights that
             it could not read), note (what an earlier version said of them), last_step (the training step of its end;
-            NaN for none), tuning (what the run noted of its search for settings; empty without one), pretrained (key
-            of the pre-training it starts from, "" for none), seconds, peak_memory,
+            NaN for none), stopped_early (whether early stopping ended its training), tuning (what the run noted of its
+            search for settings; empty without one), pretrained (key of the pre-training it starts from, "" for none),
+            seconds, peak_memory,
             trained_parameters, examples_seen, failure_kind, failure_message, failure_details ("" unless failed).
         records: One row per record: RECORD_COLUMNS (step is NaN for final values) and the columns role and LABELS of
             its cell.
@@ -198,6 +199,7 @@ _CELL_COLUMNS = (
     "limits",
     "last_step",
     "inner_risk",
+    "stopped_early",
     "tuning",
     "pretrained",
     "seconds",
@@ -228,6 +230,7 @@ def _cell_row(stored: StoredCell, roles: Mapping[str, str], several: frozenset[s
         "left_out": tuple(map(str, stored.notes.get("left_out") or ())),
         "last_step": float(stored.notes.get("last_step") or np.nan),
         "inner_risk": float(stored.notes.get("inner_risk") or np.nan),
+        "stopped_early": stored.notes.get("status") == "converged" and "best_step" in stored.notes,
         "tuning": {name: stored.notes[name] for name in _TUNING_NOTES if name in stored.notes},
         "pretrained": pretrained[0] if pretrained else "",
         "seconds": cost.seconds if cost else np.nan,

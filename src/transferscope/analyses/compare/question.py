@@ -79,6 +79,10 @@ class Budget:
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
         keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
+        batch_norm: As in `TrainingSettings`, for all methods.
+        early_stopping: Likewise.
+        class_weights: Likewise.
+        mix_up: Likewise.
     """
 
     steps: int | None = None
@@ -87,6 +91,16 @@ class Budget:
     lr: float = 0.01
     workers: int | None = None
     keep: str | None = None
+    batch_norm: str = "train"
+    early_stopping: int | None = None
+    class_weights: str = "none"
+    mix_up: float = 0.0
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """Further settings of [training] that are not as they are without any."""
+        names = ("batch_norm", "early_stopping", "class_weights", "mix_up")
+        return {name: value for name in names if (value := getattr(self, name)) != getattr(Budget, name)}
 
 
 def compare(
@@ -264,6 +278,7 @@ def study_tables(
         "training": {
             "steps": budget.steps or first_steps(str(network.get("name", ""))),
             "lr": budget.lr if lr is None else lr,
+            **budget.training,
         },
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},

@@ -42,7 +42,7 @@ class ArmTraining:
             seeds; above 1 where the loss rose first, NaN where it did not fall.
         unfinished: Whether training was cut off in more than half of the seeds: the fit is below FITTED_ACCURACY (or
             FITTED_R2) and the share above LATE_FALL. A loss that has levelled off is finished at whatever height, as
-            with labels that are noise.
+            with labels that are noise, and so is what early stopping has ended.
     """
 
     method: str
@@ -109,7 +109,8 @@ def _runs(frames: StudyFrames) -> pd.DataFrame:
     fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
     late_fall = (runs["middle"] - runs["last"]) / fall
     poor = runs["fit"] < (FITTED_ACCURACY if classes else FITTED_R2)
-    return runs.assign(late_fall=late_fall, unfinished=poor & (late_fall > LATE_FALL))
+    stopped = frames.cells.set_index("key")["stopped_early"].reindex(runs.index).fillna(False).astype(bool)
+    return runs.assign(late_fall=late_fall, unfinished=poor & (late_fall > LATE_FALL) & ~stopped)
 
 
 def verdict_on_trained(

@@ -1,0 +1,173 @@
+"""MeRLin-ft: MeRLin on target data alone, from a pretrained network, over all of its weights or over adapters."""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
+from transferscope.methods.common import training_domain, working_copy
+from transferscope.methods.lora import LoRA, merged
+from transferscope.methods.merlin import Merlin
+from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.target_training import Beginning, first_blocks
+from transferscope.models.network import Network, seeded
+from transferscope.training import ADDED_LATER, TensorSet, frozen_features, stream_seed
+
+
+class Bottleneck(nn.Module):
+    """h + B relu(A h + a) + b on features h, with B = 0 and b = 0 to begin with (an adapter; Houlsby et al. 2019).
+
+    Args:
+        n_features: Width of the features.
+        hidden: Width of the layer between.
+    """
+
+    def __init__(self, n_features: int, hidden: int) -> None:
+        super().__init__()
+        self.down = nn.Linear(n_features, hidden)
+        self.up = nn.Linear(hidden, n_features)
+        nn.init.zeros_(self.up.weight)
+        nn.init.zeros_(self.up.bias)
+
+    def forward(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n m"]:
+        """The changed features."""
+        change: Tensor = self.up(torch.relu(self.down(features)))
+        return features + change
+
+
+@dataclass(frozen=True)
+class MerlinFt:
+    """MeRLin-ft: start from the pretrained network and meta-learn on target data only (section 6.1.3).
+
+    Attributes:
+        inner: As in `Merlin`; "none" is the ablation.
+        ridge: As in `Merlin`.
+        inner_steps: As in `Merlin`.
+        inner_lr: As in `Merlin`.
+        target_batch: As in `Merlin`.
+        lr_scale: Learning rate as a share of the training settings' rate; 0.1 as in fine-tuning.
+        frozen_blocks: As in `Merlin`.
+        adapters: "none" trains the backbone's weights. "lora" trains a low-rank change of each of its weight matrices,
+            as the method `lora` does. "head" trains a small network on the features of the backbone, which stays as it
+            is: its features are computed once, unless augmentation or blends change the inputs. Few weights take a
+            larger rate: lr_scale = 1.
+        rank: Of the low-rank changes, at least 1, with alpha = rank.
+        hidden: Width of the small network's hidden layer, at least 1.
+    """
+
+    inner: Literal["ridge", "unrolled", "none"] = "ridge"
+    ridge: float | Literal["auto"] = "auto"
+    inner_steps: int = 20
+    inner_lr: float | None = None
+    target_batch: int | None = None
+    lr_scale: float = 0.1
+    frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
+    adapters: Literal["none", "lora", "head"] = field(default="none", metadata=ADDED_LATER)
+    rank: int = field(default=4, metadata=ADDED_LATER)
+    hidden: int = field(default=32, metadata=ADDED_LATER)
+
+    name: ClassVar[str] = "merlin-ft"
+    version: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        self._merlin()
+        if self.rank < 1 or self.hidden < 1:
+            raise SettingsError(f"rank = {self.rank} and hidden = {self.hidden}; expected both to be at least 1")
+        if self.adapters == "head" and self.frozen_blocks:
+            raise SettingsError(
+                f'frozen_blocks = {self.frozen_blocks} and adapters = "head", with which all blocks stay as they are; '
+                "give one of the two"
+            )
+
+    @property
+    def start(self) -> Start:
+        """The pretrained network."""
+        return "pretrained"
+
+    @property
+    def uses_source(self) -> bool:
+        """No source data: the network is enough."""
+        return False
+
+    @property
+    def keeps_architecture(self) -> bool:
+        """Not where a small network stands between backbone and head."""
+        return self.adapters != "head"
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """See `Method.fit`."""
+        merlin = self._merlin()
+        if self.adapters == "none":
+            return merlin.fit(task, network, options)
+        merlin.check_fit(task, options)
+        target = training_domain(task.target, options, network)
+        own = working_copy(network, task.target.train, options, start=self.start)
+        begun = Beginning(target, own, own.head)
+        own.head = nn.Identity()
+        over = self._over_low_rank if self.adapters == "lora" else self._over_head
+        return over(merlin, begun, options)
+
+    def _over_low_rank(self, merlin: Merlin, begun: Beginning, options: FitOptions) -> Fitted:
+        """MeRLin over low-rank changes, which are merged into the weights of the network that predicts."""
+        own, plain = begun.own, begun.own.copy()
+        frozen = list(first_blocks(own, self.frozen_blocks))
+        for block in frozen:
+            block.requires_grad_(False)
+        frozen += LoRA(rank=self.rank, alpha=float(self.rank)).adapt(begun, options)
+
+        def as_network() -> Network:
+            return merlin.predictor(merged(plain, own), begun.target.train, options.training)
+
+        return merlin.fit_from(begun, options, None, frozen, as_network)
+
+    def _over_head(self, merlin: Merlin, begun: Beginning, options: FitOptions) -> Fitted:
+        """MeRLin over a small network on the frozen backbone."""
+        target, trunk = begun.target, begun.own
+        trunk.requires_grad_(False)
+        trunk.eval()
+        with seeded(stream_seed(options.seed, "adapter")):
+            adapter = Bottleneck(trunk.n_features, self.hidden)
+        adapter.to(target.train.device)
+        known = features_as_inputs(frozen_features(trunk, target.train), target.train)
+        small = Network(adapter, nn.Identity(), trunk.n_features)
+
+        def as_network() -> Network:
+            head = merlin.predictor(small, known, options.training).head
+            network = trunk.under(nn.Sequential(adapter, head))
+            network.is_frozen = True
+            return network
+
+        if options.training.augment == "none" and not options.training.mix_up:
+            return merlin.fit_from(replace(begun, own=small), options, None, (), as_network, train=known)
+        both = Network(nn.Sequential(trunk.features, adapter), nn.Identity(), trunk.n_features)
+        return merlin.fit_from(replace(begun, own=both), options, None, (trunk.features,), as_network)
+
+    def _merlin(self) -> Merlin:
+        return Merlin(
+            rho=1.0,
+            inner=self.inner,
+            ridge=self.ridge,
+            inner_steps=self.inner_steps,
+            inner_lr=self.inner_lr,
+            target_batch=self.target_batch,
+            initial="pretrained",
+            source_term=False,
+            lr_scale=self.lr_scale,
+            frozen_blocks=self.frozen_blocks,
+        )
+
+
+def features_as_inputs(features: Float[Tensor, "N m"], data: TensorSet) -> TensorSet:
+    """Examples whose inputs are their features.
+
+    Args:
+        features: Of all examples, in order.
+        data: The examples.
+    """
+    one = features.new_ones(1)
+    return replace(data, inputs=features, shift=0 * one, factor=one, mapped=None)

@@ -1,0 +1,65 @@
+"""How often, and on how many examples, the training curve of a large network is measured."""
+
+import math
+from dataclasses import dataclass
+
+from transferscope.training.settings import TrainingSettings
+
+LARGE = 1_000_000
+"""Weights from which a curve is thinned; that of a smaller network costs little in any case."""
+
+MOST_SHARE = 0.2
+"""Of the time of training that the curve may take, with a step at three times the time of reading its examples."""
+
+CURVE_POINTS, LEAST_POINTS = 20, 5
+"""Points of a curve after its first, and of all its points those that are never left out: start, quarters and end."""
+
+LEAST_EXAMPLES = 100
+
+
+@dataclass(frozen=True)
+class CurvePlan:
+    """Where a curve is measured.
+
+    Attributes:
+        every: Steps between two points; the last step is one, too.
+        examples: Most training examples, and most test examples, that a point is measured on.
+    """
+
+    every: int
+    examples: int
+
+    def wants(self, step: int, n_steps: int) -> bool:
+        """Whether a step is a point."""
+        return step % self.every == 0 or step == n_steps
+
+
+def curve_plan(
+    training: TrainingSettings, *, n_steps: int, n_train: int, n_test: int, n_parameters: int, examples: int
+) -> CurvePlan:
+    """The points of a run's curve.
+
+    They are `eval_every` steps apart, or 20 in all. Where they would take more than MOST_SHARE of the time of training
+    a large network and `eval_every` is not given, as many as that are left, at least five, and then as few examples as
+    that, at least 100 of each part. This is counted in examples, not measured: a run always has the same curve.
+
+    Args:
+        training: With batch size and `eval_every`.
+        n_steps: Steps of the run.
+        n_train: Training examples.
+        n_test: Test examples.
+        n_parameters: Weights of the network.
+        examples: Most examples of each part for a point.
+    """
+    every = training.eval_every or max(1, n_steps // CURVE_POINTS)
+    shown = min(examples, n_train) + min(examples, n_test)
+    room = MOST_SHARE * 3 * n_steps * min(training.batch_size, n_train)  # examples that are read once
+    points = 1 + math.ceil(n_steps / every)
+    if training.eval_every is not None or n_parameters < LARGE or points * shown <= room:
+        return CurvePlan(every, examples)
+    left = max(LEAST_POINTS, int(room / shown))
+    every *= max(1, math.ceil((points - 1) / (left - 1)))
+    points = 1 + math.ceil(n_steps / every)
+    if points * shown > room:
+        examples = max(LEAST_EXAMPLES, int(room / points / 2))
+    return CurvePlan(every, examples)
