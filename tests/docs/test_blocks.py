@@ -157,9 +157,11 @@ def test_few_blocks_are_left_out() -> None:
     assert n_comments == len(left_out), "a comment stands before something that is no block"
 
 
-def test_the_study_file_of_the_docs_is_one() -> None:
-    (block,) = (block for block in PAGES["docs/studies.md"] if block.language == "toml")
-    assert parse_spec(tomllib.loads(block.text), place="docs/studies.md").name == "usps"
+def test_the_study_file_of_the_docs_is_one_and_takes_the_tables_that_follow_it() -> None:
+    first, *others = (block for block in PAGES["docs/studies.md"] if block.language == "toml")
+    for block in (first, *others):
+        tables = tomllib.loads(first.text) | tomllib.loads(block.text)
+        assert parse_spec(tables, place="docs/studies.md").name == "usps"
 
 
 def test_every_page_is_in_the_navigation() -> None:
