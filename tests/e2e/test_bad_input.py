@@ -113,7 +113,9 @@ def test_a_wrong_study_file(
 def test_a_wrong_option(study: StudyFile, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("run", study.path(), "--device", "gpu", monkeypatch=monkeypatch) == 2
     said = capsys.readouterr().err
-    assert said.startswith('transferscope: the command line: device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU')
+    assert said.startswith(
+        'transferscope: the command line: device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU'
+    )
 
 
 def test_features_that_are_not_numbers(
