@@ -48,6 +48,7 @@ def test_products_agree_with_the_dense_hessian(subject: Subject, blocks: tuple[s
     torch.testing.assert_close(_products(subject, blocks, batch_size=batch_size), exact, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 def test_products_are_the_same_when_graphs_are_not_kept() -> None:
     exact = dense_hessian(cnn_subject())
     torch.testing.assert_close(_products(cnn_subject(), batch_size=8, graph_memory=0), exact, rtol=1e-9, atol=1e-12)

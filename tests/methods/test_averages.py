@@ -122,6 +122,7 @@ def test_with_few_labels_the_share_is_a_half() -> None:
     assert fitted.cost.steps == 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "cut"),
     [(WiseFt(lr_scale=1.0), 50), (WiseFt(lr_scale=1.0), 110), pytest.param(Soup(rates=2), 170, marks=pytest.mark.long)],

@@ -180,6 +180,7 @@ def test_weights_let_one_comparison_spend_more_of_the_error() -> None:
     assert (favoured.p[0, 1:] >= plain.p[0, 1:] - 1e-12).mean() > 0.9
 
 
+@pytest.mark.long
 def test_the_error_is_held_and_is_not_far_below_the_level() -> None:
     repeats, alpha = 250, 0.05
     false = sum(

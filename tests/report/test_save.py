@@ -47,6 +47,7 @@ def test_a_table_without_text_is_the_file_that_pandas_writes(tmp_path: Path) -> 
     assert (tmp_path / "t.csv").read_text() == table.to_csv(index=False, lineterminator="\n")
 
 
+@pytest.mark.long
 def test_a_class_that_is_a_formula_is_text_in_every_table_of_a_report(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", small) as store:
         row = store.study("usps")

@@ -18,6 +18,7 @@ def study(D: float = 0.48, noise: float = 0.0) -> dict[str, Observations]:
     return curves
 
 
+@pytest.mark.long
 def test_groups_are_fitted_as_if_alone() -> None:
     groups = {"first": observe(SIZES, EXACT), "second": observe(SIZES[:6], OBJDET[:6]), "short": observe([1000], [0.5])}
     found = fit_together(groups, law=law_named("power+floor"))

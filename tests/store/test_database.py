@@ -86,6 +86,7 @@ def test_a_damaged_file_is_said_to_be_damaged(path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_full_disk_loses_nothing_that_was_stored(path: Path) -> None:
     with Store.open(path) as store:
         _limit_pages(store, 60)

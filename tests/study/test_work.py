@@ -103,6 +103,7 @@ def test_a_search_leaves_its_trials_in_the_notes_its_time_in_the_cost_and_no_fil
     assert not list(tmp_path.glob("*.trials"))
 
 
+@pytest.mark.long
 def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -> None:
     tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [0.01, 0.001, 0.1]}}}
     study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})

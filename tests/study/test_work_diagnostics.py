@@ -121,6 +121,7 @@ def test_keeping_networks_changes_no_result(done: Done, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.step*"))
 
 
+@pytest.mark.long
 def test_a_diagnostic_asked_for_later_trains_the_same_networks_again(done: Done, tmp_path: Path) -> None:
     study = tables(tmp_path, methods=METHODS)
     run(study, tmp_path)  # keeps no networks but the pretrained one

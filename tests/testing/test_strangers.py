@@ -65,6 +65,7 @@ class Careless(Scratch):
         return super().fit(task, network, options)
 
 
+@pytest.mark.long
 def test_a_method_that_breaks_promises_is_told_which() -> None:
     with pytest.raises(AssertionError) as told:
         check_method(Careless())

@@ -275,6 +275,7 @@ def test_impossible_parameters_are_answered_in_a_sentence() -> None:
         assert str(caught.value) == message
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("d", "n", "theta", "sigma", "s", "tau", "depth"),
     [(20, 4, 1.0, 0.5, 0.5, 1.0, 3), (30, 10, 0.1, 0.0, 1.0, 3.5, 7), (12, 1, 2.0, 0.3, 1.0, 1.0, 2)],

@@ -52,6 +52,7 @@ def test_the_minimum_vanishes_at_its_threshold() -> None:
     np.testing.assert_allclose(edge.value, 2 / 3, atol=1e-8)
 
 
+@pytest.mark.long
 def test_a_second_neuron_or_entry_does_not_help() -> None:
     problem, penalty = QuadraticProblem(d=3, k=2), 0.05
 

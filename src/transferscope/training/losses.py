@@ -38,14 +38,14 @@ def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor
     return F.mse_loss(outputs, labels)
 
 
-def batch_loss(outputs: Float[Tensor, "n K"], batch: Batch) -> Float[Tensor, ""]:
+def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor, ""]:
     """Mean loss of a batch, with the weights of its classes and the labels of both examples of each blend.
 
     Of a blend with the share s it is s times the loss against the labels of the one example plus 1 - s times that
     against those of the other, whose gradient is that of the loss against blended labels, squared errors included.
 
     Args:
-        outputs: Logits, or regression values.
+        outputs: Logits, or regression values; (n, K, h, w) on a grid.
         batch: What they were computed from.
 
     Returns:
@@ -58,7 +58,7 @@ def batch_loss(outputs: Float[Tensor, "n K"], batch: Batch) -> Float[Tensor, ""]
     return losses[0] if len(losses) == 1 else losses[0] + losses[1]
 
 
-def _weighted_loss(outputs: Float[Tensor, "n K"], labels: Tensor, weights: Tensor | None) -> Float[Tensor, ""]:
+def _weighted_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor, weights: Tensor | None) -> Float[Tensor, ""]:
     if weights is None:
         return task_loss(outputs, labels)
     of_examples = example_weights(labels, weights).to(outputs.dtype)

@@ -38,6 +38,7 @@ def test_rendering_in_other_chunks_gives_the_same_images() -> None:
         assert np.abs(part - whole[start : start + n]).max() <= 1  # but for rounding, which whole chunks keep out
 
 
+@pytest.mark.long
 def test_all_attributes_give_different_images_of_the_same_solids() -> None:
     seen = set()
     for several, light, background, texture in product((False, True), repeat=4):

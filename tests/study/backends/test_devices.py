@@ -82,6 +82,7 @@ def test_a_cell_that_was_planned_for_gpus_is_done_on_the_one_of_its_worker(tmp_p
     assert found.outcome.records[0].estimate.value == 3.0
 
 
+@pytest.mark.long
 def test_local_workers_are_spread_over_gpus_and_grow_in_number_once_one_was_measured(tmp_path: Path) -> None:
     cells = [replace(c, payload={"device": "cuda"}) for c in small_plan(8).cells if c.role == "pretrain"]
     spread = Spread((Gpu("cuda:0", 10 * GB), Gpu("cuda:1", 20 * GB)), workers=None, at_most=100)
