@@ -47,6 +47,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return Files(tmp_path, monkeypatch, capsys)
 
 
+@pytest.mark.long
 def test_without_a_start_and_a_source_all_others_are_measured_and_written(files: Files) -> None:
     out = files.folder / "out"
     code, said, _ = files.call("--out", out, "--feature-map")

@@ -272,6 +272,7 @@ def test_inputs_of_another_form_are_refused(folder: Path, model: TrainedModel, t
     assert not (tmp_path / "p.csv").exists()
 
 
+@pytest.mark.long
 def test_photographs_of_mixed_sizes_are_predicted_as_in_the_study(folder: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     for i in range(60):

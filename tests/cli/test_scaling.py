@@ -119,6 +119,7 @@ def test_a_table_that_cannot_be_read_is_a_sentence(text: str, message: str, tmp_
     assert str(caught.value) == message.format(table)
 
 
+@pytest.mark.long
 def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path: Path) -> None:
     options = ("--pretrain-size", "images", "--by", "task", "--out", str(tmp_path / "page.html"), "--budget")
     with pytest.raises(SettingsError) as without:
@@ -303,6 +304,7 @@ def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_where_both_sizes_vary_freely_the_surface_is_answered_and_bad_rows_are_named(tmp_path: Path) -> None:
     """The natural table: no option names a column. Three rows are broken; the Huber fit is not moved by them."""
     frame = language_models()

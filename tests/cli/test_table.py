@@ -36,6 +36,7 @@ def ask(*arguments: str) -> str:
     return answer.stdout
 
 
+@pytest.mark.long
 def test_every_format_holds_the_numbers_of_the_table(place: str, tmp_path: Path) -> None:
     frame = transferscope.open_result(place).table()
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(ask(place)), keep_default_na=False, na_values={

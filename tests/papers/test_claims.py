@@ -59,7 +59,9 @@ def test_every_figure_has_claims_with_their_sources(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * name.startswith("shachaf2021-fig2")) for name in COMPUTED]
+)
 def test_what_is_computed_bears_the_claims_out(name: str) -> None:
     figure = quick(name)
     for found in check(figure, as_expected(figure)):

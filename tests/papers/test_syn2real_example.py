@@ -37,6 +37,7 @@ def made(noise: float = 0.001) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["target", "network", "source", "n", "s", "seed", "error", "stderr"])
 
 
+@pytest.mark.long
 def test_intervals_hold_the_law_that_the_errors_obey() -> None:
     table = syn2real.fits(made()).set_index("source")
     for name, (alpha, _, gap) in LAWS.items():

@@ -66,6 +66,7 @@ def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
     assert "<h2>Why</h2>" in page
 
 
+@pytest.mark.long
 def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
@@ -292,6 +293,7 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
         assert accuracy.loc[accuracy["method"] == "scratch", "value"].mean() > 0.9
 
 
+@pytest.mark.long
 def test_steps_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question, "FIRST_STEPS", 2)
     monkeypatch.setattr(question, "MOST_STEPS", 5)

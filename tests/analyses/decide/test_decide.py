@@ -223,6 +223,7 @@ def test_nothing_is_recommended_where_training_from_scratch_was_cut_off(data: Pa
     assert re.search(r">\s*(better|worse|equivalent)\s*<", page) is None  # in the table of all ways
 
 
+@pytest.mark.long
 def test_test_examples_that_were_trained_on_are_said(data: Path, tmp_path: Path) -> None:
     with np.load(data / "target.npz") as target:
         arrays = dict(target)
@@ -356,6 +357,7 @@ def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes:
         run(race_of(data, tmp_path / "raced.sqlite", **changes))
 
 
+@pytest.mark.long
 def test_in_python_with_real_training(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for name, noise in (("near", 0.3), ("target", 0.3)):

@@ -100,6 +100,7 @@ def test_a_classification_has_a_place_for_every_source_size(tmp_path: Path) -> N
         assert 0 <= one.outside_share.interval.low <= one.outside_share.value <= one.outside_share.interval.high <= 1
 
 
+@pytest.mark.long
 def test_the_gain_is_that_of_the_store(tmp_path: Path) -> None:
     found = placed(classification(tmp_path), tmp_path)
     with Store.open(tmp_path / "store.sqlite") as store:

@@ -220,6 +220,7 @@ def test_a_named_column_wins() -> None:
     assert plan(frame, columns=columns).plan.scratch.name == "fine-tune"
 
 
+@pytest.mark.long
 def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> None:
     made = Fabrication(gains={"fashion": {"fine-tune": 0.08}}, n_seeds=3, n_test=300)
     with fabricate(tmp_path / "made.sqlite", made) as store:

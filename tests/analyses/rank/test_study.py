@@ -207,6 +207,7 @@ def test_too_few_labels_are_refused(store: Store, tmp_path: Path) -> None:
         rank_again(store)
 
 
+@pytest.mark.long
 def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, tmp_path: Path) -> None:
     study = tables(tmp_path, methods={"scratch": {}, "fine-tune": {}, "joint": {}})
     run_study(parse_spec(study), store, work=REMEMBERED)
@@ -234,6 +235,7 @@ def _folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_study_whose_data_were_moved_says_what_brings_its_paths_up_to_date(store: Store, tmp_path: Path) -> None:
     run_study(parse_spec(tables(tmp_path)), store, work=REMEMBERED)
     (tmp_path / "target.npz").rename(tmp_path / "moved.npz")
