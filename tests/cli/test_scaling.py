@@ -44,7 +44,7 @@ def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     assert "At four times that size" in printed
     assert "b against a: the transfer gap changes by" in printed
     page = out.read_text()
-    assert page.count("<svg") == 5
+    assert page.count("<figure ") == 5
     assert 'src="' not in page
     assert 'href="http' not in page
     assert "Content-Security-Policy" in page

@@ -49,7 +49,11 @@ def warm_up() -> None:
     """Import what commands import when they run."""
     for module in pkgutil.walk_packages(transferscope.__path__, "transferscope."):
         if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:  # an optional package that is not installed
+                if str(error.name).startswith("transferscope"):
+                    raise
     for name in LIBRARIES:
         importlib.import_module(name)
     gc.collect()

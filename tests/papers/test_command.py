@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -78,12 +79,12 @@ def test_a_figure_is_written_with_its_numbers_and_a_sentence(tmp_path: Path) -> 
 def test_points_that_cannot_be_simulated_are_counted_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(figure: RidgeFigure, point: Point) -> Estimate:
+    def refuse(figure: RidgeFigure, points: Sequence[Point]) -> tuple[Estimate, ...]:
         raise DataError("no digits here")
 
     arguments = [*RIDGE, "--out", str(tmp_path), "--workers", "0", "--quiet"]
     with monkeypatch.context() as patch:
-        patch.setattr(RidgeFigure, "simulate", refuse)
+        patch.setattr(RidgeFigure, "simulate_group", refuse)
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 1
     words = (
