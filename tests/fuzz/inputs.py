@@ -431,6 +431,8 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "compare": [[source, target, *quick, "--labels", "6"], [source, target], []],
         "decide": [[target, "--from", source, *quick, "--labels", "6"], [target, "--from", source], [target], []],
         "run": [["study.toml"], ["study.toml", "--workers", "0"], []],
+        "work": [["study.toml", "--cells", "1"], ["study.sqlite", "--workers", "0", "--cells", "1"], []],
+        "submit": [["study.toml", "--slurm", "1"], ["study.toml"], []],
         "status": [["study.toml"], ["study.sqlite"], []],
         "report": [["study.toml"], ["study.sqlite"], []],
         "data": [[]],
