@@ -86,7 +86,8 @@ def test_methods_whose_turn_to_be_timed_does_not_come_are_not_all_taken_as_slow(
     """`spec` has written slow.py."""
     slow = {"method": f"{tmp_path / 'slow.py'}:Slow"}
     asked = parse_spec(tables(tmp_path, methods={"slow": slow, "again": slow | {"twin": 1}, "raw": {}}))
-    timed, took = estimate._measured, []
+    timed = estimate._measured
+    took: list[PlannedCell] = []
 
     def once(cell: PlannedCell, engine: EngineSettings) -> estimate._Pace:
         if took:
