@@ -115,6 +115,7 @@ def test_marks_say_their_values_on_hover(page: str, summary: Summary) -> None:
     assert any(f"labels: {gain} (" in title for title in titles)
 
 
+@pytest.mark.long
 def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", small) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
@@ -164,6 +165,7 @@ def test_one_size_gets_a_dot_plot_and_the_same_page_again(tmp_path: Path, small:
     assert "1 cell not done yet; run the study again and only these are done." in page
 
 
+@pytest.mark.long
 def test_a_study_without_a_baseline_still_gets_a_report(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", replace(small, baseline=False, sizes=(50, 600))) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")

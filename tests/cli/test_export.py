@@ -163,6 +163,7 @@ def test_numbers_of_a_table_are_predicted_by_column_name(folder: Path, tmp_path:
         call("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'less.csv'}", "--out", str(tmp_path / "p.csv"))
 
 
+@pytest.mark.long
 def test_a_folder_of_photographs_is_read_as_that_of_the_study(folder: Path, tmp_path: Path) -> None:
     data = {"data": f"folder:{folder / 'photos'}?resize=8", "transforms": ["grey", "invert"]}
     place = study_of(folder, "photos", "", target={**data, "labels": [30]}, sources={"same": data})

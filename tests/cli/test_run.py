@@ -190,6 +190,7 @@ def _study_with_paths(folder: Path, *, store: str = "") -> None:
     (folder / "paths.toml").write_text(PATHS.format(store=store))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("store", ["", 'store = "own.sqlite"', 'store = "sqlite:///own.sqlite"'])
 def test_paths_are_relative_to_the_study_file_from_any_folder_and_after_a_move(
     store: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

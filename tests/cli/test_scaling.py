@@ -203,6 +203,7 @@ def stored_study(path: Path, sizes: list[int]) -> None:
             store.finish(cell.key, Outcome((Record("accuracy", Estimate(accuracy)), curve), Cost()))
 
 
+@pytest.mark.long
 def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000, 8000, 16000])
@@ -211,6 +212,7 @@ def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     assert "synthetic, fine-tune" in printed
 
 
+@pytest.mark.long
 def test_a_page_without_a_name_is_refused(table: Path) -> None:
     with pytest.raises(StoreError, match=r"'\.' is a folder and no file to write the report to"):
         run(str(table), "--pretrain-size", "images", "--by", "task", "--out", "")
@@ -234,6 +236,7 @@ def test_the_report_of_the_study_shows_the_law_from_then_on(tmp_path: Path) -> N
     assert [row[0].text for row in table.rows] == ["synthetic, fine-tune"]
 
 
+@pytest.mark.long
 def test_a_study_that_has_changed_since_the_law_was_fitted_says_so(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000])
@@ -281,6 +284,7 @@ def part_of(place: Path) -> Part | None:
         return study_part(summarise(store, "study"))
 
 
+@pytest.mark.long
 def test_training_from_scratch_is_no_pretraining(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [0, 1000, 2000, 4000, 8000, 16000])

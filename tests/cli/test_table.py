@@ -50,6 +50,7 @@ def test_every_format_holds_the_numbers_of_the_table(place: str, tmp_path: Path)
     assert json.loads((tmp_path / "t.json").read_text())["result"]["written"] == [str(tmp_path / "t.json")]
 
 
+@pytest.mark.long
 def test_a_paper_prints_means_with_their_intervals_and_the_best_in_bold(place: str) -> None:
     frame = transferscope.open_result(place).table()
     text = ask(place, "--format", "latex")

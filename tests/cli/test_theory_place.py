@@ -91,6 +91,7 @@ def test_the_report_shows_what_was_placed(tmp_path: Path) -> None:
     assert "The study has changed since" not in page
 
 
+@pytest.mark.long
 def test_a_store_that_cannot_be_written_is_placed_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = study_file(tmp_path)
     spec = read_spec(file)

@@ -97,6 +97,7 @@ def answers(name: str, subject: Subject) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # of torch, for a Jacobian of an orthogonal layer
 @pytest.mark.parametrize("name", sorted(DIAGNOSTICS))
 def test_every_diagnostic_works_or_refuses_in_a_sentence(name: str) -> None:

@@ -373,6 +373,7 @@ def test_a_whole_or_a_scripted_module_is_refused(tmp_path: Path) -> None:
             open_network(network(0), tmp_path / name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 def test_a_file_with_flipped_bytes_never_ends_in_another_error(suffix: str, tmp_path: Path) -> None:
     """The readers raise whatever comes first on a damaged file; here it is one kind of error, or weights that fit."""

@@ -30,6 +30,7 @@ def test_the_spread_is_the_standard_error() -> None:
     assert alpha.std() == pytest.approx(stderr, rel=0.25)
 
 
+@pytest.mark.long
 def test_same_seed_same_draws() -> None:
     fit = fit_law(SIZES, OBJDET)
     first, second = bootstrap(fit, draws=5, seed=3), bootstrap(fit, draws=5, seed=3)

@@ -61,6 +61,7 @@ def runs_on_disk(store: Store) -> dict[str, Path]:
     return {file.stem: file for file in store.files.glob("*.safetensors") if file.name.partition(".")[0] in keys}
 
 
+@pytest.mark.long
 def test_the_best_of_each_method_and_number_of_labels_stays(data: Path, place: Path) -> None:
     with Store.open(place, create=False) as store:
         runs = finished_runs(store, "kept")

@@ -84,6 +84,7 @@ def turned(data: Dataset) -> Dataset:
     return replace(data, train=replace(data.train, classes=names), test=replace(data.test, classes=names))
 
 
+@pytest.mark.long
 def test_both_cheap_controls_run_in_a_comparison_and_in_a_race(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None

@@ -84,6 +84,7 @@ def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
     assert {key: second[key] for key in first} == first
 
 
+@pytest.mark.long
 def test_regression(tmp_path: Path) -> None:
     task = regression_task(n_target=40)
     assert task.source is not None
@@ -121,6 +122,7 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
             compare("mnist", "usps", folder=tmp_path, **wrong)
 
 
+@pytest.mark.long
 def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +261,7 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     assert list(spec.diagnostics) == ["weights"]
 
 
+@pytest.mark.long
 def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Path) -> None:
     task = classification_task(n_target=60)
     assert task.source is not None

@@ -78,6 +78,7 @@ def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, s
     assert json.loads(result.to_json())["rows"][1]["catch_up"] in ("inf", 0.0)
 
 
+@pytest.mark.long
 def test_percent_r_squared_and_errors_give_the_same_numbers(table: pd.DataFrame) -> None:
     def numbers(frame: pd.DataFrame, target: float) -> list[float]:
         found = plan(frame, PlanQuestion(target_score=target)).table()

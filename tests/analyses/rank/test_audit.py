@@ -151,6 +151,7 @@ def test_the_method_that_is_asked_for_counts(store: Store, tmp_path: Path) -> No
     assert fine.cases[0].measured != pytest.approx(probe.cases[0].measured)
 
 
+@pytest.mark.long
 def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"store\.sqlite holds no study; run some with `transferscope run` first$"):
         audited(store)
