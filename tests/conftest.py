@@ -6,6 +6,7 @@ halves the time of a page. The package is imported by the tests that need it, no
 hands out tests starts at once.
 """
 
+import logging
 import os
 
 if not os.environ.get("TRANSFERSCOPE_UNCHECKED"):
@@ -41,6 +42,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _no_stray_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches and working files of a test go to its own folder."""
     monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def _as_quiet_as_before() -> Iterator[None]:
+    """`--verbose` of one test says nothing in the next: what a test logs goes from worker to runner, as UTF-8."""
+    log = logging.getLogger("transferscope")
+    level, handlers = log.level, list(log.handlers)
+    yield
+    log.setLevel(level)
+    log.handlers[:] = handlers
 
 
 @pytest.fixture(autouse=True)
