@@ -60,3 +60,14 @@ def test_two_groups_are_not_pooled_and_short_ones_are_left_out() -> None:
     with pytest.raises(DataError) as caught:
         fit_hierarchical({"c": observe([1000], [0.5])})
     assert str(caught.value) == "no group has two different sizes above 0; a law needs more points"
+
+
+def test_a_curve_that_rises_takes_no_part_in_what_the_others_share() -> None:
+    falling = {"a": observe(SIZES, EXACT), "b": observe(SIZES, OBJDET), "d": observe(SIZES, 0.9 * EXACT)}
+    rising = observe(SIZES, np.linspace(0.2, 0.9, len(SIZES)))
+    alone, beside = fit_hierarchical(falling), fit_hierarchical({"rises": rising, **falling})
+    assert beside.names == alone.names
+    assert beside.left_out == ("rises",)
+    np.testing.assert_array_equal(beside.mean, alone.mean)
+    with pytest.raises(DataError, match="falls in no group"):
+        fit_hierarchical({"rises": rising})

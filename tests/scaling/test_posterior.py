@@ -32,9 +32,18 @@ def test_the_size_for_an_error_inverts_the_law() -> None:
 
 
 def test_a_rising_curve_has_a_flat_posterior() -> None:
-    posterior = power_posterior(observe(SIZES, np.linspace(0.2, 0.9, 7)))
+    errors = np.linspace(0.2, 0.9, 7)
+    posterior = power_posterior(observe(SIZES, errors))
     assert np.isfinite(posterior.predict(SIZES)).all()
     assert np.isfinite(posterior.weights).all()
+    assert not posterior.falls
+    assert power_posterior(observe(SIZES, EXACT)).falls
+    level = np.average(errors, weights=1 / errors**2)
+    low, middle, high = (posterior.quantile(posterior.C, at) for at in (0.05, 0.5, 0.95))
+    assert middle == pytest.approx(level, rel=0.05)
+    assert low < 0.8 * level  # as far as seven errors that differ that much leave it open
+    assert high > 1.2 * level
+    assert posterior.quantile(posterior.alpha, 0.95) > 4 * posterior.quantile(posterior.alpha, 0.05)  # the prior
 
 
 def test_the_early_half_of_a_long_curve_is_not_read() -> None:

@@ -179,7 +179,7 @@ class HierarchicalFit:
         mean: Mean of the prior of (log D, alpha).
         covariance: Its covariance, shape (2, 2).
         pooled: Whether there were enough groups to fit the prior; otherwise every curve stands alone.
-        left_out: Groups with fewer than two different sizes.
+        left_out: Groups with fewer than two different sizes, or whose error does not fall.
     """
 
     names: tuple[str, ...]
@@ -204,13 +204,16 @@ def fit_hierarchical(groups: Mapping[str, Observations]) -> HierarchicalFit:
         Posteriors under the common prior; with fewer than three usable groups, each on its own.
 
     Raises:
-        DataError: No group has two different sizes.
+        DataError: No group has two different sizes and an error that falls.
     """
     curves = {name: usable(data, POWER_FLOOR, "log") for name, data in groups.items()}
-    used = {name: data for name, data in curves.items() if data.n_distinct >= 2}
-    if not used:
+    found = {name: power_posterior(data) for name, data in curves.items() if data.n_distinct >= 2}
+    used = {name: posterior for name, posterior in found.items() if posterior.falls}
+    if not found:
         raise DataError("no group has two different sizes above 0; a law needs more points")
-    alone = [power_posterior(data) for data in used.values()]
+    if not used:
+        raise DataError("the error falls in no group; look at those runs first, as the law only falls")
+    alone = list(used.values())
     left_out = tuple(name for name in groups if name not in used)
     mean, covariance = _moments(alone)
     if len(alone) < LEAST_GROUPS:

@@ -71,11 +71,14 @@ class PowerPosterior(WeightedDraws):
         theta: (alpha, D, C) of each draw, shape (N, 3).
         weights: Weights that sum to 1, shape (N,).
         noise: Relative noise (standard deviation of the log error) at its posterior mean.
+        falls: Whether any falling law agrees with the points. Where none does, as for a rising curve, the draws are of
+            their level alone, and say nothing of a rate or of a floor.
     """
 
     theta: Float[np.ndarray, "N 3"]
     weights: Float[np.ndarray, " N"]
     noise: float
+    falls: bool = True
 
     @property
     def alpha(self) -> Float[np.ndarray, " N"]:
@@ -160,13 +163,31 @@ def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -
     log_weight = np.where(allowed, log_rate[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf)
     theta = np.stack([np.repeat(rates[:, None], len(steps), axis=1), amplitude, C], axis=2)[allowed]
     weights = np.exp(log_weight[allowed] - log_weight.max()) if allowed.any() else np.ones(0)
-    if not allowed.any():  # a rising curve: nothing but the floor
-        theta = np.array([[PRIOR_RATE_MEDIAN, 1e-9 * y.min(), float(np.average(y, weights=precision))]])
-        weights = np.ones(1)
+    if not allowed.any():
+        theta, weights = _level(y, share * precision, degrees + 1, assumed.degrees * prior_variance, steps)
     shares = np.exp(log_rate - log_rate.max())
     noise = np.sqrt(np.average(variance, weights=shares)) * (1.0 if data.stderr is None else np.median(data.stderr / y))
     scaled = POWER_FLOOR.in_unit(theta, np.array([1 / unit]))
-    return PowerPosterior(scaled, weights / weights.sum(), float(noise))
+    return PowerPosterior(scaled, weights / weights.sum(), float(noise), bool(allowed.any()))
+
+
+def _level(
+    y: Float[np.ndarray, " m"],
+    precision: Float[np.ndarray, " m"],
+    degrees: float,
+    prior_squares: float,
+    steps: Float[np.ndarray, "R 2"],
+) -> tuple[Float[np.ndarray, "R 3"], Float[np.ndarray, " R"]]:
+    """Draws of a curve that does not fall: its level, and rates of the prior.
+
+    The level is Student's t about the weighted mean, and no lower than the lowest error that was measured.
+    """
+    mean = float(np.average(y, weights=precision))
+    scale = np.sqrt((precision @ (y - mean) ** 2 + prior_squares) / degrees / precision.sum())
+    level = np.maximum(mean + scale * steps[:, 0], y.min())
+    ranks = (stats.rankdata(steps[:, 1]) - 0.5) / len(steps)
+    rate = PRIOR_RATE_MEDIAN * np.exp(PRIOR_RATE_LOG_SD * special.ndtri(ranks))
+    return np.stack([rate, np.full(len(steps), 1e-9 * y.min()), level], axis=1), np.ones(len(steps))
 
 
 def separable(basis: Float[np.ndarray, "A m k"], precision: Float[np.ndarray, " m"]) -> Bool[np.ndarray, " A"]:

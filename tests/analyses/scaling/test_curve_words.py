@@ -33,6 +33,9 @@ def test_a_curve_that_rises_again_is_pointed_out() -> None:
     assert "The error rises from the start (from 0.2 to 0.45)" in rising
     assert "Nothing measured suggests that more of this data reaches the target error 0.1." in rising
     assert "transfer gap" not in rising
+    reached = said(SIZES[:5], [0.2, 0.3, 0.35, 0.4, 0.45], target=0.25)
+    assert "The target error 0.25 is reached already." in reached
+    assert "transfer gap" not in reached
 
 
 def test_a_repeated_measurement_that_rises_within_its_noise_is_not_pointed_out() -> None:
@@ -73,7 +76,7 @@ def test_contradictions_are_pointed_out(
     plan: tuple[float, float], reached: float, feasible: float, apart: bool
 ) -> None:
     some = Estimate(1.0, None, 1, "ok", Interval(1.0, 1.0, 0.9))
-    decision = Decision(0.1, 100.0, "a", 1.0, feasible, some, some, some)
+    decision = Decision(0.1, 100.0, "a", 1.0, feasible, some, some, some, falls=True)
     found = SurfaceRun(NextRun(1.0, 1.0, 0.5, None), *plan, target_error=0.1, reached=reached)
     sentence = disagreement(decision, found, largest_s=10.0)
     assert bool(sentence) is apart

@@ -130,8 +130,22 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
         common=_common(curves),
         gains=_gains(together, _baselines(groups, over_both)),
         surfaces=surfaces,
-        notes=tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, analysed)))),
+        notes=tuple(
+            dict.fromkeys(
+                (*hints(groups, question), *notes, *_not_falling(together, curves), *_on_data(groups, analysed))
+            )
+        ),
     )
+
+
+def _not_falling(together: HierarchicalFit | None, curves: Mapping[str, Observations]) -> list[str]:
+    """A sentence for each curve that is compared with nothing, because its error does not fall."""
+    left_out = () if together is None else together.left_out
+    return [
+        f"{name}: no law that falls agrees with its points, so its rate and transfer gap are compared with nothing."
+        for name in left_out
+        if len(np.unique(curves[name].sizes[:, 0])) > 1
+    ]
 
 
 def _check_largest(groups: Mapping[str, Observations], question: Question) -> None:

@@ -83,7 +83,7 @@ def headline(advice: Advice, data: Observations) -> str:
 
 def _decided(decision: Decision, data: Observations) -> list[str]:
     sentences = [_verdict(decision)]
-    if _nothing_falls(decision):
+    if not decision.falls:
         return sentences
     if decision.scenario not in ("reached", "c"):
         sentences.append(_needed(decision.size_needed))
@@ -168,7 +168,7 @@ def _tested(forecast: Extrapolation) -> list[str]:
 
 def _verdict(decision: Decision) -> str:
     target, limit = number(decision.target_error), number(decision.largest_size)
-    if _nothing_falls(decision):
+    if not decision.falls and decision.scenario != "reached":
         return f"Nothing measured suggests that more of this data reaches the target error {target}."
     feasible, gap_above = percent(decision.feasible), percent(1 - decision.reachable)
     match decision.scenario:
@@ -196,11 +196,6 @@ def _verdict(decision: Decision) -> str:
                 f"within n = {limit} with probability {feasible}; the transfer gap is above it with probability "
                 f"{gap_above} (scenario a: measure once more before you choose)."
             )
-
-
-def _nothing_falls(decision: Decision) -> bool:
-    """Whether no falling law fits the curve, so that there is nothing to say about its rate."""
-    return decision.scenario != "reached" and decision.rate.low == decision.rate.high
 
 
 def _needed(size: Estimate) -> str:

@@ -48,6 +48,7 @@ class Decision:
         size_needed: The size that reaches it; infinite where the transfer gap is above it.
         gap: The transfer gap C.
         rate: The pre-training rate alpha of the power law with a floor.
+        falls: Whether a law that falls agrees with the curve; without it nothing is known of gap and rate.
     """
 
     target_error: float
@@ -58,6 +59,7 @@ class Decision:
     size_needed: Estimate
     gap: Estimate
     rate: Estimate
+    falls: bool
 
 
 def decide(
@@ -92,6 +94,7 @@ def decide(
         size_needed=interval(posterior, size),
         gap=interval(posterior, posterior.C),
         rate=interval(rates, rates.alpha),
+        falls=rates.falls,
     )
 
 
