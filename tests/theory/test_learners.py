@@ -233,6 +233,9 @@ def test_a_sweep_has_a_row_for_everything() -> None:
             "the source is 0, so that pre-training leaves no features; give it a teacher",
         ),
         (lambda: Scratch().risk(ISOTROPIC, 0), "n = 0 is out of range; n must be above 0"),
+        (lambda: LinearTransfer().risk(ISOTROPIC, math.inf), "n = inf is out of range; n must be finite"),
+        (lambda: FineTuning(depth=2).risk(ISOTROPIC, 5.5), "n = 5.5 is out of range; n must be a whole number"),
+        (lambda: FineTuning(depth=2).risk(ISOTROPIC, math.inf), "n = inf is out of range; n must be a whole number"),
         (
             lambda: sweep({"p": ISOTROPIC}, {"s": Scratch()}, [5], draws=1),
             "draws = 1 were asked for; a standard error takes at least 2, and 0 is theory alone",

@@ -8,6 +8,15 @@ import typer
 
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import DATA, METHODS, NETWORKS, among
+from transferscope.cli.options import (
+    BatchNormOption,
+    ClassWeightsOption,
+    EarlyStoppingOption,
+    KeepOption,
+    MixUpOption,
+    TuningOption,
+    YesOption,
+)
 
 
 class Question(StrEnum):
@@ -63,29 +72,20 @@ def decide(
             help="Network. [that of the first pretrained source, or lenet for images, mlp for vectors]",
         ),
     ] = None,
-    tuning: Annotated[
-        bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
-    ] = True,
+    tuning: TuningOption = True,
     lr: Annotated[
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
     history: Annotated[
         bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
     ] = True,
-    batch_norm: Annotated[
-        str, typer.Option(help="Statistics of batch normalisation in a pretrained network: train, source or target.")
-    ] = "train",
-    early_stopping: Annotated[
-        int | None,
-        typer.Option(min=1, help="End training after so many points of its curve without a gain on held-out labels."),
-    ] = None,
-    class_weights: Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")] = "none",
-    mix_up: Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")] = 0.0,
+    batch_norm: BatchNormOption = "train",
+    early_stopping: EarlyStoppingOption = None,
+    class_weights: ClassWeightsOption = "none",
+    mix_up: MixUpOption = 0.0,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
-    keep: Annotated[
-        str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
+    keep: KeepOption = None,
+    yes: YesOption = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
     as_json: AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Options that several commands have, as they say where and how the cells of a study are done."""
+"""Options that several commands have: where and how the cells of a study are done, and how its methods train."""
 
 from typing import Annotated
 
@@ -18,3 +18,20 @@ NetworkDiskOption = Annotated[
 AddressOption = Annotated[
     str | None, typer.Option("--address", help="Of a Ray cluster, as in auto or 10.0.0.1:6379. [default: RAY_ADDRESS]")
 ]
+
+TuningOption = Annotated[
+    bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
+]
+BatchNormOption = Annotated[
+    str, typer.Option(help="Statistics of batch normalisation in a pretrained network: train, source or target.")
+]
+EarlyStoppingOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="End training after so many points of its curve without a gain on held-out labels."),
+]
+ClassWeightsOption = Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")]
+MixUpOption = Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")]
+KeepOption = Annotated[
+    str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")]

@@ -15,6 +15,7 @@ from transferscope.cli.options import (
     NetworkDiskOption,
     ThreadsOption,
     WorkersOption,
+    YesOption,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def run(
         str | None, typer.Option(help="Trained networks that stay: winners, all or none. [default: winners]")
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")] = False,
+    yes: YesOption = False,
     network_disk: NetworkDiskOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
     as_json: AsJson = False,

@@ -26,7 +26,7 @@ from jaxtyping import Bool, Float64
 from scipy import optimize
 
 from transferscope.theory.linear_scratch import variance_finite
-from transferscope.theory.parameters import Array, Numbers, above, at_least
+from transferscope.theory.parameters import Array, Numbers, at_least, counts
 from transferscope.theory.ridge import optimal_ridge, ridge_risk
 
 _GRID = 200
@@ -75,7 +75,7 @@ class GaussianRegression:
         Raises:
             SettingsError: A parameter is out of range.
         """
-        n, ridge = np.broadcast_arrays(above("n", n, 0), at_least("ridge", ridge, 0))
+        n, ridge = np.broadcast_arrays(counts("n", n), at_least("ridge", ridge, 0))
         if len(self.eigenvalues) == 1:
             inside, own = math.sqrt(self.signal), math.sqrt(max(self.noise - self.floor, 0.0))
             theta, size = math.atan2(math.sqrt(self.floor), inside), math.hypot(inside, math.sqrt(self.floor))
@@ -102,7 +102,7 @@ class GaussianRegression:
         Returns:
             lambda, in the shape of n; infinite where w_0 is the best that there is.
         """
-        n = above("n", n, 0)
+        n = counts("n", n)
         if self.signal <= 0:
             return np.full(n.shape, np.inf if self.noise > 0 else 0.0)
         return np.array([self._best_ridge(size) for size in n.ravel().tolist()]).reshape(n.shape)

@@ -35,7 +35,7 @@ from transferscope.errors import SettingsError
 from transferscope.theory.fine_tuning import fine_tuned_weights, fine_tuning_average
 from transferscope.theory.gaussian_regression import GaussianRegression
 from transferscope.theory.linear_pair import LinearPair
-from transferscope.theory.parameters import Array, Numbers, above, at_least
+from transferscope.theory.parameters import Array, Numbers, at_least, counts
 
 Ridge: TypeAlias = float | str
 """lambda of (1/2n) ||error||^2 + (lambda/2) ||weights||^2; "best" is the one of the least mean risk at each n."""
@@ -220,7 +220,7 @@ class FineTuning(_RidgeLearner):
         # with Sigma = c I: the inputs x/sqrt(c) are standard, the noise is sigma/sqrt(c), and the risk c times theirs
         norms = np.linalg.norm(pair.source), np.linalg.norm(pair.target)
         cosine = pair.source.ravel() @ pair.target.ravel() / max(norms[0] * norms[1], np.finfo(float).tiny)
-        sizes = above("n", n, 0)
+        sizes = counts("n", n, whole=True)
         risks = [
             fine_tuning_average(
                 float(np.arccos(np.clip(cosine, -1, 1))),

@@ -46,6 +46,14 @@ def above(name: str, value: Numbers, lower: float) -> Array:
     return array
 
 
+def counts(name: str, value: Numbers, *, whole: bool = False) -> Array:
+    """Finite numbers above 0 as a float64 array, all of them whole where a formula draws so many examples."""
+    array = above(name, value, 0)
+    fine = np.isfinite(array) & (array == np.round(array) if whole else True)
+    _check(np.asarray(fine), name, array, "must be a whole number" if whole else "must be finite")
+    return array
+
+
 def between(name: str, value: Numbers, lower: float, upper: float) -> Array:
     """A parameter as a float64 array, with every value in [lower, upper]; see `at_least`."""
     array = np.asarray(value, dtype=np.float64)

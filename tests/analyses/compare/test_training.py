@@ -156,10 +156,9 @@ def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) 
     share = float(np.mean(labels == 3))
     few = {("scratch", 50): share, ("fine-tune", 50): share + 0.009, ("joint", 50): 0.4}
     guessed = scored(replace(frames, test_labels=labels), "accuracy", few)
-    said = (
-        f"With 50 labels nothing has been learnt: no way does better than to answer “{frames.classes[3]}” to everything"  # type: ignore[index]
-    )
-    assert nothing_learnt_in_words(guessed) == (f"{said} ({100 * share:.1f} % are right).",)
+    said = "With 50 labels nothing has been learnt: the best way is right in"
+    always = f"always to answer “{frames.classes[3]}” in {100 * share:.1f} %"  # type: ignore[index]
+    assert nothing_learnt_in_words(guessed) == (f"{said} {100 * (share + 0.009):.1f} %, and {always}.",)
     verdict = summarise_frames(guessed).verdict
     assert verdict.sentences[0].startswith(said)
     assert "nothing has been learnt" not in verdict.headline  # with 600 labels there is an answer
@@ -169,12 +168,24 @@ def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) 
     assert nothing_learnt_in_words(above) == ()
 
 
+def test_with_many_classes_little_above_one_answer_is_something(frames: StudyFrames) -> None:
+    """Ten examples of each of 200 classes: two in a hundred right is far beyond chance, 0.6 in a hundred is not."""
+    labels = np.arange(2000) % 200
+    many = replace(frames, test_labels=labels)
+    names = [str(i) for i in range(200)]
+    facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "classes": names}}
+    many = replace(many, study=replace(many.study, facts=facts))
+    low = {(method, size): 0.005 for method in ("scratch", "fine-tune", "joint") for size in (50, 600)}
+    assert len(nothing_learnt_in_words(scored(many, "accuracy", low))) == 2
+    assert len(nothing_learnt_in_words(scored(many, "accuracy", {**low, ("joint", 50): 0.006}))) == 2
+    assert len(nothing_learnt_in_words(scored(many, "accuracy", {**low, ("joint", 50): 0.0142}))) == 1
+
+
 def test_numbers_that_are_no_better_than_their_mean_are_not_learnt(tmp_path: Path) -> None:
     with fabricate_regression(tmp_path / "s.sqlite") as store:
         frames = read_study(store, "numbers")
     assert nothing_learnt_in_words(frames) == ()
     poor = scored(frames, "r2", {("scratch", 40): -0.2, ("fine-tune", 40): 0.004})
     assert nothing_learnt_in_words(poor) == (
-        "With 40 labels nothing has been learnt: no way does better than to answer the mean of the labels to "
-        "everything.",
+        "With 40 labels nothing has been learnt: the best R² is 0.004, and always to answer the mean has 0.",
     )

@@ -1,5 +1,6 @@
 """Whether the networks of a comparison were trained to the end, by their training curves, and learnt anything."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +24,8 @@ LATE_FALL = 0.1
 """Share of the fall of the training loss in the second half of the steps from which training is not finished."""
 
 LEAST_ABOVE_GUESSING = 0.01
-"""Accuracy, or R², by which the best way must do better than one answer to everything, for anything to be learnt."""
+"""Accuracy, or R², by which the best way must do better than one answer to everything, for anything to be learnt; less
+where two standard errors over the test examples are less, as with a hundred classes."""
 
 _NAMED = 4  # arms in a sentence
 
@@ -152,7 +154,7 @@ def verdict_on_trained(
 
 
 def nothing_learnt_in_words(frames: StudyFrames) -> tuple[str, ...]:
-    """A sentence for each number of labels at which no way does better than one answer to everything.
+    """A sentence for each number of labels at which the best way is no better than one answer to everything.
 
     That answer is the most frequent class of the test examples, or the mean for numbers. Ways that all give it agree
     exactly, which looks like certainty and is none.
@@ -161,22 +163,29 @@ def nothing_learnt_in_words(frames: StudyFrames) -> tuple[str, ...]:
         frames: A study; one without classes of whole inputs or numbers has no such sentence.
     """
     labels, metric = frames.test_labels, frames.metric
+    least = LEAST_ABOVE_GUESSING
     if metric.record == "mse":
-        guess, answer, scores = 0.0, "the mean of the labels", frames.final("r2")
+        guess, scores = 0.0, frames.final("r2")
     elif metric.record == "accuracy" and labels is not None and labels.ndim == 1 and frames.classes is not None:
         counts = np.bincount(labels)
-        guess, answer = float(counts.max() / len(labels)), f"“{frames.classes[int(counts.argmax())]}”"
-        scores = frames.final("accuracy")
+        guess, scores = float(counts.max() / len(labels)), frames.final("accuracy")
+        least = min(least, 2 * math.sqrt(guess * (1 - guess) / len(labels)))
+        always = f"“{frames.classes[int(counts.argmax())]}”"
     else:
         return ()
     runs = scores[scores["role"] == "method"]
     means = runs.assign(source=runs["source"].fillna("")).groupby(["n_target", "source", "method"])["value"].mean()
     best = means.groupby(level="n_target").max()
-    score = f" ({metric.shown(guess)} are right)" if metric.record == "accuracy" else ""
+
+    def beside(score: float) -> str:
+        if metric.record == "mse":
+            return f"the best R² is {score:.2g}, and always to answer the mean has 0"
+        return f"the best way is right in {metric.shown(score)}, and always to answer {always} in {metric.shown(guess)}"
+
     return tuple(
-        f"With {counted(int(size), 'label')} nothing has been learnt: no way does better than to answer {answer} to "
-        f"everything{score}."
-        for size in best.index[best < guess + LEAST_ABOVE_GUESSING]
+        f"With {counted(size, 'label')} nothing has been learnt: {beside(score)}."
+        for size, score in zip(best.index.astype(int), best, strict=True)
+        if score < guess + least
     )
 
 
