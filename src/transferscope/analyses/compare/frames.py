@@ -179,7 +179,7 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     return frame.merge(labelled, on="key", how="inner")
 
 
-_TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed")
+_TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed", "diverged")
 
 _CELL_COLUMNS = (
     "key",
