@@ -51,7 +51,10 @@ PAPERS: dict[str, Paper] = {
         {
             "theorems": Listed(
                 "Gradients and weight distances of wide networks (Theorems 1, 2)", "liu2019.theorems:KernelFigure"
-            )
+            ),
+            "theorem3": Listed(
+                "The rate at which wide networks learn the target (Theorem 3)", "liu2019.theorems:ConvergenceFigure"
+            ),
         },
     ),
     "tahir2024": Paper(
