@@ -1,0 +1,1 @@
+"""Figures of Liu et al. (2020), MeRLin."""
