@@ -77,6 +77,9 @@ PAPERS: dict[str, Paper] = {
             "fig7": Listed(
                 "The noiseless diagram, computed and simulated", "tahir2024.linear_transfer:SimulatedDiagram"
             ),
+            "double-descent": Listed(
+                "The peak of training from scratch at n near d", "tahir2024.double_descent:DoubleDescentFigure"
+            ),
             "sparsification": Listed(
                 "Features after real pre-training, and where their limit stops", "tahir2024.pretrained:PretrainedFigure"
             ),
