@@ -131,12 +131,11 @@ def test_the_curves_fall_and_lie_on_the_points(
 def test_the_drawn_rates_and_gaps_are_those_of_the_independent_fit(
     drawn: Callable[[str], dict[str, pd.DataFrame]],
 ) -> None:
-    data = drawn("fig8")[""].set_index(["curve", "parameter"])
+    data = drawn("fig8")[""].set_index(["curve", "parameter"])[["median", "low", "high"]].T.to_dict()
     shown = 0
     for (target, source), (alpha, gap) in VERIFIED.items():
         for parameter, value in (("alpha", alpha), ("C", gap)):
-            if (f"{source} to {target}", parameter) in data.index:
-                row = data.loc[(f"{source} to {target}", parameter)]
+            if row := data.get((f"{source} to {target}", parameter)):
                 assert row["median"] == pytest.approx(value, abs=1e-4)
                 assert row["low"] < value < row["high"]
                 shown += 1

@@ -208,7 +208,7 @@ def test_without_a_baseline_the_best_control_stands_in_for_it(tmp_path: Path, sm
     """The runs from scratch under the name of a control: every gain over it is what the gain over scratch was."""
     whole = _frames(tmp_path, small)
     named = {frame: getattr(whole, frame).replace({"method": {"scratch": "raw"}}) for frame in ("cells", "records")}
-    methods = {**{c.method: {} for c in compare_methods(whole) if c.method != "scratch"}, "raw": {}}
+    methods: dict[str, object] = {**{c.method: {} for c in compare_methods(whole) if c.method != "scratch"}, "raw": {}}
     study = replace(whole.study, spec={**whole.study.spec, "methods": methods})
     over_scratch = {(c.source, c.method): c.difference for c in compare_methods(whole)}
     found = compare_methods(replace(whole, study=study, **named))
