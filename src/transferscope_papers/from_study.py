@@ -93,8 +93,8 @@ class MeasuredClaim:
     Attributes:
         sentence: The claim.
         source: Where it is made: paper, and section or figure.
-        differences: One for each seed, in the unit of the sentence "by ...".
-        unit: What the difference is counted in.
+        differences: One for each seed.
+        unit: What the difference is counted in, as in "points".
     """
 
     sentence: str
@@ -113,10 +113,10 @@ class MeasuredClaim:
         """What came of it, with the difference and its interval."""
         mean = t_interval(np.asarray(self.differences, dtype=np.float64))
         verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be told"}[self.holds]
-        by = f"by {mean.value:+.3g} {self.unit}"
+        measured = f"difference {mean.value:+.3g} {self.unit}"
         if mean.interval is not None:
-            by += f", 95 % interval {mean.interval.low:+.3g} to {mean.interval.high:+.3g} over {mean.n} seeds"
-        return f"{verdict}: {self.sentence} ({self.source}); {by}"
+            measured += f" ({mean.interval.low:+.3g} to {mean.interval.high:+.3g}, 95 % over {mean.n} seeds)"
+        return f"{verdict}: {self.sentence} ({self.source}); {measured}"
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def test_its_claims_follow_the_intervals(tmp_path: Path) -> None:
     robust, approaches = claims(0.92)
     assert robust.startswith("claim holds: MeRLin is not sensitive to rho and lambda")
     assert (
-        "by +1 points, 95 % interval +1 to +1 over 3 seeds" in robust
+        "difference +1 points (+1 to +1, 95 % over 3 seeds)" in robust
     )  # the worst is rho 0.5 now, as every seed has it
     assert approaches.startswith("claim holds: accuracy at the smallest rho (0.5, mean over lambda) is nearer ")
     assert claims(0.80)[0].startswith("claim DOES NOT HOLD: MeRLin is not sensitive to rho and lambda")
@@ -147,7 +147,7 @@ def test_a_claim_is_open_where_its_interval_holds_zero_or_one_seed_is_there() ->
     assert claim(-1.0, -1.1, -0.9).holds is False
     assert claim(1.0, -0.5, 0.2).holds is None
     assert claim(1.0).holds is None
-    assert claim(1.0).words == "cannot be told: a is above b (liu2019, Figure 0); by +1 points"
+    assert claim(1.0).words == "cannot be told: a is above b (liu2019, Figure 0); difference +1 points"
 
 
 def test_what_is_no_grid_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -284,5 +284,5 @@ def test_curves_of_two_sources_are_compared_at_the_end_and_on_the_way(tmp_path: 
     assert "final accuracy: mnist 91.0 ± 1.0 %; clothes 86.0 ± 1.0 %; from scratch 81.0 ± 1.0 % (± over seeds)" in words
     end, way = (line for line in words.splitlines() if line.startswith("claim "))
     assert end.startswith("claim holds: fine-tuning from mnist, the nearer source, ends with the higher accuracy than")
-    assert "by +4.97 points" in end  # the mean of 5, 5 and 4.9
-    assert "by +2.48 points" in way  # the mean of steps 0 and 100, of .1 and .9 of the end: half of it
+    assert "difference +4.97 points" in end  # the mean of 5, 5 and 4.9
+    assert "difference +2.48 points" in way  # the mean of steps 0 and 100, of .1 and .9 of the end: half of it
