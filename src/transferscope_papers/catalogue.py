@@ -55,6 +55,12 @@ PAPERS: dict[str, Paper] = {
             "theorem3": Listed(
                 "The rate at which wide networks learn the target (Theorem 3)", "liu2019.theorems:ConvergenceFigure"
             ),
+            "landscapes": Listed(
+                "The loss around start and end, of each layer (Figures 3, 5, 10, 12, 13)",
+                "liu2019.landscapes:landscapes",
+                "study",
+            ),
+            "fig8cd": Listed("Accuracy along fine-tuning from each source", "liu2019.sources:figure_8cd", "study"),
         },
     ),
     "tahir2024": Paper(
@@ -122,6 +128,7 @@ PAPERS: dict[str, Paper] = {
             "theorems": Listed(
                 "Features of quadratic networks (Theorems 1, 2)", "merlin2020.quadratic:QuadraticFigure"
             ),
+            "fig2a": Listed("Features of every method, by t-SNE", "merlin2020.features:figure_2a", "study"),
             "fig4b": Listed("Accuracy over rho and lambda", "merlin2020.sensitivity:figure_4b", "study"),
         },
     ),

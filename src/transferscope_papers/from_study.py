@@ -35,6 +35,11 @@ class FinishedStudy:
     cells: Sequence[StoredCell]
     frames: StudyFrames
 
+    def methods(self, kind: str) -> list[str]:
+        """Names in the study file of a method of transferscope, as in "merlin"."""
+        tables = self.frames.study.spec["methods"]
+        return [str(name) for name, table in tables.items() if table.get("name") == kind]
+
     def accuracies(self, methods: Sequence[str] = ()) -> pd.DataFrame:
         """Final accuracy on the target's test set of every finished run.
 
@@ -54,18 +59,31 @@ class FinishedStudy:
         return rows[["source", "method", "n_target", "seed", "value"]].reset_index(drop=True)
 
     def one_setting(self, rows: pd.DataFrame, figure: str) -> None:
-        """Refuse runs from several sources or of several numbers of labels, which one map cannot show.
+        """Refuse runs from several sources or of several numbers of labels, which one figure cannot show.
 
         Raises:
             DataError: There are several.
         """
-        for column, what in (("source", "sources"), ("n_target", "numbers of labels")):
-            found = [str(value) for value in rows[column].unique() if value != ""]
-            if len(found) > 1:
-                raise DataError(
-                    f"{self.name} has runs of {len(found)} {what} ({', '.join(found)}) and {figure} shows one; leave "
-                    "all but one out of the study file"
-                )
+        found = [source for source in rows["source"].unique() if source]
+        if len(found) > 1:
+            raise DataError(
+                f"{self.name} has runs from {len(found)} sources ({', '.join(found)}) and {figure} shows one; leave "
+                "all but one out of the study file"
+            )
+        self.one_size(rows)
+
+    def one_size(self, rows: pd.DataFrame) -> None:
+        """Refuse runs of several numbers of labels.
+
+        Raises:
+            DataError: There are several.
+        """
+        sizes = sorted(map(int, rows["n_target"].unique()))
+        if len(sizes) > 1:
+            raise DataError(
+                f"{self.name} has runs of {len(sizes)} numbers of labels ({', '.join(map(str, sizes))}) and this "
+                "figure shows one; leave all but one out of the study file"
+            )
 
 
 @dataclass(frozen=True)
@@ -75,8 +93,8 @@ class MeasuredClaim:
     Attributes:
         sentence: The claim.
         source: Where it is made: paper, and section or figure.
-        differences: One for each seed, in the unit of the sentence "by ...".
-        unit: What the difference is counted in.
+        differences: One for each seed.
+        unit: What the difference is counted in, as in "points".
     """
 
     sentence: str
@@ -95,10 +113,10 @@ class MeasuredClaim:
         """What came of it, with the difference and its interval."""
         mean = t_interval(np.asarray(self.differences, dtype=np.float64))
         verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be told"}[self.holds]
-        by = f"by {mean.value:+.3g} {self.unit}"
+        measured = f"difference {mean.value:+.3g} {self.unit}"
         if mean.interval is not None:
-            by += f", 95 % interval {mean.interval.low:+.3g} to {mean.interval.high:+.3g} over {mean.n} seeds"
-        return f"{verdict}: {self.sentence} ({self.source}); {by}"
+            measured += f" ({mean.interval.low:+.3g} to {mean.interval.high:+.3g}, 95 % over {mean.n} seeds)"
+        return f"{verdict}: {self.sentence} ({self.source}); {measured}"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def figure_4b(study: FinishedStudy) -> StudyFigure:
     """
     settings = _grid(study)
     baseline = study.frames.baseline
-    tuned = [name for name, table in _methods(study).items() if table.get("name") == "fine-tune"]
+    tuned = study.methods("fine-tune")
     rows = study.accuracies([*settings, *([baseline] if baseline else []), *tuned])
     rows["value"] *= 100
     study.one_setting(rows, "Figure 4b")
@@ -58,19 +58,13 @@ def figure_4b(study: FinishedStudy) -> StudyFigure:
     return StudyFigure((_draw(study, table),), tuple(sentences), tuple(claims))
 
 
-def _methods(study: FinishedStudy) -> Mapping[str, Mapping[str, object]]:
-    return {str(name): table for name, table in study.frames.study.spec["methods"].items()}
-
-
 def _grid(study: FinishedStudy) -> dict[str, tuple[float, float]]:
     """rho and lambda by the name of the method."""
     found: dict[str, tuple[float, float]] = {}
-    for name, table in _methods(study).items():
-        given = table.get("settings")
-        settings = given if isinstance(given, Mapping) else {}
+    for name in study.methods("merlin"):
+        settings = study.frames.study.spec["methods"][name].get("settings", {})
         rho, ridge = settings.get("rho"), settings.get("ridge")
-        closed = table.get("name") == "merlin" and settings.get("inner") == "ridge"
-        if closed and isinstance(rho, int | float) and isinstance(ridge, int | float):
+        if settings.get("inner") == "ridge" and isinstance(rho, int | float) and isinstance(ridge, int | float):
             found[name] = (float(rho), float(ridge))
     sides = [sorted({pair[i] for pair in found.values()}) for i in (0, 1)]
     complete = len(set(found.values())) == len(found) == len(sides[0]) * len(sides[1])
