@@ -9,8 +9,6 @@ from typing import Literal
 
 import typer
 
-from transferscope.analyses.stored import open_result
-from transferscope.analyses.study_page import build_report
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
@@ -199,6 +197,9 @@ def run_and_report(
         TransferscopeError: As `transferscope.study.run.run_study` and `transferscope.analyses.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
+    from transferscope.analyses.stored import open_result  # figures and their libraries: a run alone needs none
+    from transferscope.analyses.study_page import build_report
+
     spec = read_spec(study)
     status = execute(spec, estimate=estimate)
     page = study.with_suffix(".html")

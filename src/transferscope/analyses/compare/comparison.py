@@ -247,7 +247,8 @@ def _comparison(
     frames: StudyFrames, run: _Runs, difference: Difference | None, call: Call, p_best: float, *, level: float
 ) -> Comparison:
     metric = frames.metric
-    cells = frames.cells[frames.cells["key"].isin(run.keys)]
+    cells = frames.cell_of.loc[run.keys].sort_values("place")
+    keys = cells.index.tolist()
     return Comparison(
         source=run.source or None,
         method=run.method,
@@ -258,12 +259,12 @@ def _comparison(
         difference=difference,
         call=call,
         p_best=p_best,
-        r2=_summary(_values(frames, "r2", "target_test", cells["key"].tolist()), level),
-        micro_f1=_summary(_values(frames, "micro_f1", "target_test", cells["key"].tolist()), level),
-        exact_match=_summary(_values(frames, "exact_match", "target_test", cells["key"].tolist()), level),
-        mean_iou=_summary(_values(frames, "mean_iou", "target_test", cells["key"].tolist()), level),
-        angular_error=_summary(_values(frames, "angular_error", "target_test", cells["key"].tolist()), level),
-        source_kept=_summary(_values(frames, metric.record, "source_test", cells["key"].tolist()), level),
+        r2=_summary(frames.final_of("r2", "target_test", keys), level),
+        micro_f1=_summary(frames.final_of("micro_f1", "target_test", keys), level),
+        exact_match=_summary(frames.final_of("exact_match", "target_test", keys), level),
+        mean_iou=_summary(frames.final_of("mean_iou", "target_test", keys), level),
+        angular_error=_summary(frames.final_of("angular_error", "target_test", keys), level),
+        source_kept=_summary(frames.final_of(metric.record, "source_test", keys), level),
         forgetting=_forgetting(frames, cells, level=level),
         cost=MeanCost(
             seconds=float(cells["seconds"].mean()),
@@ -376,7 +377,7 @@ def _gains(frames: StudyFrames, runs: Sequence[_Runs | None], control: _Runs) ->
 def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) -> float:
     started = cells["pretrained"][cells["pretrained"] != ""]
     if len(started):
-        return float(frames.cells.set_index("key")["seconds"].reindex(started).mean())
+        return float(frames.cell_of["seconds"].reindex(started).mean())
     sources = frames.study.spec.get("sources")
     settings = sources.get(source) if isinstance(sources, Mapping) else None
     given = isinstance(settings, Mapping) and any(settings.get(name) is not None for name in ("network", "weights"))
@@ -449,16 +450,11 @@ def chances_of_best(
     return [math.nan if np.isnan(c) else float(p) for c, p in zip(chance, within + min(share, 1.0) * left, strict=True)]
 
 
-def _values(frames: StudyFrames, name: str, part: str, keys: Sequence[str]) -> np.ndarray:
-    """Final values of one record of the cells `keys`, NaN where it was not measured."""
-    found = frames.final(name, part).set_index("key")["value"].to_dict()
-    return np.array([found.get(key, math.nan) for key in keys], dtype=np.float64)
-
-
 def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> Estimate | None:
     started, metric = cells[cells["pretrained"] != ""], frames.metric
     before, after = (
-        _values(frames, metric.record, "source_test", started[key].tolist()) for key in ("pretrained", "key")
+        frames.final_of(metric.record, "source_test", keys)
+        for keys in (started["pretrained"].tolist(), started.index.tolist())
     )
     return _summary(metric.improvement(before) - metric.improvement(after), level)
 
