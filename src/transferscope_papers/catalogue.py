@@ -110,7 +110,12 @@ PAPERS: dict[str, Paper] = {
     ),
     "merlin2020": Paper(
         "Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)",
-        {"theorems": Listed("Features of quadratic networks (Theorems 1, 2)", "merlin2020:QuadraticFigure")},
+        {
+            "theorems": Listed("Features of quadratic networks (Theorems 1, 2)", "merlin2020.theorems:QuadraticFigure"),
+            "random-starts": Listed(
+                "Random starts, and the target examples that it takes", "merlin2020.random_starts:RandomStartsFigure"
+            ),
+        },
     ),
 }
 """Every paper by first author (or method) and year. Figures that are missing are sketches, or pictures without data."""
