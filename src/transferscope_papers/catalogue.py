@@ -125,8 +125,9 @@ PAPERS: dict[str, Paper] = {
     "merlin2020": Paper(
         "Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)",
         {
-            "theorems": Listed(
-                "Features of quadratic networks (Theorems 1, 2)", "merlin2020.quadratic:QuadraticFigure"
+            "theorems": Listed("Features of quadratic networks (Theorems 1, 2)", "merlin2020.theorems:QuadraticFigure"),
+            "random-starts": Listed(
+                "Random starts, and the target examples that it takes", "merlin2020.random_starts:RandomStartsFigure"
             ),
             "fig2a": Listed("Features of every method, by t-SNE", "merlin2020.features:figure_2a", "study"),
             "fig4b": Listed("Accuracy over rho and lambda", "merlin2020.sensitivity:figure_4b", "study"),

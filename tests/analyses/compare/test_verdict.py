@@ -112,7 +112,7 @@ def test_without_a_baseline_the_gain_over_the_best_control_is_said() -> None:
     verdict = _verdict(beside)
     assert verdict.headline.startswith("Whether transfer helps cannot be said")
     assert verdict.sentences[0].startswith(
-        "MeRLin from mnist is 5.0 points above ridge on the raw inputs, the best of the controls that transfer nothing ("
+        "MeRLin from mnist is 5.0 points above ridge on the raw inputs, the best of the controls that transfer nothing "
     )
     assert f"{100 * ends.low:+.1f} to {100 * ends.high:+.1f} points over 5 seeds" in verdict.sentences[0]
 
