@@ -6,8 +6,8 @@ From Python:
 
 and `transferscope --help` from the command line. Each of the seven answers one question, and what it returns answers
 `.verdict`, `.table()`, `.report(path)`, `.to_json()`, `.to_latex()` and `.to_markdown()`, and shows itself in a
-notebook. `open_result` gives the answer of a study that has been run, `export` writes the network of a run to a folder, and
-`load_model` opens it. Importing this package imports nothing else: each name is loaded when it is first used.
+notebook. `open_result` gives the answer of a study that has been run, `export` writes the network of a run to a folder,
+and `load_model` opens it. Importing this package imports nothing else: each name is loaded when it is first used.
 """
 
 import sys
