@@ -83,6 +83,9 @@ PAPERS: dict[str, Paper] = {
             "fig7": Listed(
                 "The noiseless diagram, computed and simulated", "tahir2024.linear_transfer:SimulatedDiagram"
             ),
+            "double-descent": Listed(
+                "The peak of training from scratch at n near d", "tahir2024.double_descent:DoubleDescentFigure"
+            ),
             "sparsification": Listed(
                 "Features after real pre-training, and where their limit stops", "tahir2024.pretrained:PretrainedFigure"
             ),
@@ -122,8 +125,9 @@ PAPERS: dict[str, Paper] = {
     "merlin2020": Paper(
         "Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)",
         {
-            "theorems": Listed(
-                "Features of quadratic networks (Theorems 1, 2)", "merlin2020.quadratic:QuadraticFigure"
+            "theorems": Listed("Features of quadratic networks (Theorems 1, 2)", "merlin2020.theorems:QuadraticFigure"),
+            "random-starts": Listed(
+                "Random starts, and the target examples that it takes", "merlin2020.random_starts:RandomStartsFigure"
             ),
             "fig2a": Listed("Features of every method, by t-SNE", "merlin2020.features:figure_2a", "study"),
             "fig4b": Listed("Accuracy over rho and lambda", "merlin2020.sensitivity:figure_4b", "study"),

@@ -9,19 +9,18 @@ from typing import Literal
 
 import typer
 
-from transferscope.analyses.stored import open_result
-from transferscope.analyses.study_page import build_report
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import status_facts, summary
+from transferscope.methods import Control
 from transferscope.store import PlannedCell, Store
 from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan, plan_cells
 from transferscope.study.run import run_study
 from transferscope.study.settings import EngineSettings
-from transferscope.study.spec import StudySpec, read_spec
+from transferscope.study.spec import StudySpec, depends_on_source, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import counted, large_count, listed, memory, rough_duration
@@ -123,6 +122,8 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
         typer.echo(f"estimate: {', '.join(parts)}", err=True)
     if not quiet and seconds is not None and seconds > HOURS:
         typer.echo(f"of that:  {_most(found)}", err=True)
+        if sooner := _sooner(found, spec):
+            typer.echo(f"sooner:   {sooner}", err=True)
     if found.memory is not None and found.memory > found.memory_free:
         typer.echo("warning: that is more memory than is free; use fewer --workers or smaller batches", err=True)
     if found.disk > found.disk_free:
@@ -132,10 +133,33 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
         raise typer.Abort
 
 
+def _long(found: StudyEstimate) -> dict[str, float]:
+    """Seconds of the methods, and roles of cells, that take more than a twentieth of the whole."""
+    assert found.seconds is not None
+    return {name: seconds for name, seconds in found.by_method.items() if seconds > found.seconds / 20}
+
+
+def _sooner(found: StudyEstimate, spec: StudySpec) -> str:
+    """What the quick methods alone would take, where they take a tenth of the whole at most; "" elsewhere."""
+    long = _long(found)
+    rest = [name for name in spec.methods if name not in long]
+    seconds = sum(seconds for name, seconds in found.by_method.items() if name not in long)
+    transfers = any(
+        depends_on_source(spec.methods[name]) and not isinstance(spec.methods[name], Control) for name in rest
+    )
+    if not (long.keys() <= spec.methods.keys() and transfers and seconds < sum(long.values()) / 10):
+        return ""
+    scratch = ", and cannot say whether transfer helps" if "scratch" in long else ""
+    return (
+        f"without {listed(list(long))} in the study file ([methods.NAME] and [tuning.grid.NAME]) it takes about "
+        f"{rough_duration(max(seconds, 1.0))}: it compares {listed(rest)}{scratch}; what is done stays done when "
+        "the rest is added"
+    )
+
+
 def _most(found: StudyEstimate) -> str:
     """Which methods a long study spends its time on, so that a person sees what to leave out."""
-    assert found.seconds is not None
-    long = {name: seconds for name, seconds in found.by_method.items() if seconds > found.seconds / 20}
+    long = _long(found)
     rest = sum(seconds for name, seconds in found.by_method.items() if name not in long)
     parts = [listed([f"{name} {rough_duration(seconds)}" for name, seconds in long.items()])]
     if len(long) < len(found.by_method):
@@ -173,6 +197,9 @@ def run_and_report(
         TransferscopeError: As `transferscope.study.run.run_study` and `transferscope.analyses.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
+    from transferscope.analyses.stored import open_result  # figures and their libraries: a run alone needs none
+    from transferscope.analyses.study_page import build_report
+
     spec = read_spec(study)
     status = execute(spec, estimate=estimate)
     page = study.with_suffix(".html")

@@ -138,6 +138,8 @@ class Comparison:
         exact_match: Share of the test examples whose labels are all right; None likewise.
         mean_iou: Intersection over union, mean over classes, over seeds; None unless labels are masks of classes.
         angular_error: Mean angle to the labels in degrees, over seeds; None unless these are directions on a grid.
+        control: Where nothing was trained from scratch: the control without a source whose mean is best; "" elsewhere.
+        over_control: Gain over that control, as `difference` is over scratch; None elsewhere, and of controls.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
@@ -163,6 +165,8 @@ class Comparison:
     exact_match: Estimate | None = None
     mean_iou: Estimate | None = None
     angular_error: Estimate | None = None
+    control: str = ""
+    over_control: Difference | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -194,9 +198,12 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"]
     by_size = {n_target: _runs(frames, final[final["n_target"] == n_target]) for n_target in frames.sizes}
-    differences = _differences(frames, by_size, level=level, of_controls=False)
-    controls = _differences(frames, by_size, level=level, of_controls=True)
+    scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
+    differences = _differences(frames, by_size, scratch, level=level, of_controls=False)
+    controls = _differences(frames, by_size, scratch, level=level, of_controls=True)
     differences |= {at: replace(d, p=math.nan, wants="", seeds_to_decide=0) for at, d in controls.items()}
+    instead = {n: run for n, runs in by_size.items() if n not in scratch and (run := _best_control(frames, runs))}
+    over_controls = _differences(frames, by_size, instead, level=level, of_controls=False)
     found = []
     for n_target, runs in by_size.items():
         own = [differences.get((run.source, run.method, n_target)) for run in runs]
@@ -204,7 +211,10 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
         for run, difference, p_best in zip(runs, own, chances_of_best(frames, runs, own), strict=True):
             call = _call(difference) if has_baseline else "no baseline"
             call = "baseline" if run.method == frames.baseline else call
-            found.append(_comparison(frames, run, difference, call, p_best, level=level))
+            made = _comparison(frames, run, difference, call, p_best, level=level)
+            if gain := over_controls.get((run.source, run.method, n_target)):
+                made = replace(made, control=instead[n_target].method, over_control=gain)
+            found.append(made)
     return tuple(found)
 
 
@@ -237,7 +247,8 @@ def _comparison(
     frames: StudyFrames, run: _Runs, difference: Difference | None, call: Call, p_best: float, *, level: float
 ) -> Comparison:
     metric = frames.metric
-    cells = frames.cells[frames.cells["key"].isin(run.keys)]
+    cells = frames.cell_of.loc[run.keys].sort_values("place")
+    keys = cells.index.tolist()
     return Comparison(
         source=run.source or None,
         method=run.method,
@@ -248,12 +259,12 @@ def _comparison(
         difference=difference,
         call=call,
         p_best=p_best,
-        r2=_summary(_values(frames, "r2", "target_test", cells["key"].tolist()), level),
-        micro_f1=_summary(_values(frames, "micro_f1", "target_test", cells["key"].tolist()), level),
-        exact_match=_summary(_values(frames, "exact_match", "target_test", cells["key"].tolist()), level),
-        mean_iou=_summary(_values(frames, "mean_iou", "target_test", cells["key"].tolist()), level),
-        angular_error=_summary(_values(frames, "angular_error", "target_test", cells["key"].tolist()), level),
-        source_kept=_summary(_values(frames, metric.record, "source_test", cells["key"].tolist()), level),
+        r2=_summary(frames.final_of("r2", "target_test", keys), level),
+        micro_f1=_summary(frames.final_of("micro_f1", "target_test", keys), level),
+        exact_match=_summary(frames.final_of("exact_match", "target_test", keys), level),
+        mean_iou=_summary(frames.final_of("mean_iou", "target_test", keys), level),
+        angular_error=_summary(frames.final_of("angular_error", "target_test", keys), level),
+        source_kept=_summary(frames.final_of(metric.record, "source_test", keys), level),
         forgetting=_forgetting(frames, cells, level=level),
         cost=MeanCost(
             seconds=float(cells["seconds"].mean()),
@@ -266,11 +277,32 @@ def _comparison(
     )
 
 
+def _best_control(frames: StudyFrames, runs: Sequence[_Runs]) -> _Runs | None:
+    """The control that reads no source and has the best mean, if there is one."""
+    without = [run for run in runs if run.method in frames.controls and not run.source]
+    return max(without, key=lambda run: float(np.mean(frames.metric.improvement(run.values.to_numpy()))), default=None)
+
+
 def _differences(
-    frames: StudyFrames, by_size: Mapping[int, Sequence[_Runs]], *, level: float, of_controls: bool
+    frames: StudyFrames,
+    by_size: Mapping[int, Sequence[_Runs]],
+    scratch: Mapping[int, _Runs],
+    *,
+    level: float,
+    of_controls: bool,
 ) -> dict[tuple[str, str, int], Difference]:
-    """Differences to training from scratch, tested together; by source, method and number of labels."""
-    scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
+    """Differences to training from scratch, or to what stands in for it, tested together.
+
+    Args:
+        frames: The study.
+        by_size: Its runs by number of labels.
+        scratch: What the others are held against, by number of labels; the rest is left out.
+        level: Nominal coverage of the intervals.
+        of_controls: Whether those of the controls, or of the others.
+
+    Returns:
+        By source, method and number of labels.
+    """
     arms = list(dict.fromkeys((run.source, run.method) for n in scratch for run in by_size[n]))
     arms = [arm for arm in arms if arm[1] != frames.baseline and (arm[1] in frames.controls) == of_controls]
     if not arms:
@@ -345,7 +377,7 @@ def _gains(frames: StudyFrames, runs: Sequence[_Runs | None], control: _Runs) ->
 def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) -> float:
     started = cells["pretrained"][cells["pretrained"] != ""]
     if len(started):
-        return float(frames.cells.set_index("key")["seconds"].reindex(started).mean())
+        return float(frames.cell_of["seconds"].reindex(started).mean())
     sources = frames.study.spec.get("sources")
     settings = sources.get(source) if isinstance(sources, Mapping) else None
     given = isinstance(settings, Mapping) and any(settings.get(name) is not None for name in ("network", "weights"))
@@ -418,16 +450,11 @@ def chances_of_best(
     return [math.nan if np.isnan(c) else float(p) for c, p in zip(chance, within + min(share, 1.0) * left, strict=True)]
 
 
-def _values(frames: StudyFrames, name: str, part: str, keys: Sequence[str]) -> np.ndarray:
-    """Final values of one record of the cells `keys`, NaN where it was not measured."""
-    found = frames.final(name, part).set_index("key")["value"].to_dict()
-    return np.array([found.get(key, math.nan) for key in keys], dtype=np.float64)
-
-
 def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> Estimate | None:
     started, metric = cells[cells["pretrained"] != ""], frames.metric
     before, after = (
-        _values(frames, metric.record, "source_test", started[key].tolist()) for key in ("pretrained", "key")
+        frames.final_of(metric.record, "source_test", keys)
+        for keys in (started["pretrained"].tolist(), started.index.tolist())
     )
     return _summary(metric.improvement(before) - metric.improvement(after), level)
 

@@ -31,6 +31,7 @@ from transferscope.wording import (
 )
 
 _MOST_ROWS = 100
+_MOST_SEEDS = 20
 _CALLS: dict[str, tuple[str, Tone]] = {
     "positive": ("Settled: better", "positive"),
     "negative": ("Settled: worse", "negative"),
@@ -402,12 +403,13 @@ def origins_section(summary: Summary) -> Section:
     """The study file, data, versions and machine as the store has them."""
     study = summary.frames.study
     facts = dict(study.facts)
-    blocks: list[Block] = [
-        Text(
-            f"Study {study.name}, first planned {study.created}; seeds "
-            f"{listed([str(seed) for seed in summary.frames.seeds])}."
-        )
-    ]
+    all_seeds = summary.frames.seeds
+    seeds = (
+        f"seeds {listed([str(seed) for seed in all_seeds])}"
+        if len(all_seeds) <= _MOST_SEEDS
+        else f"{len(all_seeds):,} seeds from {all_seeds[0]} to {all_seeds[-1]}"
+    )
+    blocks: list[Block] = [Text(f"Study {study.name}, first planned {study.created}; {seeds}.")]
     data = _data_table(facts)
     if data.rows:
         blocks.append(data)
