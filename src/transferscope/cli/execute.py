@@ -196,8 +196,8 @@ def enlarged(spec: StudySpec, facts: Mapping[str, object]) -> Iterator[str]:
             times = read.size**2 / (shape[1] * shape[2])
             yield (
                 f"network {name}: reads {read.size} x {read.size} pixels, and the images of {shape[1]} x {shape[2]} "
-                f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. --input size=N "
-                "(in a study file input = { size = N }) is faster, and may read less well"
+                f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. --input "
+                "size=N (in a study file input = { size = N }) is faster, and may read less well"
             )
 
 
