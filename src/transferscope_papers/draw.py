@@ -13,7 +13,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from transferscope_papers.figure import TRANSFERABILITY, Curve, Diagram, Panel, Simulated, Theory
 
-_COLOURS = (
+COLOURS = (
     "#0072b2",
     "#d55e00",
     "#009e73",
@@ -80,7 +80,7 @@ def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
 
 def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
     series = dict.fromkeys([curve.series for curve in theory.curves] + [item.point.series for item in simulated])
-    return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(series)}
+    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(series)}
 
 
 def _label(axes: Axes, panel: Panel) -> None:

@@ -16,7 +16,7 @@ from transferscope.errors import StoreError, TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Failure, Record
 from transferscope.store import Claim, Outcome, Owner, Store, StudyCounts, check_outcome, schema
-from transferscope.store.encoding import DAMAGED, from_bytes, to_bytes
+from transferscope.store.encoding import DAMAGED, from_bytes, tables_from_json, to_bytes
 from transferscope.store.rows import Label, PlannedCell
 from transferscope.store.schema import SCHEMA_VERSION
 
@@ -145,6 +145,15 @@ def test_any_value_in_any_column_is_read_as_what_it_should_be_or_refused(
     if refusal is not None:
         assert "\n" not in str(refusal)
         assert "TypeCheck" not in repr(refusal.__cause__)  # a check that only the tests make
+
+
+@pytest.mark.parametrize("text", ['{"a":1},{"b":2}', '{"a":1}]', "[]", '{"a":[', '""', "", "x"])
+def test_texts_that_are_read_as_one_list_are_each_one_table(text: str) -> None:
+    whole = ['{"a":1}', '{"b":"},{"}', "{}"]
+    assert tables_from_json(whole) == [{"a": 1}, {"b": "},{"}, {}]
+    assert tables_from_json([]) == []
+    with pytest.raises(StoreError, match="damaged"):
+        tables_from_json([*whole, text, *whole])
 
 
 @pytest.mark.parametrize("owner", ["'nonsense'", "NULL", "''", "'host 12 1234.56'", "'a b c d e'", "x'ff'"])

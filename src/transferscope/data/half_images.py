@@ -5,7 +5,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int, Num
-from scipy.special import ndtri
 
 from transferscope.data.counter_random import check_seed, uniform_rows
 from transferscope.data.task import Dataset, LabelledSet
@@ -87,6 +86,8 @@ def signature(
     Returns:
         Pixels before clamping, white being 1; shape (n, *shape), float64.
     """
+    from scipy.special import ndtri  # takes long, and other data need none
+
     uniforms = uniform_rows(len(labels), int(np.prod(shape)), seed=seed, purpose="half_images", start=start)
     noise = ndtri(np.maximum(uniforms, 2.0**-54)).reshape(len(labels), *shape)  # 0 would give -infinity
     return np.asarray(labels[:, None, None, None] / 10 + NOISE_STD * noise)

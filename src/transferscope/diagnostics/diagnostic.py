@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from scipy import special
 
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
@@ -131,5 +130,7 @@ def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:
     n = -(-estimate.n // int(getattr(diagnostic, "batch_size", 1))) if over == "batches" else estimate.n
     if estimate.stderr is None or n < 2:
         return Spread(n, over, None)
+    from scipy import special  # takes long, and a study without diagnostics needs none
+
     half = float(special.stdtrit(n - 1, 0.975)) * estimate.stderr
     return Spread(n, over, Interval(estimate.value - half, estimate.value + half))

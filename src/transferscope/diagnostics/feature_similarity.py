@@ -5,7 +5,6 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import feature_array, features_cost
@@ -72,6 +71,8 @@ def principal_angles(
         spaces.append(left[:, : min(n_components, int((singular > smallest).sum()))])
     if min(space.shape[1] for space in spaces) == 0:
         return np.zeros(0)
+    from scipy import linalg  # takes long, and a study without diagnostics needs none
+
     angles: np.ndarray = np.sort(linalg.subspace_angles(*spaces))
     return angles
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -133,7 +134,10 @@ def save_sections(sections: Sequence[Section], folder: Path) -> list[Path]:
 
 
 def _harmless(value: object) -> object:
-    if not isinstance(value, str):
-        return value
+    return _harmless_text(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=4096)  # names come again in every row
+def _harmless_text(value: str) -> str:
     value = value.replace("\r\n", "\n").replace("\r", "\n")  # what a spreadsheet may take for the end of a row
     return f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value

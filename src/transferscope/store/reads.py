@@ -1,6 +1,7 @@
 """Reading a store: everything comes out as frozen rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any, cast, get_args
 
 import numpy as np
@@ -10,7 +11,7 @@ from transferscope.errors import StoreError, unknown_name
 from transferscope.estimate import Status
 from transferscope.records import Cost, Failure, FailureKind
 from transferscope.store import schema
-from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json
+from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json, tables_from_json
 from transferscope.store.planning import hidden
 from transferscope.store.rows import (
     CellState,
@@ -23,12 +24,14 @@ from transferscope.store.rows import (
     StoredCell,
     StudyCounts,
     StudyRow,
+    gc_paused,
 )
 
 _members = schema.study_cells
 
 _WHOLE = ("n_target", "n_source", "seed", "pretrain_step")
-_NUMBERS, _WHOLES = {int, float, type(None)}, {int, type(None)}
+_NUMBERS: frozenset[type] = frozenset({int, float, type(None)})
+_WHOLES: frozenset[type] = frozenset({int, type(None)})
 
 
 def read_studies(connection: Connection) -> list[StudyRow]:
@@ -69,67 +72,144 @@ def read_standings(connection: Connection, study: int) -> list[Standing]:
     columns = (schema.cells.c.key, schema.cells.c.state, schema.outcomes.c.seconds)
     query = _of_study(select(*columns), study)
     query = query.outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
-    rows = connection.execute(query).all()
-    for row in rows:
-        _require(row.key, str)
-        if row.seconds is not None:
-            _require(row.seconds, int, float)
-    return [Standing(row.key, _state(row.state), row.seconds) for row in rows]
+    keys, states, seconds = _columns(connection, query, 3)
+    _require_all(keys, str)
+    _require_all(seconds, *_NUMBERS)
+    known = {state: _state(state) for state in set(states)}
+    return [Standing(key, known[state], took) for key, state, took in zip(keys, states, seconds, strict=True)]
 
 
+_COST = ("seconds", "peak_memory", "trained_parameters", "examples_seen", "steps")
+
+
+@gc_paused()
 def read_cells(connection: Connection, study: int, *, only: CellState | None = None) -> list[StoredCell]:
     """The cells of a study in the order of its plan; all of them, or those in the stored state `only`."""
-    columns = (
-        schema.cells.c.id,
-        schema.cells.c.key,
-        schema.cells.c.role,
-        schema.cells.c.state,
-        _members.c.labels,
-        _members.c.payload_id,
-        *(column for column in schema.outcomes.c if column.name != "cell_id"),
-        *(column for column in schema.failures.c if column.name != "cell_id"),
-    )
+    cells, outcomes, failures = schema.cells.c, schema.outcomes.c, schema.failures.c
+    of_outcome = (*(outcomes[name] for name in _COST), outcomes.notes)
+    of_failure = (failures.kind, failures.message, failures.details)
+    columns = (cells.id, cells.key, cells.role, cells.state, _members.c.labels, _members.c.payload_id)
     query = (
-        _of_study(select(*columns), study)
-        .outerjoin(schema.outcomes, schema.outcomes.c.cell_id == schema.cells.c.id)
-        .outerjoin(schema.failures, schema.failures.c.cell_id == schema.cells.c.id)
+        _of_study(select(*columns, *of_outcome, *of_failure), study)
+        .outerjoin(schema.outcomes, outcomes.cell_id == cells.id)
+        .outerjoin(schema.failures, failures.cell_id == cells.id)
         .order_by(_members.c.position)
     )
     if only is not None:
-        query = query.where(schema.cells.c.state == only)
-    payloads = _payloads(connection, study)
-    needs = _needs(connection, study)
+        query = query.where(cells.state == only)
+    numbers, keys, roles, states, texts, payload_ids, *rest = _columns(connection, query, 15)
+    payloads, needs = _payloads(connection, study), _needs(connection, study)
     blocked = set(connection.scalars(select(_blocked().c.cell_id)))
-    return [
-        _stored(row, _planned(row, payloads[row.payload_id], needs.get(row.id, ())), row.id in blocked)
-        for row in connection.execute(query)
-    ]
+    outcome_of = _outcomes(*rest[:6])
+    failure_of = _failures(*rest[6:], there=[state is None for state in rest[0]])
+    known = {state: _state(state) for state in set(states)}
+    found = []
+    for i, planned in enumerate(_all_planned(numbers, keys, roles, texts, payload_ids, payloads, needs)):
+        state = "blocked" if states[i] == "planned" and numbers[i] in blocked else known[states[i]]
+        cost, notes = outcome_of[i]
+        found.append(StoredCell(planned, state, cost, notes, failure_of.get(i)))
+    return found
 
 
-def read_records(connection: Connection, study: int) -> RecordColumns:
-    """All records of the study's cells, in the order of its plan."""
-    table = schema.records
-    columns = (
-        schema.cells.c.key,
-        *(table.c[name] for name in ("name", "part", "step", "value", "stderr", "n", "status")),
-    )
-    query = _of_study(select(*columns), study).join(table, table.c.cell_id == schema.cells.c.id)
-    rows = connection.execute(query.order_by(_members.c.position, table.c.position)).all()
-    key, name, part, step, value, stderr, n, status = zip(*rows, strict=True) if rows else ((),) * 8
-    kinds = ((value, _NUMBERS), (stderr, _NUMBERS), (step, _WHOLES), (n, _WHOLES), (key + name + part, {str}))
-    if not set(status) <= set(get_args(Status)) or any(
-        not set(map(type, column)) <= allowed for column, allowed in kinds
-    ):
+def _all_planned(
+    numbers: Sequence[int],
+    keys: Sequence[str],
+    roles: Sequence[Role],
+    texts: Sequence[object],
+    payload_ids: Sequence[int],
+    payloads: Mapping[int, dict[str, Any]],
+    needs: Mapping[int, tuple[str, ...]],
+) -> Iterator[PlannedCell]:
+    """Cells as planned, by columns."""
+    _require_all(keys, str)
+    if not set(roles) <= set(get_args(Role)):
         raise StoreError(DAMAGED)
+    of_all = zip(numbers, keys, roles, _labels(texts), payload_ids, strict=True)
+    for number, key, role, labels, payload in of_all:
+        yield PlannedCell(key, role, labels, payloads[payload], needs.get(number, ()))
+
+
+def _outcomes(*columns: Sequence[Any]) -> list[tuple[Cost | None, dict[str, Any]]]:
+    """What each cell took and what was noted of it, from the columns _COST and notes; nothing unless it is done."""
+    *costs, notes = columns
+    done = [seconds is not None for seconds in costs[0]]
+    seconds, *whole = (list(compress(column, done)) for column in costs)
+    _require_all(seconds, int, float)
+    for column in whole:
+        _require_all(column, int)
+    noted = tables_from_json(list(compress(notes, done)))
+    found = iter(zip(map(Cost, seconds, *whole), noted, strict=True))
+    return [next(found) if is_done else (None, {}) for is_done in done]
+
+
+def _failures(
+    kinds: Sequence[Any], messages: Sequence[Any], details: Sequence[Any], *, there: Sequence[bool]
+) -> dict[int, Failure]:
+    """Why cells failed, by their place; `there` says which are not done."""
+    places = [i for i, kind in enumerate(kinds) if kind is not None and there[i]]
+    _require_all([column[i] for i in places for column in (messages, details)], str)
+    if not {kinds[i] for i in places} <= set(get_args(FailureKind)):
+        raise StoreError(DAMAGED)
+    return {i: Failure(kinds[i], messages[i], details[i]) for i in places}
+
+
+_ROWS_AT_A_TIME = 50_000
+
+
+@gc_paused()
+def read_records(connection: Connection, study: int) -> RecordColumns:
+    """All records of the study's cells, in the order of its plan.
+
+    They are read in the order of the table, which the database need not sort, a part at a time, and of every text and
+    step only one copy is kept: of a million records, names are few.
+    """
+    table = schema.records.c
+    cells = _of_study(select(schema.cells.c.id, schema.cells.c.key), study).order_by(_members.c.position)
+    cell_numbers, keys = _columns(connection, cells, 2)
+    _require_all(keys, str)
+    query = (
+        select(table.cell_id, table.name, table.part, table.step, table.status, table.n, table.value, table.stderr)
+        .select_from(_members.join(schema.records, table.cell_id == _members.c.cell_id))
+        .where(_members.c.study_id == study)
+        .order_by(_members.c.cell_id, table.position)
+    )
+    texts: tuple[dict[Any, int], ...] = ({}, {}, {}, {})  # name, part, step, status: each to its place
+    kinds = ((str,), (str,), _WHOLES, (str,), (int,), _NUMBERS, _NUMBERS)
+    parts = [[np.empty(0, dtype=np.int64)] for _ in range(6)] + [[np.empty(0)] for _ in range(2)]
+    for rows in connection.execute(query).partitions(_ROWS_AT_A_TIME):
+        numbers, *columns = zip(*rows, strict=True)
+        for column, allowed in zip(columns, kinds, strict=True):
+            _require_all(column, *allowed)
+        parts[0].append(np.array(numbers, dtype=np.int64))
+        for into, places, column in zip(parts[1:5], texts, columns[:4], strict=True):
+            for one in set(column) - places.keys():
+                places[one] = len(places)
+            into.append(np.fromiter(map(places.__getitem__, column), np.int64, len(column)))
+        parts[5].append(np.array(columns[4], dtype=np.int64))
+        parts[6].append(np.array(columns[5], dtype=np.float64))  # None becomes NaN
+        parts[7].append(np.array(columns[6], dtype=np.float64))
+    if not texts[3].keys() <= set(get_args(Status)):
+        raise StoreError(DAMAGED)
+    of_cell, name, part, step, status, n, value, stderr = (np.concatenate(column) for column in parts)
+    in_plan = np.array(cell_numbers, dtype=np.int64)
+    by_number = np.argsort(in_plan)
+    place = by_number[np.searchsorted(in_plan, of_cell, sorter=by_number)]
+    if not np.array_equal(in_plan[place], of_cell):  # a cell that is not there
+        raise StoreError(DAMAGED)
+    order = np.argsort(place, kind="stable")
+
+    def spelled(words: Iterable[Any], codes: np.ndarray) -> list[Any]:
+        return list(np.array([*words, None], dtype=object)[codes[order]])
+
     return RecordColumns(
-        key=list(key),
-        name=list(name),
-        part=list(part),
-        step=list(step),
-        value=np.array(value, dtype=np.float64),  # None becomes NaN
-        stderr=np.array(stderr, dtype=np.float64),
-        n=np.array(n, dtype=np.int64),
-        status=list(status),
+        key=spelled(keys, place),
+        name=spelled(texts[0], name),
+        part=spelled(texts[1], part),
+        step=spelled(texts[2], step),
+        value=value[order],
+        stderr=stderr[order],
+        n=n[order],
+        status=spelled(texts[3], status),
     )
 
 
@@ -153,18 +233,17 @@ def read_claims(connection: Connection, study: int, numbers: Sequence[int], owne
     needed = select(schema.needs.c.cell_id, cells.c.key).join(schema.needs, schema.needs.c.need_id == cells.c.id)
     for cell, key in connection.execute(needed.where(schema.needs.c.cell_id.in_(numbers))):
         needs[cell] = (*needs.get(cell, ()), key)
-    return [
-        Claim(_planned(row, table_from_json(row.content), needs.get(number, ())), owner, int(row.attempt))
-        for number, row in ((number, rows[number]) for number in numbers)
-    ]
+    chosen = [rows[number] for number in numbers]
+    payloads = {row.id: table_from_json(row.content) for row in chosen}
+    keys, roles, texts = ([getattr(row, name) for row in chosen] for name in ("key", "role", "labels"))
+    planned = _all_planned(numbers, keys, roles, texts, numbers, payloads, needs)
+    return [Claim(cell, owner, int(row.attempt)) for cell, row in zip(planned, chosen, strict=True)]
 
 
-def _planned(row: Row[Any], payload: dict[str, Any], needs: tuple[str, ...]) -> PlannedCell:
-    for text in (row.key, *needs):
-        _require(text, str)
-    if row.role not in get_args(Role):
-        raise StoreError(DAMAGED)
-    return PlannedCell(row.key, row.role, _labels(row.labels), payload, needs)
+def _columns(connection: Connection, query: Select[Any], n: int) -> list[tuple[Any, ...]]:
+    """The columns of a query's answer, of which there are `n`."""
+    rows = connection.execute(query).all()
+    return list(zip(*rows, strict=True)) if rows else [()] * n
 
 
 def _of_study(query: Select[Any], study: int) -> Select[Any]:
@@ -205,23 +284,6 @@ def _study(row: Row[Any]) -> StudyRow:
     return StudyRow(row.name, hidden(table_from_json(row.spec)), table_from_json(row.facts), str(row.created))
 
 
-def _stored(row: Row[Any], cell: PlannedCell, blocked: bool) -> StoredCell:
-    state: CellState = "blocked" if row.state == "planned" and blocked else _state(row.state)
-    if row.seconds is not None:
-        _require(row.seconds, int, float)
-        whole = (row.peak_memory, row.trained_parameters, row.examples_seen, row.steps)
-        for value in whole:
-            _require(value, int)
-        return StoredCell(cell, state, cost=Cost(row.seconds, *whole), notes=table_from_json(row.notes))
-    if row.kind is not None:
-        for text in (row.message, row.details):
-            _require(text, str)
-        if row.kind not in get_args(FailureKind):
-            raise StoreError(DAMAGED)
-        return StoredCell(cell, state, failure=Failure(row.kind, row.message, row.details))
-    return StoredCell(cell, state)
-
-
 def _state(found: object) -> CellState:
     """A state as stored.
 
@@ -233,17 +295,17 @@ def _state(found: object) -> CellState:
     return cast(CellState, found)
 
 
-def _labels(content: object) -> dict[str, Label]:
-    """The labels of a cell.
+def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
+    """The labels of cells.
 
     Raises:
         StoreError: They are damaged, or a number is something else.
     """
-    labels = table_from_json(content)
-    for name, value in labels.items():
-        if value is not None:
-            _require(value, *((int,) if name in _WHOLE else (str, int, float)))
-    return labels
+    tables = tables_from_json(texts)
+    for name, kind in {(name, type(value)) for table in tables for name, value in table.items()}:
+        if kind not in ({int, type(None)} if name in _WHOLE else {str, *_NUMBERS}):
+            raise StoreError(DAMAGED)
+    return tables
 
 
 def _require(value: object, *kinds: type) -> None:
@@ -253,4 +315,14 @@ def _require(value: object, *kinds: type) -> None:
         StoreError: It has another.
     """
     if type(value) not in kinds:
+        raise StoreError(DAMAGED)
+
+
+def _require_all(values: Iterable[object], *kinds: type) -> None:
+    """`_require` for a column.
+
+    Raises:
+        StoreError: A value has another type.
+    """
+    if not set(map(type, values)) <= set(kinds):
         raise StoreError(DAMAGED)

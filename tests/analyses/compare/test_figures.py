@@ -1,11 +1,21 @@
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix
 
 from comparisons import candidate
-from transferscope.analyses.compare.figures import class_errors, draw_classes, draw_overview
-from transferscope.analyses.compare.summary import Summary
+from fabricate import Fabrication, fabricate
+from transferscope.analyses.compare.figures import (
+    class_errors,
+    draw_classes,
+    draw_differences,
+    draw_dots,
+    draw_overview,
+    draw_seeds,
+)
+from transferscope.analyses.compare.summary import Summary, summarise
 
 
 def test_errors_by_class_are_those_of_the_confusion_matrix(summary: Summary) -> None:
@@ -51,3 +61,20 @@ def test_controls_alone_are_drawn_however_bad_they_are(summary: Summary) -> None
     assert drawn is not None
     (axes,) = drawn.canvas.axes
     assert axes.get_xlim()[0] < -60 < axes.get_xlim()[1]
+
+
+def test_very_many_seeds_are_drawn_by_their_quantiles(tmp_path: Path) -> None:
+    wanted = Fabrication(gains={"mnist": {"joint": 0.01}}, sizes=(50,), n_seeds=51, n_test=20)
+    with fabricate(tmp_path / "s.sqlite", wanted) as store:
+        summary = summarise(store, "usps")
+    runs, differences, dots = draw_seeds(summary), draw_differences(summary), draw_dots(summary)
+    assert differences is not None
+    for figure, n_runs in ((runs, 102), (differences, 51), (dots, 102)):
+        assert all(np.size(line.get_xdata()) <= 2 for axes in figure.canvas.axes for line in axes.lines)
+        assert len(figure.data) == n_runs  # the CSV has every run
+    own = 100 * summary.runs.loc[summary.runs["method"] == "joint", "value"]
+    (axes,) = dots.canvas.axes
+    bars = [np.asarray(line.get_xdata()).tolist() for line in axes.lines if line.get_linewidth() == 3.5]
+    assert pytest.approx(np.quantile(own, [0.25, 0.75]).tolist()) in bars
+    assert "the 51 seeds (thin: the middle 90 %, thick: the middle 50 %" in dots.caption
+    assert runs.caption.startswith("All 102 runs, of 51 seeds: marks are medians")

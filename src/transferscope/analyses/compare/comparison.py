@@ -2,14 +2,14 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.compare.frames import COSTS, StudyFrames
 from transferscope.analyses.compare.metric import Metric
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.best_arm import best_arm
@@ -138,6 +138,8 @@ class Comparison:
         exact_match: Share of the test examples whose labels are all right; None likewise.
         mean_iou: Intersection over union, mean over classes, over seeds; None unless labels are masks of classes.
         angular_error: Mean angle to the labels in degrees, over seeds; None unless these are directions on a grid.
+        control: Where nothing was trained from scratch: the control without a source whose mean is best; "" elsewhere.
+        over_control: Gain over that control, as `difference` is over scratch; None elsewhere, and of controls.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
@@ -163,6 +165,8 @@ class Comparison:
     exact_match: Estimate | None = None
     mean_iou: Estimate | None = None
     angular_error: Estimate | None = None
+    control: str = ""
+    over_control: Difference | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -193,10 +197,15 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     """
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"]
-    by_size = {n_target: _runs(frames, final[final["n_target"] == n_target]) for n_target in frames.sizes}
-    differences = _differences(frames, by_size, level=level, of_controls=False)
-    controls = _differences(frames, by_size, level=level, of_controls=True)
+    grouped = final.sort_values("seed").groupby(["n_target", "source", "method"], sort=False)
+    groups = {(n, str(source), str(method)): rows for (n, source, method), rows in grouped}
+    by_size = {n_target: _runs(frames, groups, n_target) for n_target in frames.sizes}
+    scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
+    differences = _differences(frames, by_size, scratch, level=level, of_controls=False)
+    controls = _differences(frames, by_size, scratch, level=level, of_controls=True)
     differences |= {at: replace(d, p=math.nan, wants="", seeds_to_decide=0) for at, d in controls.items()}
+    instead = {n: run for n, runs in by_size.items() if n not in scratch and (run := _best_control(frames, runs))}
+    over_controls = _differences(frames, by_size, instead, level=level, of_controls=False)
     found = []
     for n_target, runs in by_size.items():
         own = [differences.get((run.source, run.method, n_target)) for run in runs]
@@ -204,7 +213,10 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
         for run, difference, p_best in zip(runs, own, chances_of_best(frames, runs, own), strict=True):
             call = _call(difference) if has_baseline else "no baseline"
             call = "baseline" if run.method == frames.baseline else call
-            found.append(_comparison(frames, run, difference, call, p_best, level=level))
+            made = _comparison(frames, run, difference, call, p_best, level=level)
+            if gain := over_controls.get((run.source, run.method, n_target)):
+                made = replace(made, control=instead[n_target].method, over_control=gain)
+            found.append(made)
     return tuple(found)
 
 
@@ -222,14 +234,13 @@ class _Runs:
     keys: pd.Series
 
 
-def _runs(frames: StudyFrames, final: pd.DataFrame) -> list[_Runs]:
+def _runs(frames: StudyFrames, groups: Mapping[tuple[Hashable, str, str], pd.DataFrame], n_target: int) -> list[_Runs]:
     found = []
-    for source in ["", *frames.sources]:
-        for method in frames.methods:
-            rows = final[(final["source"] == source) & (final["method"] == method)].sort_values("seed")
-            if len(rows):
-                by_seed = rows.set_index("seed")
-                found.append(_Runs(source, method, int(rows["n_target"].iloc[0]), by_seed["value"], by_seed["key"]))
+    for source, method in itertools.product(["", *frames.sources], frames.methods):
+        rows = groups.get((n_target, source, method))
+        if rows is not None:
+            by_seed = rows.set_index("seed")
+            found.append(_Runs(source, method, n_target, by_seed["value"], by_seed["key"]))
     return found
 
 
@@ -237,7 +248,13 @@ def _comparison(
     frames: StudyFrames, run: _Runs, difference: Difference | None, call: Call, p_best: float, *, level: float
 ) -> Comparison:
     metric = frames.metric
-    cells = frames.cells[frames.cells["key"].isin(run.keys)]
+    places = np.sort(frames.keys.get_indexer(pd.Index(run.keys)))
+    of_cells = {name: frames.cells[name].to_numpy()[places] for name in COSTS}
+    starts = frames.pretrained_at[places]
+
+    def summary(name: str, part: str = "target_test") -> Estimate | None:
+        return _summary(frames.final_values(name, part)[places], level)
+
     return Comparison(
         source=run.source or None,
         method=run.method,
@@ -248,29 +265,47 @@ def _comparison(
         difference=difference,
         call=call,
         p_best=p_best,
-        r2=_summary(_values(frames, "r2", "target_test", cells["key"].tolist()), level),
-        micro_f1=_summary(_values(frames, "micro_f1", "target_test", cells["key"].tolist()), level),
-        exact_match=_summary(_values(frames, "exact_match", "target_test", cells["key"].tolist()), level),
-        mean_iou=_summary(_values(frames, "mean_iou", "target_test", cells["key"].tolist()), level),
-        angular_error=_summary(_values(frames, "angular_error", "target_test", cells["key"].tolist()), level),
-        source_kept=_summary(_values(frames, metric.record, "source_test", cells["key"].tolist()), level),
-        forgetting=_forgetting(frames, cells, level=level),
+        r2=summary("r2"),
+        micro_f1=summary("micro_f1"),
+        exact_match=summary("exact_match"),
+        mean_iou=summary("mean_iou"),
+        angular_error=summary("angular_error"),
+        source_kept=summary(metric.record, "source_test"),
+        forgetting=_forgetting(frames, places, starts, level=level),
         cost=MeanCost(
-            seconds=float(cells["seconds"].mean()),
-            pretraining_seconds=_pretraining_seconds(frames, cells, run.source),
-            peak_memory=float(cells["peak_memory"].mean()),
-            trained_parameters=float(cells["trained_parameters"].mean()),
-            examples_seen=float(cells["examples_seen"].mean()),
+            pretraining_seconds=_pretraining_seconds(frames, starts, run.source),
+            **{name: float(pd.Series(values).mean()) for name, values in of_cells.items()},
         ),
         is_control=run.method in frames.controls,
     )
 
 
+def _best_control(frames: StudyFrames, runs: Sequence[_Runs]) -> _Runs | None:
+    """The control that reads no source and has the best mean, if there is one."""
+    without = [run for run in runs if run.method in frames.controls and not run.source]
+    return max(without, key=lambda run: float(np.mean(frames.metric.improvement(run.values.to_numpy()))), default=None)
+
+
 def _differences(
-    frames: StudyFrames, by_size: Mapping[int, Sequence[_Runs]], *, level: float, of_controls: bool
+    frames: StudyFrames,
+    by_size: Mapping[int, Sequence[_Runs]],
+    scratch: Mapping[int, _Runs],
+    *,
+    level: float,
+    of_controls: bool,
 ) -> dict[tuple[str, str, int], Difference]:
-    """Differences to training from scratch, tested together; by source, method and number of labels."""
-    scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
+    """Differences to training from scratch, or to what stands in for it, tested together.
+
+    Args:
+        frames: The study.
+        by_size: Its runs by number of labels.
+        scratch: What the others are held against, by number of labels; the rest is left out.
+        level: Nominal coverage of the intervals.
+        of_controls: Whether those of the controls, or of the others.
+
+    Returns:
+        By source, method and number of labels.
+    """
     arms = list(dict.fromkeys((run.source, run.method) for n in scratch for run in by_size[n]))
     arms = [arm for arm in arms if arm[1] != frames.baseline and (arm[1] in frames.controls) == of_controls]
     if not arms:
@@ -342,10 +377,9 @@ def _gains(frames: StudyFrames, runs: Sequence[_Runs | None], control: _Runs) ->
     return None if np.isnan(gains).all() else gains
 
 
-def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) -> float:
-    started = cells["pretrained"][cells["pretrained"] != ""]
-    if len(started):
-        return float(frames.cells.set_index("key")["seconds"].reindex(started).mean())
+def _pretraining_seconds(frames: StudyFrames, starts: np.ndarray, source: str) -> float:
+    if (starts >= 0).any():
+        return float(frames.cells["seconds"].iloc[starts[starts >= 0]].mean())
     sources = frames.study.spec.get("sources")
     settings = sources.get(source) if isinstance(sources, Mapping) else None
     given = isinstance(settings, Mapping) and any(settings.get(name) is not None for name in ("network", "weights"))
@@ -418,17 +452,10 @@ def chances_of_best(
     return [math.nan if np.isnan(c) else float(p) for c, p in zip(chance, within + min(share, 1.0) * left, strict=True)]
 
 
-def _values(frames: StudyFrames, name: str, part: str, keys: Sequence[str]) -> np.ndarray:
-    """Final values of one record of the cells `keys`, NaN where it was not measured."""
-    found = frames.final(name, part).set_index("key")["value"].to_dict()
-    return np.array([found.get(key, math.nan) for key in keys], dtype=np.float64)
-
-
-def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> Estimate | None:
-    started, metric = cells[cells["pretrained"] != ""], frames.metric
-    before, after = (
-        _values(frames, metric.record, "source_test", started[key].tolist()) for key in ("pretrained", "key")
-    )
+def _forgetting(frames: StudyFrames, places: np.ndarray, starts: np.ndarray, *, level: float) -> Estimate | None:
+    metric, started = frames.metric, starts >= 0
+    measured = frames.final_values(metric.record, "source_test")
+    before, after = measured[starts[started]], measured[places[started]]
     return _summary(metric.improvement(before) - metric.improvement(after), level)
 
 

@@ -46,6 +46,9 @@ MOST_NARROW = 12
 _RAISED = 0.24  # of the seeds above the bar, in rows
 _HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ARMS = 12
+_MOST_ROWS, _ROWS_OF_MORE = 30, 12
+_MOST_SEEDS = 50  # that are drawn one by one
+_QUANTILES = (0.05, 0.25, 0.75, 0.95)
 _NAME_WIDTH = 26
 _CLIMB = 0.1  # of the training steps, in which all curves climb
 
@@ -93,7 +96,7 @@ def draw_overview(summary: Summary) -> Figure | None:
             "Gain over training from scratch on the same seeds and labels, with its 95 % interval (one that ends at "
             "the edge goes on, and a number at the edge is a control that lies beyond it); filled marks are called "
             "better or worse, hollow ones are not. On the right the time of a run with the pre-training it starts from."
-            f"{left_out}{shown_of('number of labels', sizes, all_sizes)}"
+            f"{left_out}{shown_of('numbers of labels', sizes, all_sizes)}"
         ),
     )
 
@@ -182,7 +185,8 @@ def _gains(compared: Sequence[Comparison]) -> pd.DataFrame:
 def draw_dots(summary: Summary) -> Figure:
     """The figure; for a study with one number of labels."""
     frames, metric = summary.frames, summary.frames.metric
-    ordered = list(reversed(summary.in_order))
+    ordered, left_out = _most_rows(summary, list(summary.in_order))
+    ordered.reverse()
     styles = mark_styles(frames.methods, frames.baseline)
 
     def drawn(width: float) -> Canvas:
@@ -205,8 +209,8 @@ def draw_dots(summary: Summary) -> Figure:
         narrow=lambda: drawn(NARROW),
         data=summary.runs,
         caption=(
-            f"{metric.title} with {ordered[0].n_target:,} labels. Small dots are seeds, large marks their mean with a "
-            "95 % interval; the dashed line and its band are training from scratch."
+            f"{metric.title} with {ordered[0].n_target:,} labels. {_seeds_drawn(summary)}, large marks their mean with "
+            f"a 95 % interval; the dashed line and its band are training from scratch.{left_out}"
         ),
     )
 
@@ -224,14 +228,46 @@ def _name(c: Comparison, summary: Summary) -> str:
 def _dots_row(axes: Axes, row: int, c: Comparison, runs: pd.DataFrame, style: MarkStyle, metric: Metric) -> None:
     own = runs[(runs["method"] == c.method) & (runs["source"] == (c.source or ""))]
     seeds = own["value"] * metric.scale
-    (points,) = axes.plot(seeds, [row + 0.24] * len(own), "o", color=style.colour, markersize=3, alpha=0.55)
-    tip(points, *(f"seed {seed}: {metric.shown(value)}" for seed, value in zip(own["seed"], own["value"], strict=True)))
+    if len(own) > _MOST_SEEDS:
+        _quantile_bars(axes, seeds, row + 0.24, style)
+    else:
+        (points,) = axes.plot(seeds, [row + 0.24] * len(own), "o", color=style.colour, markersize=3, alpha=0.55)
+        found = zip(own["seed"], own["value"], strict=True)
+        tip(points, *(f"seed {seed}: {metric.shown(value)}" for seed, value in found))
     if c.interval:
         ends = [c.interval.low * metric.scale, c.interval.high * metric.scale]
         axes.plot(ends, [row, row], color=style.colour, linewidth=2, solid_capstyle="round")
     (mark,) = axes.plot(c.score.value * metric.scale, row, style.mark, color=style.colour, markersize=7)
     ends_shown = f" ({metric.shown_interval(c.interval)})" if c.interval else ""
     tip(mark, f"{candidate_tick(c)}: {metric.shown(c.score.value)}{ends_shown}")
+
+
+def _quantile_bars(axes: Axes, values: pd.Series, at: float, style: MarkStyle, *, upright: bool = False) -> None:
+    """Very many runs: a thin bar from the 5 % to the 95 % quantile, and a thick one from the 25 % to the 75 %."""
+    quantiles = np.quantile(values, _QUANTILES).tolist()
+    for ends, width in (((quantiles[0], quantiles[3]), 1.0), ((quantiles[1], quantiles[2]), 3.5)):
+        places = ([at, at], ends) if upright else (ends, [at, at])
+        axes.plot(*places, color=style.colour, linewidth=width, alpha=0.55, solid_capstyle="butt")
+
+
+def _seeds_drawn(summary: Summary) -> str:
+    """How seeds are drawn beside their mean, as the beginning of a sentence."""
+    if len(summary.frames.seeds) <= _MOST_SEEDS:
+        return "Small dots are seeds"
+    return (
+        f"Raised bars are the {len(summary.frames.seeds):,} seeds (thin: the middle 90 %, thick: the middle 50 %; "
+        f"where there are at most {_MOST_SEEDS}, dots; all are in the CSV)"
+    )
+
+
+def _most_rows(summary: Summary, compared: Sequence[Comparison]) -> tuple[list[Comparison], str]:
+    """Comparisons of the best ways and of the baseline, as many as a figure has rows; a sentence on the others."""
+    arms = [arm for arm in summary.arms if arm in {(c.source or "", c.method) for c in compared}]
+    if len(arms) <= _MOST_ROWS:
+        return list(compared), ""
+    shown = {*arms[:_ROWS_OF_MORE], ("", summary.frames.baseline)}
+    said = f" Shown are the best {_ROWS_OF_MORE} of {len(arms):,} ways; all are in the CSV."
+    return [c for c in compared if (c.source or "", c.method) in shown], said
 
 
 def _baseline(axes: Axes, comparisons: list[Comparison], metric: Metric) -> None:
@@ -320,12 +356,14 @@ def _labels_line(axes: Axes, rows: pd.DataFrame, style: MarkStyle | None, name: 
 
 def draw_differences(summary: Summary) -> Figure | None:
     """The figure; None when nothing can be compared with training from scratch."""
-    compared = [c for c in summary.comparisons if c.difference]
+    compared, left_out = _most_rows(summary, [c for c in summary.comparisons if c.difference])
     if not compared:
         return None
     frames, metric = summary.frames, summary.frames.metric
     sizes = evenly_chosen(sorted({c.n_target for c in compared}), MOST_SIZES)
-    names = list(dict.fromkeys(_name(c, summary) for c in reversed(summary.in_order) if c.difference))
+    drawn_names = {_name(c, summary) for c in compared}
+    ordered = (_name(c, summary) for c in reversed(summary.in_order) if c.difference)
+    names = list(dict.fromkeys(name for name in ordered if name in drawn_names))
     styles, pairs = mark_styles(frames.methods, frames.baseline), paired_runs(summary)
 
     def drawn(n_columns: int, width: float) -> Canvas:
@@ -352,9 +390,9 @@ def draw_differences(summary: Summary) -> Figure | None:
         data=pairs,
         caption=(
             "Difference to training from scratch on the same seed and the same labels; right of the line is better. "
-            "Small dots are seeds, bars 95 % intervals of the mean. Filled marks are better or worse than scratch by "
-            "the p-value that is adjusted over the whole study, hollow ones are not known to be."
-            f"{shown_of('number of labels', sizes, sorted({c.n_target for c in compared}))}"
+            f"{_seeds_drawn(summary)}, bars 95 % intervals of the mean. Filled marks are better or worse than scratch "
+            "by the p-value that is adjusted over the whole study, hollow ones are not known to be."
+            f"{left_out}{shown_of('numbers of labels', sizes, sorted({c.n_target for c in compared}))}"
         ),
     )
 
@@ -378,14 +416,12 @@ def _difference_row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, st
     chosen = (pairs["method"] == c.method) & (pairs["source"] == (c.source or "")) & (pairs["n_target"] == c.n_target)
     own = pairs.loc[chosen, ["seed", "transferability"]]
     places = own["transferability"] * metric.scale
-    (points,) = axes.plot(places, [row + _RAISED] * len(own), "o", color=style.colour, markersize=2.5, alpha=0.55)
-    tip(
-        points,
-        *(
-            f"seed {seed}: {metric.shown_difference(gained)}"
-            for seed, gained in zip(own["seed"], own["transferability"], strict=True)
-        ),
-    )
+    if len(own) > _MOST_SEEDS:
+        _quantile_bars(axes, places, row + _RAISED, style)
+    else:
+        (points,) = axes.plot(places, [row + _RAISED] * len(own), "o", color=style.colour, markersize=2.5, alpha=0.55)
+        found = zip(own["seed"], own["transferability"], strict=True)
+        tip(points, *(f"seed {seed}: {metric.shown_difference(gained)}" for seed, gained in found))
     if c.difference.interval:
         ends = [c.difference.interval.low * metric.scale, c.difference.interval.high * metric.scale]
         axes.plot(ends, [row, row], color=style.colour, linewidth=1.6, solid_capstyle="round")
@@ -401,15 +437,28 @@ def _axis_title(metric: Metric) -> str:
 
 
 def draw_seeds(summary: Summary) -> Figure:
-    """The figure."""
+    """Every run; of more than _MOST_SEEDS seeds the quantiles."""
     frames = summary.frames
     styles = mark_styles(frames.methods, frames.baseline)
+    several = len(frames.seeds) <= _MOST_SEEDS
+    said = (
+        "Every run. A line joins the runs of one seed, which share the target labels: parallel lines mean that the "
+        "seed matters more than chance, and that pairing pays."
+        if several
+        else f"All {len(summary.runs):,} runs, of {len(frames.seeds):,} seeds: marks are medians, thin bars hold the "
+        "middle 90 % of the runs, thick ones the middle 50 %. Every run is in the CSV."
+    )
+    kept, left_out = _most_rows(summary, summary.comparisons)
+    arms = {(c.source or "", c.method) for c in kept}
+    runs = summary.runs
+    if left_out:
+        runs = runs[[arm in arms for arm in zip(runs["source"], runs["method"], strict=True)]]
 
     def drawn(*, narrow: bool) -> Grid:
         y_title = frames.metric.title
         grid = new_grid(frames.sizes, frames.sources, height=2.5, x_title="", y_title=y_title, narrow=narrow)
         for panel in grid.panels:
-            _draw_runs(panel, summary, styles)
+            _draw_runs(panel, runs, summary, styles, one_by_one=several)
         return grid
 
     with drawing():
@@ -419,29 +468,32 @@ def draw_seeds(summary: Summary) -> Figure:
         canvas=wide.canvas,
         narrow=lambda: drawn(narrow=True).canvas,
         data=summary.runs,
-        caption=(
-            "Every run. A line joins the runs of one seed, which share the target labels: parallel lines mean that the "
-            f"seed matters more than chance, and that pairing pays.{wide.left_out}"
-        ),
+        caption=f"{said}{left_out}{wide.left_out}",
     )
 
 
-def _draw_runs(panel: Panel, summary: Summary, styles: dict[str, MarkStyle]) -> None:
-    rows, metric = panel.rows(summary.runs), summary.frames.metric
+def _draw_runs(
+    panel: Panel, runs: pd.DataFrame, summary: Summary, styles: dict[str, MarkStyle], *, one_by_one: bool
+) -> None:
+    rows, metric = panel.rows(runs), summary.frames.metric
     found = set(zip(rows["source"], rows["method"], strict=True))
     methods = [method for source, method in summary.arms if (source, method) in found]
     places = {method: i for i, method in enumerate(methods)}
-    for _, runs in rows.groupby("seed"):
-        joined = sorted(zip(runs["method"].map(places), runs["value"] * metric.scale, strict=True))
+    for _, of_seed in rows.groupby("seed") if one_by_one else ():
+        joined = sorted(zip(of_seed["method"].map(places), of_seed["value"] * metric.scale, strict=True))
         panel.axes.plot(*zip(*joined, strict=True), color=QUIET, linewidth=0.7, alpha=0.8, zorder=1)
-    for method, runs in rows.groupby("method"):
-        style = styles[str(method)]
-        x = [places[str(method)]] * len(runs)
-        (marks,) = panel.axes.plot(
-            x, runs["value"] * metric.scale, style.mark, color=style.colour, markersize=4.5, alpha=0.85
-        )
-        values = zip(runs["seed"], runs["value"], strict=True)
-        tip(marks, *(f"{tick_name(str(method))}, seed {seed}: {metric.shown(value)}" for seed, value in values))
+    for method, own in rows.groupby("method"):
+        style, at, name = styles[str(method)], places[str(method)], tick_name(str(method))
+        values = own["value"] * metric.scale
+        if not one_by_one:
+            _quantile_bars(panel.axes, values, at, style, upright=True)
+        shown = values if one_by_one else [values.median()]
+        (marks,) = panel.axes.plot([at] * len(shown), shown, style.mark, color=style.colour, markersize=4.5, alpha=0.85)
+        if one_by_one:
+            of_seeds = zip(own["seed"], own["value"], strict=True)
+            tip(marks, *(f"{name}, seed {seed}: {metric.shown(value)}" for seed, value in of_seeds))
+        else:
+            tip(marks, f"{name}: median {metric.shown(own['value'].median())} of {len(own):,} runs")
     names = [tick_name(method) for method in methods]
     panel.axes.set_xticks(range(len(methods)), names, rotation=30, ha="right", rotation_mode="anchor")
     panel.axes.set_xlim(-0.4, len(methods) - 0.6)
@@ -534,7 +586,9 @@ def draw_classes(summary: Summary) -> Figure | None:
     arms = [summary.name_of(*arm) for arm in summary.arms]
     rows = [summary.name_of(source, method) for source, method in zip(own["source"], own["method"], strict=True)]
     wide = 100 * own.assign(row=rows).pivot(index="row", columns="class", values="error")[own["class"].unique()]
-    wide = wide.loc[[arm for arm in arms if arm in wide.index]]
+    best = [arm for arm in arms if arm in wide.index]
+    shown = best if len(best) <= _MOST_ROWS else best[:_ROWS_OF_MORE]
+    wide = wide.loc[shown]
     n_classes = wide.shape[1]
     worst = set(wide.mean().sort_values(ascending=False).index[:MOST_CLASSES])
     wide = wide.loc[:, [name for name in wide.columns if name in worst]]
@@ -549,6 +603,7 @@ def draw_classes(summary: Summary) -> Figure | None:
     left_out = (
         f" Shown are the {MOST_CLASSES} classes with most errors of {n_classes}." if n_classes > MOST_CLASSES else ""
     )
+    left_out += f" Shown are the best {len(shown)} of {len(best):,} ways." if len(shown) < len(best) else ""
     return Figure(
         name="classes",
         canvas=canvas,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, Int
 
 from transferscope.analyses.compare.metric import ACCURACY, METRICS, Metric
 from transferscope.records import FinishedRuns
@@ -51,8 +52,8 @@ class StudyFrames:
     @cached_property
     def metric(self) -> Metric:
         """What the study is judged by."""
-        of_target = self.records["part"].astype(str).str.startswith("target")  # a source can be of another kind
-        measured = set(self.records.loc[of_target, "name"])
+        kinds = self.records[["part", "name"]].drop_duplicates().astype(str)
+        measured = set(kinds.loc[kinds["part"].str.startswith("target"), "name"])  # a source can be of another kind
         return next((metric for metric in METRICS if metric.record in measured), ACCURACY)
 
     @cached_property
@@ -63,12 +64,12 @@ class StudyFrames:
     @cached_property
     def methods(self) -> list[str]:
         """Methods in the order of the study file, the baseline first."""
-        return _baseline_first(list(dict.fromkeys(self.method_cells["method"])), self.baseline)
+        return _baseline_first(self.method_cells["method"].unique().tolist(), self.baseline)
 
     @cached_property
     def sources(self) -> list[str]:
         """Sources in the order of the study file."""
-        return [source for source in dict.fromkeys(self.method_cells["source"]) if source]
+        return [source for source in self.method_cells["source"].unique().tolist() if source]
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -90,7 +91,7 @@ class StudyFrames:
     def baseline(self) -> str | None:
         """The name under which the study trains from scratch; None when it does not."""
         tables = self.study.spec.get("methods", {})
-        for name in dict.fromkeys(self.method_cells["method"]):
+        for name in self.method_cells["method"].unique().tolist():
             table = tables.get(name, {}) if isinstance(tables, Mapping) else {}
             if table.get("name", table.get("method", name)) == "scratch":  # as a store says it, or a study file
                 return str(name)
@@ -108,6 +109,29 @@ class StudyFrames:
         of_whole = isinstance(target, Mapping) and target.get("kind") != "segmentation"
         names = target.get("classes") if isinstance(target, Mapping) and of_whole else None
         return None if names is None else [str(name) for name in names]
+
+    @cached_property
+    def keys(self) -> "pd.Index[Any]":
+        """Keys of the cells, to find their places in `cells`."""
+        index: pd.Index[Any] = pd.Index(self.cells["key"])
+        return index
+
+    @cached_property
+    def pretrained_at(self) -> Int[np.ndarray, " n_cells"]:
+        """The place of the pre-training that each cell starts from; -1 for none."""
+        return self.keys.get_indexer(pd.Index(self.cells["pretrained"]))
+
+    def final_values(self, name: str, part: str = "target_test") -> Float[np.ndarray, " n_cells"]:
+        """The final value of one record for each row of `cells`; NaN where it was not measured."""
+        if (name, part) not in self._final_by_cell:
+            rows, values = self.final(name, part), np.full(len(self.cells), np.nan)
+            values[self.keys.get_indexer(pd.Index(rows["key"]))] = rows["value"]
+            self._final_by_cell[name, part] = values
+        return self._final_by_cell[name, part]
+
+    @cached_property
+    def _final_by_cell(self) -> dict[tuple[str, str], np.ndarray]:
+        return {}
 
     def final(self, name: str, part: str = "target_test") -> pd.DataFrame:
         """Final values of one record: columns of `records`, one row per cell."""
@@ -158,9 +182,33 @@ def read_study(store: Store, name: str) -> StudyFrames:
 def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
     """One row per cell, as `StudyFrames.cells` describes."""
     stored = list(cells)
-    roles = {cell.cell.key: cell.cell.role for cell in stored}
-    several = _sources_with_several_sizes(stored)
-    return pd.DataFrame([_cell_row(cell, roles, several) for cell in stored], columns=list(_CELL_COLUMNS))
+    planned, notes = [one.cell for one in stored], [one.notes for one in stored]
+    labels, costs = [cell.labels for cell in planned], [one.cost for one in stored]
+    failures = [one.failure for one in stored]
+    pretraining = {cell.key for cell in planned if cell.role == "pretrain"}
+    several = _sources_with_several_sizes(labels)
+    columns = {  # column by column, and not a table for each of 100,000 cells
+        "key": [cell.key for cell in planned],
+        "role": [
+            "checkpoint" if cell.role == "method" and "pretrain_step" in cell.labels else cell.role for cell in planned
+        ],
+        "state": [one.state for one in stored],
+        "source": [_source_name(of, several) for of in labels],
+        "method": _texts(labels, "method"),
+        **{name: [int(of.get(name) or 0) for of in labels] for name in ("n_target", "n_source", "seed")},
+        "pretrain_step": _numbers(labels, "pretrain_step"),
+        "diagnostic": _texts(labels, "diagnostic"),
+        **{name: _texts(notes, name) for name in ("headline", "title", "note")},
+        "left_out": [tuple(map(str, of.get("left_out") or ())) for of in notes],
+        "limits": _texts(notes, "limits"),
+        **{name: _numbers(notes, name) for name in ("last_step", "inner_risk")},
+        "stopped_early": [of.get("status") == "converged" and "best_step" in of for of in notes],
+        "tuning": [{name: of[name] for name in _TUNING_NOTES if name in of} for of in notes],
+        "pretrained": [next((key for key in cell.needs if key in pretraining), "") for cell in planned],
+        **{name: [getattr(cost, name) if cost else np.nan for cost in costs] for name in COSTS},
+        **{f"failure_{name}": [getattr(of, name) if of else "" for of in failures] for name in _FAILURE},
+    }
+    return pd.DataFrame(columns)
 
 
 def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
@@ -175,78 +223,32 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """
     frame = records[RECORD_COLUMNS].astype({"key": str, "step": float, "value": float, "stderr": float})
     frame["value"] = frame["value"].where(np.isfinite(frame["value"]))
-    labelled = cells[["key", "role", *LABELS]].astype({"key": str})  # without any cell its type would be another
-    return frame.merge(labelled, on="key", how="inner")
+    labelled = cells[["role", *LABELS]]
+    places = pd.Index(cells["key"].astype(str)).get_indexer(pd.Index(frame["key"]))
+    known = places >= 0
+    found = frame[known].reset_index(drop=True)
+    return pd.concat([found, labelled.take(places[known]).reset_index(drop=True)], axis=1)
 
 
-_TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed")
+_TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed", "diverged")
 
-_CELL_COLUMNS = (
-    "key",
-    "role",
-    "state",
-    "source",
-    "method",
-    "n_target",
-    "n_source",
-    "seed",
-    "pretrain_step",
-    "diagnostic",
-    "headline",
-    "title",
-    "note",
-    "left_out",
-    "limits",
-    "last_step",
-    "inner_risk",
-    "stopped_early",
-    "tuning",
-    "pretrained",
-    "seconds",
-    "peak_memory",
-    "trained_parameters",
-    "examples_seen",
-    "failure_kind",
-    "failure_message",
-    "failure_details",
-)
+COSTS = ("seconds", "peak_memory", "trained_parameters", "examples_seen")
+
+_FAILURE = ("kind", "message", "details")
 
 
-def _cell_row(stored: StoredCell, roles: Mapping[str, str], several: frozenset[str]) -> dict[str, object]:
-    cell, cost, failure = stored.cell, stored.cost, stored.failure
-    pretrained = [key for key in cell.needs if roles.get(key) == "pretrain"]
-    return {
-        "key": cell.key,
-        "role": "checkpoint" if cell.role == "method" and "pretrain_step" in cell.labels else cell.role,
-        "state": stored.state,
-        "source": _source_name(cell.labels, several),
-        "method": str(cell.labels.get("method") or ""),
-        "n_target": int(cell.labels.get("n_target") or 0),
-        "n_source": int(cell.labels.get("n_source") or 0),
-        "seed": int(cell.labels.get("seed") or 0),
-        "pretrain_step": float(cell.labels.get("pretrain_step") or np.nan),
-        "diagnostic": str(cell.labels.get("diagnostic") or ""),
-        **{name: str(stored.notes.get(name) or "") for name in ("headline", "title", "note", "limits")},
-        "left_out": tuple(map(str, stored.notes.get("left_out") or ())),
-        "last_step": float(stored.notes.get("last_step") or np.nan),
-        "inner_risk": float(stored.notes.get("inner_risk") or np.nan),
-        "stopped_early": stored.notes.get("status") == "converged" and "best_step" in stored.notes,
-        "tuning": {name: stored.notes[name] for name in _TUNING_NOTES if name in stored.notes},
-        "pretrained": pretrained[0] if pretrained else "",
-        "seconds": cost.seconds if cost else np.nan,
-        "peak_memory": cost.peak_memory if cost else np.nan,
-        "trained_parameters": cost.trained_parameters if cost else np.nan,
-        "examples_seen": cost.examples_seen if cost else np.nan,
-        "failure_kind": failure.kind if failure else "",
-        "failure_message": failure.message if failure else "",
-        "failure_details": failure.details if failure else "",
-    }
+def _texts(tables: Iterable[Mapping[str, Any]], name: str) -> list[str]:
+    return [str(table.get(name) or "") for table in tables]
 
 
-def _sources_with_several_sizes(cells: Sequence[StoredCell]) -> frozenset[str]:
+def _numbers(tables: Iterable[Mapping[str, Any]], name: str) -> list[float]:
+    """What each table has under a name; NaN where it has nothing or zero."""
+    return [float(table.get(name) or np.nan) for table in tables]
+
+
+def _sources_with_several_sizes(of_cells: Sequence[Mapping[str, object]]) -> frozenset[str]:
     sizes: dict[str, set[object]] = {}
-    for stored in cells:
-        labels = stored.cell.labels
+    for labels in of_cells:
         sizes.setdefault(str(labels.get("source") or ""), set()).add(labels.get("n_source"))
     return frozenset(source for source, seen in sizes.items() if len(seen - {None}) > 1)
 

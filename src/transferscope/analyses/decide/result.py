@@ -174,8 +174,10 @@ def _standing_at(look: Look, now: RaceScores) -> Standing:
 def _stored_race(store: Store, study: str) -> Race | None:
     spec = store.study(study).spec
     table, methods = spec.get("race"), spec.get("methods", {})
+    if not isinstance(table, Mapping):
+        return None
     cells = [cell.cell for cell in store.cells(study)]
-    if not isinstance(table, Mapping) or not any(cell.role == "method" for cell in cells):
+    if not any(cell.role == "method" for cell in cells):
         return None
     baseline = next((name for name, method in methods.items() if method.get("name") == "scratch"), "scratch")
     settings = RaceSettings(**{**table, "first": tuple(table.get("first", ()))})

@@ -91,7 +91,7 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
         caption=(
             f"Along training ({n_target:,} labels): mean over seeds, with the range from the lowest to the highest "
             f"seed as a band{'; the dashed line is training from scratch' if frames.baseline else ''}."
-            f"{shown_of('source', sources, frames.sources or [''])}"
+            f"{shown_of('sources', sources, frames.sources or [''])}"
         ),
     )
 

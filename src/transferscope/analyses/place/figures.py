@@ -78,7 +78,7 @@ def draw_placements(summary: Summary, points: Sequence[Placement]) -> Figure:
         caption=(
             "Transferability that the linear-transfer model says, beside what was measured against training from "
             f"scratch, each with its 95 % interval; above the line transfer helps.{beyond}"
-            f"{shown_of('source', sources, names)}"
+            f"{shown_of('sources', sources, names)}"
         ),
     )
 

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from jaxtyping import Float, Int
 from PIL import Image, ImageDraw, ImageFont
-from scipy.ndimage import distance_transform_edt
 
 from transferscope.errors import DataError, MissingDataError
 from transferscope.files import require_regular
@@ -35,6 +33,8 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
         DataError: No font has all the characters.
     """
     if folder is None:
+        import matplotlib  # takes long, and other data need no fonts
+
         bundled = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
         files = [file for file in _in_folder(bundled) if file.stem.startswith(_BUNDLED)]
     else:
@@ -182,6 +182,8 @@ def _picture(font: ImageFont.FreeTypeFont, character: str) -> np.ndarray:
 
 def _distances(picture: np.ndarray) -> np.ndarray:
     """Signed distance to the outline in units of half a cell, at the resolution of the atlas."""
+    from scipy.ndimage import distance_transform_edt  # takes long, and other data need none
+
     inside = distance_transform_edt(picture >= 0.5) - distance_transform_edt(picture < 0.5)
     signed = np.sign(inside) * (np.abs(inside) - 0.5)
     coarse = signed.reshape(_CELL, _FINE, _CELL, _FINE).mean(axis=(1, 3))

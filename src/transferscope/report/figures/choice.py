@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from transferscope.wording import capitalised, counted, listed, method_words
+from transferscope.wording import capitalised, listed, method_words
 
 Item = TypeVar("Item")
 
@@ -20,10 +20,10 @@ def evenly_chosen(items: Sequence[Item], at_most: int) -> list[Item]:
 
 
 def shown_of(kind: str, shown: Sequence[object], everything: Sequence[object]) -> str:
-    """A sentence that says what was left out; empty when nothing was."""
+    """A sentence that says what was left out; empty when nothing was. `kind` is a plural, such as "sources"."""
     if len(shown) == len(everything):
         return ""
-    return f" Shown are {len(shown)} of {counted(len(everything), kind)} ({listed([str(s) for s in shown])})."
+    return f" Shown are {len(shown)} of {len(everything):,} {kind} ({listed([str(s) for s in shown])})."
 
 
 def short(name: str, *, width: int = 18) -> str:

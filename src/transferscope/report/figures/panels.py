@@ -118,7 +118,7 @@ def new_grid(
     for lowest in axes.flat[max(0, len(places) - n_columns) : len(places)]:
         lowest.tick_params(labelbottom=True)
         lowest.set_xlabel(x_title)
-    left_out = shown_of("number of labels", sizes, all_sizes) + shown_of("source", sources, all_sources or [""])
+    left_out = shown_of("numbers of labels", sizes, all_sizes) + shown_of("sources", sources, all_sources or [""])
     return Grid(canvas, tuple(panels), left_out)
 
 
