@@ -74,6 +74,10 @@ PAPERS: dict[str, Paper] = {
                 "Transferability of fine-tuning, printed and corrected", "tahir2024.fine_tuning:FineTuningDiagram"
             ),
             "fig4": Listed("Linear transfer of two-layer ReLU networks", "tahir2024.relu:ReluFigure"),
+            "fig4-kernels": Listed(
+                "Gram matrices of pre-trained students and of their source (Figure 4a, b)",
+                "tahir2024.relu_kernels:KernelFigure",
+            ),
             "fig5": Listed(
                 "Transferability against distances between the tasks", "tahir2024.linear_transfer:DistanceFigure"
             ),

@@ -189,3 +189,18 @@ def test_nobody_is_asked_where_there_is_no_terminal(
     monkeypatch.setattr(execute, "at_terminal", lambda: False)
     with Store.open(tmp_path / "s.sqlite") as store:
         execute.expect((), store, spec, quiet=False, ask=True)
+
+
+def test_enlarged_images_are_said_to_cost_more(tmp_path: Path, spec: StudySpec) -> None:
+    (tmp_path / "net.py").write_text("from torch import nn\n\n\ndef small():\n    return nn.Linear(3, 2)\n")
+    sources = {
+        name: {"network": f"{tmp_path}/net.py:small", "input": {"size": size}}
+        for name, size in (("large", 64), ("fitting", 36))
+    }
+    asked = parse_spec(tables(tmp_path, sources=sources, network={"name": f"{tmp_path}/net.py:small"}))
+    assert list(execute.enlarged(asked, {"target": {"input_shape": [3, 32, 32]}})) == [
+        "network large: reads 64 x 64 pixels, and the images of 32 x 32 are enlarged to that: about 4 times the "
+        "computing of reading them as they are. --input size=N (in a study file input = { size = N }) is faster, and "
+        "may read less well"
+    ]
+    assert not list(execute.enlarged(asked, {"target": {"input_shape": [3]}}))

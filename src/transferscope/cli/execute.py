@@ -14,6 +14,7 @@ from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import status_facts, summary
 from transferscope.methods import Control
+from transferscope.models import input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.places import open_new
@@ -56,7 +57,7 @@ def execute(
         with open_new(spec.store, files=spec.files_folder) as store, study_view(spec.name, quiet=quiet) as view:
 
             def tell(plan: StudyPlan) -> None:
-                for line in () if quiet else understood(plan.study.facts):
+                for line in () if quiet else (*understood(plan.study.facts), *enlarged(spec, plan.study.facts)):
                     typer.echo(line, err=True)
                 if estimate != "none":
                     cells = plan.cells if whole is None or plan.data is None else plan_cells(whole, plan.data)
@@ -181,6 +182,26 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
         provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
         if isinstance(provenance, Mapping) and "understood" in provenance:
             yield f"{role}: {provenance['spec']}: {provenance['understood']}"
+
+
+def enlarged(spec: StudySpec, facts: Mapping[str, object]) -> Iterator[str]:
+    """A line for each pretrained network that reads much larger images than the target has."""
+    target = facts.get("target")
+    shape = list(target["input_shape"]) if isinstance(target, Mapping) else []
+    if len(shape) != 3:
+        return
+    _, height, width = shape
+    for name, source in spec.sources.items():
+        if source.network is None:
+            continue
+        read = input_of(source.pretrained(spec.network).network)
+        if read is not None and read.size is not None and read.size**2 > 1.5 * height * width:
+            times = read.size**2 / (height * width)
+            yield (
+                f"network {name}: reads {read.size} x {read.size} pixels, and the images of {height} x {width} "
+                f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. --input "
+                "size=N (in a study file input = { size = N }) is faster, and may read less well"
+            )
 
 
 def run_and_report(

@@ -1,8 +1,12 @@
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
-from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.tables import methods_section
+from fabricate import Fabrication, fabricate
+from transferscope.analyses.compare.figures import draw_differences
+from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.compare.tables import calls_table, methods_section
 from transferscope.report.blocks import Table, Text
 
 
@@ -17,6 +21,40 @@ def test_one_table_for_each_size_with_the_best_first(summary: Summary) -> None:
     assert (first[0].text, first[0].detail) == ("MeRLin", "from mnist")
     assert (first[4].text, first[4].tone) == ("positive", "positive")
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
+
+
+def test_of_very_many_ways_the_page_shows_the_best_and_says_where_all_are(tmp_path: Path) -> None:
+    gains = {f"source {i}": {"joint": 0.002 * i} for i in range(40)}
+    with fabricate(tmp_path / "s.sqlite", Fabrication(gains=gains, sizes=(50,), n_seeds=2, n_test=20)) as store:
+        summary = summarise(store, "usps")
+    assert len(summary.arms) == 41
+    section = methods_section(summary)
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    shown = {(row[0].text, row[0].detail.removeprefix("from ")) for row in table.rows}
+    best = {("Joint training", source) for source, _ in summary.arms[:20] if source}
+    assert best < shown
+    assert ("From scratch", "") in shown
+    assert len(shown) <= 22
+    assert "the first 20 of 41" in table.caption
+    assert "all are in methods-table.csv" in table.caption
+    assert len(section.files["methods-table"]) == 41
+    calls = calls_table(summary)
+    assert calls is not None
+    named = [cell.text for row in calls.rows for cell in row[1:]]
+    assert sum(text.count(" from source ") for text in named) <= 12 * len(named)
+    assert (
+        sum(int(more) for text in named for more in re.findall(r"(\d+) more", text))
+        + sum(text.count(" from source ") for text in named)
+        == 40
+    )
+    assert calls.caption.endswith("; all are in methods-table.csv")
+    differences = draw_differences(summary)
+    assert differences is not None
+    assert len(differences.canvas.axes[0].get_yticks()) == 12
+    assert "Shown are the best 12 of 40 ways; all are in the CSV." in differences.caption
+    assert len(differences.data) == 80
+    assert summary.in_short.startswith("Transfer from 40 sources to usps with 50 labels: 2 methods, 2 seeds.")
+    assert re.search(r"By source, of 40: [a-z ]+: \d+", " ".join(summary.verdict.sentences))
 
 
 def test_missing_seeds_are_said(summary: Summary) -> None:

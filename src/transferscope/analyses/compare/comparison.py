@@ -2,14 +2,14 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.compare.frames import COSTS, StudyFrames
 from transferscope.analyses.compare.metric import Metric
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.best_arm import best_arm
@@ -197,7 +197,9 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     """
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"]
-    by_size = {n_target: _runs(frames, final[final["n_target"] == n_target]) for n_target in frames.sizes}
+    grouped = final.sort_values("seed").groupby(["n_target", "source", "method"], sort=False)
+    groups = {(n, str(source), str(method)): rows for (n, source, method), rows in grouped}
+    by_size = {n_target: _runs(frames, groups, n_target) for n_target in frames.sizes}
     scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
     differences = _differences(frames, by_size, scratch, level=level, of_controls=False)
     controls = _differences(frames, by_size, scratch, level=level, of_controls=True)
@@ -232,14 +234,13 @@ class _Runs:
     keys: pd.Series
 
 
-def _runs(frames: StudyFrames, final: pd.DataFrame) -> list[_Runs]:
+def _runs(frames: StudyFrames, groups: Mapping[tuple[Hashable, str, str], pd.DataFrame], n_target: int) -> list[_Runs]:
     found = []
-    for source in ["", *frames.sources]:
-        for method in frames.methods:
-            rows = final[(final["source"] == source) & (final["method"] == method)].sort_values("seed")
-            if len(rows):
-                by_seed = rows.set_index("seed")
-                found.append(_Runs(source, method, int(rows["n_target"].iloc[0]), by_seed["value"], by_seed["key"]))
+    for source, method in itertools.product(["", *frames.sources], frames.methods):
+        rows = groups.get((n_target, source, method))
+        if rows is not None:
+            by_seed = rows.set_index("seed")
+            found.append(_Runs(source, method, n_target, by_seed["value"], by_seed["key"]))
     return found
 
 
@@ -247,8 +248,13 @@ def _comparison(
     frames: StudyFrames, run: _Runs, difference: Difference | None, call: Call, p_best: float, *, level: float
 ) -> Comparison:
     metric = frames.metric
-    cells = frames.cell_of.loc[run.keys].sort_values("place")
-    keys = cells.index.tolist()
+    places = np.sort(frames.keys.get_indexer(pd.Index(run.keys)))
+    of_cells = {name: frames.cells[name].to_numpy()[places] for name in COSTS}
+    starts = frames.pretrained_at[places]
+
+    def summary(name: str, part: str = "target_test") -> Estimate | None:
+        return _summary(frames.final_values(name, part)[places], level)
+
     return Comparison(
         source=run.source or None,
         method=run.method,
@@ -259,19 +265,16 @@ def _comparison(
         difference=difference,
         call=call,
         p_best=p_best,
-        r2=_summary(frames.final_of("r2", "target_test", keys), level),
-        micro_f1=_summary(frames.final_of("micro_f1", "target_test", keys), level),
-        exact_match=_summary(frames.final_of("exact_match", "target_test", keys), level),
-        mean_iou=_summary(frames.final_of("mean_iou", "target_test", keys), level),
-        angular_error=_summary(frames.final_of("angular_error", "target_test", keys), level),
-        source_kept=_summary(frames.final_of(metric.record, "source_test", keys), level),
-        forgetting=_forgetting(frames, cells, level=level),
+        r2=summary("r2"),
+        micro_f1=summary("micro_f1"),
+        exact_match=summary("exact_match"),
+        mean_iou=summary("mean_iou"),
+        angular_error=summary("angular_error"),
+        source_kept=summary(metric.record, "source_test"),
+        forgetting=_forgetting(frames, places, starts, level=level),
         cost=MeanCost(
-            seconds=float(cells["seconds"].mean()),
-            pretraining_seconds=_pretraining_seconds(frames, cells, run.source),
-            peak_memory=float(cells["peak_memory"].mean()),
-            trained_parameters=float(cells["trained_parameters"].mean()),
-            examples_seen=float(cells["examples_seen"].mean()),
+            pretraining_seconds=_pretraining_seconds(frames, starts, run.source),
+            **{name: float(pd.Series(values).mean()) for name, values in of_cells.items()},
         ),
         is_control=run.method in frames.controls,
     )
@@ -374,10 +377,9 @@ def _gains(frames: StudyFrames, runs: Sequence[_Runs | None], control: _Runs) ->
     return None if np.isnan(gains).all() else gains
 
 
-def _pretraining_seconds(frames: StudyFrames, cells: pd.DataFrame, source: str) -> float:
-    started = cells["pretrained"][cells["pretrained"] != ""]
-    if len(started):
-        return float(frames.cell_of["seconds"].reindex(started).mean())
+def _pretraining_seconds(frames: StudyFrames, starts: np.ndarray, source: str) -> float:
+    if (starts >= 0).any():
+        return float(frames.cells["seconds"].iloc[starts[starts >= 0]].mean())
     sources = frames.study.spec.get("sources")
     settings = sources.get(source) if isinstance(sources, Mapping) else None
     given = isinstance(settings, Mapping) and any(settings.get(name) is not None for name in ("network", "weights"))
@@ -450,12 +452,10 @@ def chances_of_best(
     return [math.nan if np.isnan(c) else float(p) for c, p in zip(chance, within + min(share, 1.0) * left, strict=True)]
 
 
-def _forgetting(frames: StudyFrames, cells: pd.DataFrame, *, level: float) -> Estimate | None:
-    started, metric = cells[cells["pretrained"] != ""], frames.metric
-    before, after = (
-        frames.final_of(metric.record, "source_test", keys)
-        for keys in (started["pretrained"].tolist(), started.index.tolist())
-    )
+def _forgetting(frames: StudyFrames, places: np.ndarray, starts: np.ndarray, *, level: float) -> Estimate | None:
+    metric, started = frames.metric, starts >= 0
+    measured = frames.final_values(metric.record, "source_test")
+    before, after = measured[starts[started]], measured[places[started]]
     return _summary(metric.improvement(before) - metric.improvement(after), level)
 
 

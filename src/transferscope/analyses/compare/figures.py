@@ -46,7 +46,7 @@ MOST_NARROW = 12
 _RAISED = 0.24  # of the seeds above the bar, in rows
 _HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ARMS = 12
-_MOST_ROWS = 30
+_MOST_ROWS, _ROWS_OF_MORE = 30, 12
 _MOST_SEEDS = 50  # that are drawn one by one
 _QUANTILES = (0.05, 0.25, 0.75, 0.95)
 _NAME_WIDTH = 26
@@ -265,8 +265,8 @@ def _most_rows(summary: Summary, compared: Sequence[Comparison]) -> tuple[list[C
     arms = [arm for arm in summary.arms if arm in {(c.source or "", c.method) for c in compared}]
     if len(arms) <= _MOST_ROWS:
         return list(compared), ""
-    shown = {*arms[:_MOST_ROWS], ("", summary.frames.baseline)}
-    said = f" Shown are the best {_MOST_ROWS} of {len(arms):,} ways; all are in the CSV."
+    shown = {*arms[:_ROWS_OF_MORE], ("", summary.frames.baseline)}
+    said = f" Shown are the best {_ROWS_OF_MORE} of {len(arms):,} ways; all are in the CSV."
     return [c for c in compared if (c.source or "", c.method) in shown], said
 
 
@@ -586,7 +586,9 @@ def draw_classes(summary: Summary) -> Figure | None:
     arms = [summary.name_of(*arm) for arm in summary.arms]
     rows = [summary.name_of(source, method) for source, method in zip(own["source"], own["method"], strict=True)]
     wide = 100 * own.assign(row=rows).pivot(index="row", columns="class", values="error")[own["class"].unique()]
-    wide = wide.loc[[arm for arm in arms if arm in wide.index]]
+    best = [arm for arm in arms if arm in wide.index]
+    shown = best if len(best) <= _MOST_ROWS else best[:_ROWS_OF_MORE]
+    wide = wide.loc[shown]
     n_classes = wide.shape[1]
     worst = set(wide.mean().sort_values(ascending=False).index[:MOST_CLASSES])
     wide = wide.loc[:, [name for name in wide.columns if name in worst]]
@@ -601,6 +603,7 @@ def draw_classes(summary: Summary) -> Figure | None:
     left_out = (
         f" Shown are the {MOST_CLASSES} classes with most errors of {n_classes}." if n_classes > MOST_CLASSES else ""
     )
+    left_out += f" Shown are the best {len(shown)} of {len(best):,} ways." if len(shown) < len(best) else ""
     return Figure(
         name="classes",
         canvas=canvas,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from transferscope.analyses.compare.metric import ACCURACY, METRICS, Metric
 from transferscope.records import FinishedRuns
@@ -111,19 +111,26 @@ class StudyFrames:
         return None if names is None else [str(name) for name in names]
 
     @cached_property
-    def cell_of(self) -> pd.DataFrame:
-        """`cells` by key, each with its place in the plan in the column `place`."""
-        return self.cells.assign(place=np.arange(len(self.cells))).set_index("key")
-
-    def final_of(self, name: str, part: str, keys: Sequence[str]) -> Float[np.ndarray, " n"]:
-        """Final values of one record of some cells; NaN where it was not measured."""
-        if (name, part) not in self._final_by_key:
-            rows = self.final(name, part)
-            self._final_by_key[name, part] = rows.drop_duplicates("key", keep="last").set_index("key")["value"]
-        return self._final_by_key[name, part].reindex(list(keys)).to_numpy(dtype=np.float64)
+    def keys(self) -> "pd.Index[Any]":
+        """Keys of the cells, to find their places in `cells`."""
+        index: pd.Index[Any] = pd.Index(self.cells["key"])
+        return index
 
     @cached_property
-    def _final_by_key(self) -> dict[tuple[str, str], pd.Series]:
+    def pretrained_at(self) -> Int[np.ndarray, " n_cells"]:
+        """The place of the pre-training that each cell starts from; -1 for none."""
+        return self.keys.get_indexer(pd.Index(self.cells["pretrained"]))
+
+    def final_values(self, name: str, part: str = "target_test") -> Float[np.ndarray, " n_cells"]:
+        """The final value of one record for each row of `cells`; NaN where it was not measured."""
+        if (name, part) not in self._final_by_cell:
+            rows, values = self.final(name, part), np.full(len(self.cells), np.nan)
+            values[self.keys.get_indexer(pd.Index(rows["key"]))] = rows["value"]
+            self._final_by_cell[name, part] = values
+        return self._final_by_cell[name, part]
+
+    @cached_property
+    def _final_by_cell(self) -> dict[tuple[str, str], np.ndarray]:
         return {}
 
     def final(self, name: str, part: str = "target_test") -> pd.DataFrame:
@@ -198,7 +205,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         "stopped_early": [of.get("status") == "converged" and "best_step" in of for of in notes],
         "tuning": [{name: of[name] for name in _TUNING_NOTES if name in of} for of in notes],
         "pretrained": [next((key for key in cell.needs if key in pretraining), "") for cell in planned],
-        **{name: [getattr(cost, name) if cost else np.nan for cost in costs] for name in _COSTS},
+        **{name: [getattr(cost, name) if cost else np.nan for cost in costs] for name in COSTS},
         **{f"failure_{name}": [getattr(of, name) if of else "" for of in failures] for name in _FAILURE},
     }
     return pd.DataFrame(columns)
@@ -225,7 +232,7 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 
 _TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed", "diverged")
 
-_COSTS = ("seconds", "peak_memory", "trained_parameters", "examples_seen")
+COSTS = ("seconds", "peak_memory", "trained_parameters", "examples_seen")
 
 _FAILURE = ("kind", "message", "details")
 

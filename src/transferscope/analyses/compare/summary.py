@@ -12,7 +12,7 @@ from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import verdict_on_trained, with_what_was_learnt
 from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
-from transferscope.analyses.compare.words import Progress, cautions, weak_inner_heads
+from transferscope.analyses.compare.words import MOST_IN_A_SENTENCE, Progress, cautions, weak_inner_heads
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval
 from transferscope.report.figures.choice import tick_name
@@ -41,10 +41,14 @@ class Summary:
     def in_short(self) -> str:
         """What was studied, in one line."""
         frames = self.frames
-        sources = f"from {listed(frames.sources)} " if frames.sources else ""
+        many = len(frames.sources) > MOST_IN_A_SENTENCE
+        named = f"{len(frames.sources):,} sources" if many else listed(frames.sources)
+        sources = f"from {named} " if frames.sources else ""
         target = frames.study.facts.get("target", {})
         name = target.get("name", "the target") if isinstance(target, Mapping) else "the target"
         sizes = f"{listed([f'{size:,}' for size in frames.sizes])} labels"
+        if len(frames.sizes) > MOST_IN_A_SENTENCE:
+            sizes = f"{len(frames.sizes):,} numbers of labels, {frames.sizes[0]:,} to {frames.sizes[-1]:,}"
         effort = f"{counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}"
         return f"Transfer {sources}to {name} with {sizes}: {effort}."
 

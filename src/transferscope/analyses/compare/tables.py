@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.compare.words import covered_in_words
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
-from transferscope.report.figures.choice import tick_name
+from transferscope.report.figures.choice import evenly_chosen, shown_of, tick_name
 from transferscope.wording import (
     candidate_words,
     capitalised,
@@ -32,6 +33,9 @@ from transferscope.wording import (
 
 _MOST_ROWS = 100
 _MOST_SEEDS = 20
+_MOST_WAYS, _WAYS_OF_MORE = 30, 20
+_MOST_TABLES = 12
+_MOST_NAMED = 12
 _CALLS: dict[str, tuple[str, Tone]] = {
     "positive": ("Settled: better", "positive"),
     "negative": ("Settled: worse", "negative"),
@@ -44,12 +48,15 @@ _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
 def methods_section(summary: Summary) -> Section:
-    """One table for each number of labels, the smallest first, as in the verdict."""
+    """One table for each number of labels, the smallest first, as in the verdict; of very many ways the best."""
     by_size: dict[int, list[Comparison]] = {}
     for comparison in summary.in_order:
         by_size.setdefault(comparison.n_target, []).append(comparison)
     blocks: list[Block] = []
-    for size in sorted(by_size):
+    sizes = evenly_chosen(sorted(by_size), _MOST_TABLES)
+    if said := shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size)):
+        blocks.append(Text(f"{said.strip()} All are in methods-table.csv.", "note"))
+    for size in sizes:
         blocks.append(_methods_table(summary, size, by_size[size]))
         blocks.extend(_seed_notes(summary, by_size[size]))
     blocks.append(Folded("How to read the table: what the intervals and p-values say", (Text(_how_to_read(summary)),)))
@@ -67,18 +74,27 @@ def calls_table(summary: Summary) -> Table | None:
     for call, (title, tone) in _CALLS.items():
         if any(c.call == call for c in tested):
             by_size = [[c for c in tested if c.call == call and c.n_target == size] for size in sizes]
-            cells = [
-                "; ".join(
+            said = [
+                [
                     f"{summary.name_of(c.source or '', c.method)} {metric.shown_difference(c.difference.mean)}"
                     for c in own
                     if c.difference
-                )
+                ]
                 for own in by_size
             ]
-            rows.append((Cell(title, tone=tone), *(Cell(text or "–") for text in cells)))
+            rows.append((Cell(title, tone=tone), *(Cell("; ".join(_named(words)) or "–") for words in said)))
     unit = "points over training from scratch" if metric.higher_is_better else "squared error saved against scratch"
     columns = (Column("Call", numeric=False), *(Column(counted(size, "label"), numeric=False) for size in sizes))
-    return Table(columns, tuple(rows), f"Calls, with the gain in {unit}")
+    left_out = max(Counter((c.call, c.n_target) for c in tested).values()) > _MOST_NAMED
+    others = "; all are in methods-table.csv" if left_out else ""
+    return Table(columns, tuple(rows), f"Calls, with the gain in {unit}{others}")
+
+
+def _named(words: Sequence[str]) -> list[str]:
+    """The first of very many, and how many more there are."""
+    if len(words) <= _MOST_NAMED:
+        return list(words)
+    return [*words[:_MOST_NAMED], f"{len(words) - _MOST_NAMED:,} more"]
 
 
 def paper_table(summary: Summary) -> Table:
@@ -144,9 +160,17 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
         directions=any(c.angular_error for c in group),
         source=any(c.source_kept for c in group),
     )
-    rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in group)
+    shown, left_out = list(group), ""
+    if len(group) > _MOST_WAYS:
+        best = group[:_WAYS_OF_MORE]
+        shown = [
+            c for i, c in enumerate(group) if i < _WAYS_OF_MORE or c is top or c.call == "baseline" or c.is_control
+        ]
+        beside = "" if len(shown) == len(best) else ", training from scratch, controls and the likeliest to be best"
+        left_out = f"; the first {len(best)} of {len(group):,}{beside}: all are in methods-table.csv"
+    rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in shown)
     order = "best first" if len(summary.frames.sizes) == 1 else "best first over all numbers of labels"
-    return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, {order}")
+    return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, {order}{left_out}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +309,8 @@ def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:
         return []
     return [
         Text(
-            f"Fewer seeds than the study's {len(seeds)}: {listed(lacking)}. Differences use the seeds that a method "
-            "shares with scratch.",
+            f"Fewer seeds than the study's {len(seeds)}: {listed(_named(lacking))}. Differences use the seeds that a "
+            "method shares with scratch.",
             "note",
         )
     ]

@@ -1,6 +1,7 @@
 """What a comparison says, sentence by sentence: methods at one number of labels, what to do next, what to beware of."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -53,6 +54,9 @@ _OUTCOMES: dict[str, str] = {
     "nothing to compare": "no method of transfer has a result yet",
     "unfinished baseline": "training from scratch was cut off, so that nothing can be said",
 }
+
+MOST_IN_A_SENTENCE = 12
+"""Names in a sentence, above which they are counted."""
 
 WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
@@ -191,6 +195,10 @@ def of_sources(group: Sequence[Comparison]) -> str:
         return ""
     outcomes = {source: outcome_of([c for c in group if c.source == source]) for source in sources}
     said = [f"{source}: {_OF_SOURCE[outcome]}" for source, outcome in outcomes.items() if outcome in _OF_SOURCE]
+    if len(said) > MOST_IN_A_SENTENCE:
+        of_each = Counter(_OF_SOURCE[outcome] for outcome in outcomes.values() if outcome in _OF_SOURCE)
+        said = [f"{words}: {n:,}" for words, n in of_each.items()]
+        return f"By source, of {len(outcomes):,}: {'; '.join(said)}."
     return f"By source: {'; '.join(said)}." if said else ""
 
 
