@@ -69,6 +69,7 @@ CASES: dict[str, Method] = {
     "linear-probe, logistic": LinearProbe(solver="logistic"),
     "fine-tune": FineTune(lr_scale=1.0),
     "fine-tune, from the probe": FineTune(head="probe", frozen_blocks=1, head_lr_scale=1.0),
+    "fine-tune, fixed under a head of two layers": FineTune(lr_scale=1.0, layer_decay=0.0, hidden_units=8),
     "fine-tune, block by block": FineTune(lr_scale=1.0, layer_decay=0.9, unfreeze=0.4),
     "l2-sp": L2Sp(lr_scale=1.0, beta=0.01),
     "wise-ft": WiseFt(lr_scale=1.0),

@@ -5,10 +5,9 @@ From Python:
     from transferscope import compare, decide, diagnose, place, plan, rank, scaling
 
 and `transferscope --help` from the command line. Each of the seven answers one question, and what it returns answers
-`.verdict`, `.table()`, `.report(path)`, `.to_json()` and `.to_latex()`, and shows itself in a notebook. `open_result`
-gives the answer of a study that has been run, `export` writes the network of a run to a folder, and `load_model` opens
-it. Importing this package imports nothing else: each name is loaded when it
-is first used.
+`.verdict`, `.table()`, `.report(path)`, `.to_json()`, `.to_latex()` and `.to_markdown()`, and shows itself in a
+notebook. `open_result` gives the answer of a study that has been run, `export` writes the network of a run to a folder,
+and `load_model` opens it. Importing this package imports nothing else: each name is loaded when it is first used.
 """
 
 import sys

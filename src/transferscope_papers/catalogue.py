@@ -6,7 +6,7 @@ Adding one: a member of `figure.TheoryFigure`, a line here, a line in docs/theor
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from transferscope.errors import unknown_name
 
@@ -20,13 +20,14 @@ class Listed:
 
     Attributes:
         title: What it shows.
-        place: "module:name" within this package: a class, or for `from_rows` a function.
-        from_rows: Whether it is drawn from the rows that the authors published, and not computed and simulated.
+        place: "module:name" within this package: a class, or a function for a figure that reads something.
+        reads: "table" for the rows that the authors published, "study" for a finished study of `transferscope run`;
+            "nothing" for what is computed and simulated.
     """
 
     title: str
     place: str
-    from_rows: bool = False
+    reads: Literal["nothing", "table", "study"] = "nothing"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,20 @@ _ROWS = "mikami2021.figures"
 PAPERS: dict[str, Paper] = {
     "liu2019": Paper(
         "Liu et al. 2019, Towards Understanding the Transferability of Deep Representations",
-        {"theorems": Listed("Gradients and weight distances of wide networks (Theorems 1, 2)", "liu2019:KernelFigure")},
+        {
+            "theorems": Listed(
+                "Gradients and weight distances of wide networks (Theorems 1, 2)", "liu2019.theorems:KernelFigure"
+            ),
+            "theorem3": Listed(
+                "The rate at which wide networks learn the target (Theorem 3)", "liu2019.theorems:ConvergenceFigure"
+            ),
+            "landscapes": Listed(
+                "The loss around start and end, of each layer (Figures 3, 5, 10, 12, 13)",
+                "liu2019.landscapes:landscapes",
+                "study",
+            ),
+            "fig8cd": Listed("Accuracy along fine-tuning from each source", "liu2019.sources:figure_8cd", "study"),
+        },
     ),
     "tahir2024": Paper(
         "Tahir et al. 2024, Features are fate",
@@ -60,6 +74,10 @@ PAPERS: dict[str, Paper] = {
                 "Transferability of fine-tuning, printed and corrected", "tahir2024.fine_tuning:FineTuningDiagram"
             ),
             "fig4": Listed("Linear transfer of two-layer ReLU networks", "tahir2024.relu:ReluFigure"),
+            "fig4-kernels": Listed(
+                "Gram matrices of pre-trained students and of their source (Figure 4a, b)",
+                "tahir2024.relu_kernels:KernelFigure",
+            ),
             "fig5": Listed(
                 "Transferability against distances between the tasks", "tahir2024.linear_transfer:DistanceFigure"
             ),
@@ -68,6 +86,9 @@ PAPERS: dict[str, Paper] = {
             ),
             "fig7": Listed(
                 "The noiseless diagram, computed and simulated", "tahir2024.linear_transfer:SimulatedDiagram"
+            ),
+            "double-descent": Listed(
+                "The peak of training from scratch at n near d", "tahir2024.double_descent:DoubleDescentFigure"
             ),
             "sparsification": Listed(
                 "Features after real pre-training, and where their limit stops", "tahir2024.pretrained:PretrainedFigure"
@@ -91,23 +112,30 @@ PAPERS: dict[str, Paper] = {
         "Mikami et al. 2021, A Scaling Law for Syn2real Transfer",
         {
             "table1": Listed("Rates of fine-tuning by averaged SGD", "mikami2021.rates:RatesFigure"),
-            "fig1": Listed("Cross-task curves with the fitted law", f"{_ROWS}:figure_1", True),
-            "fig2": Listed("The full law over both sizes: its points", f"{_ROWS}:figure_9", True),
-            "fig4": Listed("Effect of model size", f"{_ROWS}:figure_4", True),
-            "fig5": Listed("Extrapolation beyond the fitted sizes", f"{_ROWS}:figure_5", True),
-            "fig6": Listed("Effect of the complexity of synthetic images", f"{_ROWS}:figure_6", True),
-            "fig8": Listed("Rates and transfer gaps of the cross-task setting", f"{_ROWS}:figure_8", True),
-            "fig9": Listed("The full law over both sizes", f"{_ROWS}:figure_9", True),
-            "fig10": Listed("Figure 1, linearised", f"{_ROWS}:figure_10", True),
-            "fig11": Listed("Figure 4, linearised", f"{_ROWS}:figure_11", True),
-            "fig12": Listed("Figure 6, linearised", f"{_ROWS}:figure_12", True),
-            "fig13": Listed("The landscape of one fit, and the common D", f"{_ROWS}:figure_13", True),
-            "fig14": Listed("The landscapes of all tasks", f"{_ROWS}:figure_14", True),
+            "fig1": Listed("Cross-task curves with the fitted law", f"{_ROWS}:figure_1", "table"),
+            "fig2": Listed("The full law over both sizes: its points", f"{_ROWS}:figure_9", "table"),
+            "fig4": Listed("Effect of model size", f"{_ROWS}:figure_4", "table"),
+            "fig5": Listed("Extrapolation beyond the fitted sizes", f"{_ROWS}:figure_5", "table"),
+            "fig6": Listed("Effect of the complexity of synthetic images", f"{_ROWS}:figure_6", "table"),
+            "fig8": Listed("Rates and transfer gaps of the cross-task setting", f"{_ROWS}:figure_8", "table"),
+            "fig9": Listed("The full law over both sizes", f"{_ROWS}:figure_9", "table"),
+            "fig10": Listed("Figure 1, linearised", f"{_ROWS}:figure_10", "table"),
+            "fig11": Listed("Figure 4, linearised", f"{_ROWS}:figure_11", "table"),
+            "fig12": Listed("Figure 6, linearised", f"{_ROWS}:figure_12", "table"),
+            "fig13": Listed("The landscape of one fit, and the common D", f"{_ROWS}:figure_13", "table"),
+            "fig14": Listed("The landscapes of all tasks", f"{_ROWS}:figure_14", "table"),
         },
     ),
     "merlin2020": Paper(
         "Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)",
-        {"theorems": Listed("Features of quadratic networks (Theorems 1, 2)", "merlin2020:QuadraticFigure")},
+        {
+            "theorems": Listed("Features of quadratic networks (Theorems 1, 2)", "merlin2020.theorems:QuadraticFigure"),
+            "random-starts": Listed(
+                "Random starts, and the target examples that it takes", "merlin2020.random_starts:RandomStartsFigure"
+            ),
+            "fig2a": Listed("Features of every method, by t-SNE", "merlin2020.features:figure_2a", "study"),
+            "fig4b": Listed("Accuracy over rho and lambda", "merlin2020.sensitivity:figure_4b", "study"),
+        },
     ),
 }
 """Every paper by first author (or method) and year. Figures that are missing are sketches, or pictures without data."""
@@ -140,7 +168,7 @@ class _Figures(Mapping[str, "TheoryFigure"]):
         f"{paper}-{name}": figure.place
         for paper, known in PAPERS.items()
         for name, figure in known.figures.items()
-        if not figure.from_rows
+        if figure.reads == "nothing"
     }
 
     def __getitem__(self, name: str) -> "TheoryFigure":

@@ -15,6 +15,9 @@ app = typer.Typer(
 )
 
 
+_MARKS = {"nothing": "", "table": " [--table]", "study": " [--study]"}
+
+
 @app.command("list")
 def list_figures(as_json: AsJson = False) -> None:
     """The papers, and what can be drawn of each."""
@@ -29,8 +32,9 @@ def list_figures(as_json: AsJson = False) -> None:
     for name, paper in PAPERS.items():
         typer.echo(f"{name}: {paper.title}")
         for figure, known in paper.figures.items():
-            typer.echo(f"  {figure:{width}}  {known.title}{' [--table]' if known.from_rows else ''}")
-    typer.echo("[--table]: from the authors' rows, given with --table; everything else is computed and simulated")
+            typer.echo(f"  {figure:{width}}  {known.title}{_MARKS[known.reads]}")
+    typer.echo("[--table]: from the authors' rows, given with --table; [--study]: from a finished study, given with")
+    typer.echo("--study; everything else is computed and simulated")
 
 
 def _said(name: str, figure: Listed) -> dict[str, Any]:
@@ -48,9 +52,19 @@ def draw(
     table: Annotated[
         Path | None, typer.Option(help="The authors' rows, for the figures marked [--table] in `papers list`.")
     ] = None,
+    study: Annotated[
+        str,
+        typer.Option(
+            metavar="STUDY.toml",
+            help="A finished study, or its store, for the figures marked [--study] in `papers list`.",
+        ),
+    ] = "",
     out: Annotated[Path, typer.Option(help="Folder for SVG, PDF and CSV.")] = Path("papers"),
     store: Annotated[
-        str, typer.Option(help="Where simulated points are kept; in the folder of --out by default.")
+        str,
+        typer.Option(
+            help="Where simulated points are kept [in the folder of --out], or the study is [where its file says]."
+        ),
     ] = "",
     workers: Annotated[
         int | None,
@@ -64,7 +78,21 @@ def draw(
     """Draw a figure, say how theory and simulation agree, and which claims of the paper hold on what is drawn."""
     known, name = listed(paper, figure), f"{paper} {figure}"
     # the command line starts faster without the numerics of a command that is not used
-    if known.from_rows:
+    if study and known.reads != "study":
+        what = "from the authors' rows" if known.reads == "table" else "computed and simulated"
+        raise SettingsError(f"{name} is {what}, and reads no study; leave --study {study} out")
+    if known.reads == "study":
+        if not study:
+            raise SettingsError(f"{name} is drawn from a finished study; give its file, as in --study STUDY.toml")
+        if change or table is not None:
+            wrong = "--set" if change else "--table"
+            raise SettingsError(f"{name} is drawn from a finished study and takes no {wrong}; leave it out")
+        from transferscope_papers.from_study import write_study_figure
+
+        for line in write_study_figure(paper, figure, study, out, store=store):
+            typer.echo(line)
+        return
+    if known.reads == "table":
         if table is None:
             raise SettingsError(f"{name} is drawn from the authors' rows; give them with --table syn2real_finetune.csv")
         if change:

@@ -11,9 +11,9 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from transferscope_papers.figure import Curve, Diagram, Panel, Simulated, Theory
+from transferscope_papers.figure import TRANSFERABILITY, Curve, Diagram, Panel, Simulated, Theory
 
-_COLOURS = (
+COLOURS = (
     "#0072b2",
     "#d55e00",
     "#009e73",
@@ -45,13 +45,13 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
     if any(item.point.y is None and item.estimate.stderr for item in simulated):
         canvas.text(1.0, 0.0, "bars: ± 1 s.e.", ha="right", va="bottom", fontsize="x-small", color="#555555")
     colours = _colours(theory, simulated)
-    image, mapped = None, []
+    image, mapped, shows = None, [], TRANSFERABILITY
     letters = [f"({letter}) " for letter in string.ascii_lowercase] if len(grid) > 1 else [""]
     for axes, panel, letter in zip(grid, theory.panels, letters, strict=False):
         _label(axes, replace(panel, title=letter + panel.title))
         for diagram in theory.diagrams:
             if diagram.panel == panel.name:
-                image = _draw_map(axes, diagram)
+                image, shows = _draw_map(axes, diagram), diagram.shows
         for curve in theory.curves:
             if curve.panel == panel.name:
                 _draw_curve(axes, curve, colours[curve.series])
@@ -62,7 +62,7 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
             mapped.append(axes)
     _add_legends(canvas, list(grid))
     if image is not None:
-        canvas.colorbar(image, ax=mapped, label="transferability", fraction=0.06, pad=0.02)
+        canvas.colorbar(image, ax=mapped, label=shows, fraction=0.06, pad=0.02)
 
 
 def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
@@ -80,7 +80,7 @@ def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
 
 def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
     series = dict.fromkeys([curve.series for curve in theory.curves] + [item.point.series for item in simulated])
-    return {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(series)}
+    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(series)}
 
 
 def _label(axes: Axes, panel: Panel) -> None:
@@ -115,6 +115,8 @@ def _between_powers(limits: Callable[[], tuple[float, float]]) -> Callable[[floa
 
 
 def _draw_map(axes: Axes, diagram: Diagram) -> QuadMesh:
+    if diagram.shows != TRANSFERABILITY:
+        return _draw_matrix(axes, diagram)
     shown = np.clip(diagram.values, -diagram.limit, diagram.limit)
     image = axes.pcolormesh(
         diagram.x,
@@ -129,6 +131,23 @@ def _draw_map(axes: Axes, diagram: Diagram) -> QuadMesh:
     axes.grid(visible=False)
     if shown.min() < 0 < shown.max():
         axes.contour(diagram.x, diagram.y, shown, levels=[0.0], colors="#222222", linewidths=0.8)
+    return image
+
+
+def _draw_matrix(axes: Axes, diagram: Diagram) -> QuadMesh:
+    image = axes.pcolormesh(
+        diagram.x,
+        diagram.y,
+        diagram.values,
+        shading="nearest",
+        cmap="viridis_r",
+        vmin=0.0,
+        vmax=diagram.limit,
+        rasterized=True,
+    )
+    axes.grid(visible=False)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
     return image
 
 

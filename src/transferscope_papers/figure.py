@@ -61,9 +61,12 @@ class Curve:
     dashed: bool = False
 
 
+TRANSFERABILITY = "transferability"
+
+
 @dataclass(frozen=True)
 class Diagram:
-    """A theoretical map of two parameters, blue where positive and red where negative, with the boundary drawn.
+    """A map of two parameters, blue where positive and red where negative, with the boundary drawn; or a matrix.
 
     Attributes:
         panel: Where it is drawn.
@@ -71,6 +74,8 @@ class Diagram:
         y: Shape (q,), increasing.
         values: Shape (q, p).
         limit: Values beyond plus or minus this have the full colour.
+        shows: What the values are. Other than transferability they are a matrix of values of at least 0, drawn from
+            light to dark with the first row on top.
     """
 
     panel: str
@@ -78,6 +83,7 @@ class Diagram:
     y: Float64[np.ndarray, " q"]
     values: Float64[np.ndarray, "q p"]
     limit: float = 1.0
+    shows: str = TRANSFERABILITY
 
 
 @dataclass(frozen=True)

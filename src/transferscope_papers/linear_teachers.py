@@ -71,14 +71,18 @@ class LinearTeachersFigure(TheoryFigure):
         """How the networks of a point are trained, and on what."""
 
     def groups(self) -> list[list[Point]]:
-        """Points whose networks are trained alike are trained together, as many as fit into `_TOGETHER`.
+        """Points whose networks are trained alike are trained together."""
+        return self.trained_together(self.points())
+
+    def trained_together(self, trained: Sequence[Point]) -> list[list[Point]]:
+        """Points whose networks are trained alike, as many as fit into `_TOGETHER`.
 
         A step of gradient descent costs nearly the same for one network and for a thousand, so that small figures take
         a fraction of the time. Every network is trained as if it were alone (`simulate.descent`).
         """
         size = max(1, _TOGETHER // (self.seeds * self.d**2))
         alike: dict[Way, list[Point]] = {}
-        for point in self.points():
+        for point in trained:
             alike.setdefault(self.training(point).way, []).append(point)
         return [points[i : i + size] for points in alike.values() for i in range(0, len(points), size)]
 

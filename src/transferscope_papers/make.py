@@ -13,6 +13,7 @@ from transferscope.errors import SettingsError
 from transferscope.report.figures.style import drawing, new_figure, to_svg
 from transferscope.report.save import save_figure, write_table
 from transferscope.store import Store
+from transferscope.study.backends.worker import keep_freed_memory
 from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope_papers.catalogue import FIGURES
@@ -169,6 +170,8 @@ def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: b
     plan = plan_figure(figure)
     if not plan.cells:
         return ()
+    if workers == 0:
+        keep_freed_memory()
     with Store.open(address) as store, study_view(plan.study.name, quiet=quiet) as view:
         run_plan(plan, store, engine=EngineSettings(workers, 1, "cpu"), work=WORK, retry_failed=True, on_event=view)
         return simulated_points(figure, store)

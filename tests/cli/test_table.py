@@ -6,9 +6,11 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import transferscope
@@ -16,7 +18,7 @@ from fabricate import HOSTILE, Fabrication, fabricate
 from transferscope.cli.main import app
 from transferscope.errors import MissingExtraError, SettingsError, StoreError
 from transferscope.report.blocks import Cell, Column, Table
-from transferscope.report.latex import escaped, latex_table
+from transferscope.report.paper_tables import escaped, latex_table, markdown_table
 from transferscope.report.save import write_parquet
 
 SEEDS = 4
@@ -84,6 +86,33 @@ def test_names_cannot_steer_the_typesetting() -> None:
         "{[2em]} & \\textbf{1 (2)} \\\\\n$<$script$>$alert(1)$<$/script$>$ & -- \\\\\n"
         "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
     )
+
+
+def rendered(text: str) -> list[list[ElementTree.Element]]:
+    """The cells of the one table in a page of Markdown, header first."""
+    page = MarkdownIt("commonmark").enable("table").render(text)
+    return [list(row) for row in ElementTree.fromstring(f"<page>{page}</page>").iter("tr")]
+
+
+def test_markdown_shows_the_same_cells(place: str) -> None:
+    frame = transferscope.open_result(place).table()
+    header, *rows = rendered(ask(place, "--format", "markdown"))
+    shown = {"".join(row[0].itertext()): row[1:] for row in rows}
+    assert ["".join(cell.itertext()) for cell in header] == ["Method", "50 labels", "200 labels"]
+    assert len(shown) == frame.groupby(["source", "method"]).ngroups
+    scratch = frame[frame["method"] == "scratch"].sort_values("n_target")
+    for cell, (_, row) in zip(shown["From scratch"], scratch.iterrows(), strict=True):
+        assert cell.text == f"{100 * row['mean']:.1f} ± {50 * (row['high'] - row['low']):.1f}"
+    assert [name for name, cells in shown.items() if cells[0].find("strong") is not None] == ["MeRLin"]
+    assert transferscope.open_result(place).to_markdown() == ask(place, "--format", "markdown")
+
+
+def test_names_cannot_steer_markdown() -> None:
+    hostile = ["a|b", "*x* _y_ `z`", "[l](x.html)", "<b>&amp;</b>", "\\", "# no heading", "![i](j)", HOSTILE]
+    columns = (Column("name", numeric=False), Column("n"))
+    _, *rows = rendered(markdown_table(Table(columns, tuple((Cell(text), Cell("1")) for text in hostile))))
+    assert [row[0].text for row in rows] == hostile
+    assert all(len(cell) == 0 for row in rows for cell in row)  # no tag within
 
 
 def test_what_cannot_be_written_is_said(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Each method's first step against the gradient written out by hand."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -27,7 +27,9 @@ from transferscope.methods import (
 )
 from transferscope.methods.inner_head import ridge_head
 from transferscope.methods.probe_head import logistic_probe, ridge_probe
-from transferscope.models import Network, NetworkSettings, build_network, new_head
+from transferscope.models import Network, NetworkSettings, TwoLayerHead, build_network, new_head
+from transferscope.models.network import seeded
+from transferscope.testing.methods import same, weights_of
 from transferscope.training import pixel_scale, stream_seed, to_tensors
 
 ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
@@ -70,6 +72,49 @@ def test_scratch_follows_the_target_loss() -> None:
     inputs, labels = whole(task.target)
     loss = F.cross_entropy(heads(network)[0](network.features(inputs)), labels)
     assert_close(backbone_after(Scratch(), task), after_one_step(network, loss, ONE_STEP.lr))
+
+
+def test_a_head_of_two_layers_takes_its_first_step_on_a_backbone_that_stays() -> None:
+    task = classification_task()
+    method = FineTune(hidden_units=5, layer_decay=0.0, lr_scale=0.5)
+    network = network_for(task, method)
+    with seeded(stream_seed(3, "target head")):
+        weights = list(TwoLayerHead(network.n_features, 3, hidden=5).parameters())
+    hidden, bias, factor, shift, output, constant = weights
+    inputs, labels = whole(task.target)
+    units = network.features(inputs).detach() @ hidden.T + bias
+    units = (units - units.mean(dim=0)) / (units.var(dim=0, correction=0) + 1e-5).sqrt() * factor + shift
+    units = torch.where(units > 0, units, 0.01 * units)
+    loss = F.cross_entropy(units @ output.T + constant, labels)
+    expected = [w - 0.5 * ONE_STEP.lr * g for w, g in zip(weights, torch.autograd.grad(loss, weights), strict=True)]
+    fitted = method.fit(task, network, OPTIONS)
+    assert_close([w.detach() for w in fitted.network.head.parameters()], [w.detach() for w in expected])
+    assert same(weights_of(fitted.network.under(network.head)), weights_of(network))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"hidden_units": -1}, "hidden_units = -1 is out of range; expected 0 or more"),
+        (
+            {"hidden_units": 8, "head": "probe"},
+            'hidden_units = 8 with head = "probe": a probe is linear; give head = "random", or 0 hidden units',
+        ),
+    ],
+)
+def test_hidden_units_that_cannot_be_are_refused(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        FineTune(**setting)
+    assert str(refused.value) == message
+
+
+def test_a_single_example_trains_a_head_of_two_layers() -> None:
+    task = classification_task(n_target=9)
+    method = FineTune(hidden_units=5, layer_decay=0.0)
+    fitted = method.fit(
+        task, network_for(task, method), replace(OPTIONS, training=replace(ONE_STEP, batch_size=8, steps=2))
+    )
+    assert fitted.status == "max_steps"
 
 
 def test_joint_training_weighs_both_losses() -> None:

@@ -13,7 +13,15 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
-from transferscope.models import LoadReport, Network, NetworkSettings, build_network, open_network, save_weights
+from transferscope.models import (
+    LoadReport,
+    Network,
+    NetworkSettings,
+    TwoLayerHead,
+    build_network,
+    open_network,
+    save_weights,
+)
 from transferscope.models.weights import is_whole
 
 
@@ -80,6 +88,23 @@ def test_a_network_comes_with_the_head_of_its_file_and_leaves_frame_and_random_s
     assert opened.report.n_outputs == 7
     assert opened.network.state_dict().keys() == saved.state_dict().keys()
     assert all(torch.equal(tensor, before[name]) for name, tensor in frame.state_dict().items())
+
+
+def test_a_head_of_two_layers_comes_back_with_its_statistics_and_incomplete_ones_do_not(tmp_path: Path) -> None:
+    saved = network(0).with_head(TwoLayerHead(5, 7, hidden=4))
+    saved(torch.rand(6, 4))
+    path = tmp_path / "w.safetensors"
+    save_weights(saved, path)
+    opened = open_network(network(1), path)
+    assert opened.report.n_outputs == 7
+    inputs = torch.rand(3, 4)
+    assert torch.equal(opened.network.eval()(inputs), saved.eval()(inputs))
+    weights = load_file(path)
+    for wrong in ("head.normalise.running_var", "head.output.weight", "head.hidden.bias"):
+        save_file({name: tensor for name, tensor in weights.items() if name != wrong}, path)
+        assert open_network(network(1), path, head="either").report.n_outputs == 0
+        with pytest.raises(NetworkError, match="has no linear head"):
+            open_network(network(1), path)
 
 
 def test_the_frame_keeps_its_head_where_the_file_has_none_to_take(tmp_path: Path) -> None:

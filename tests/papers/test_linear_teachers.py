@@ -53,7 +53,7 @@ def test_with_the_best_ridges_theory_and_solutions_agree_and_the_source_is_no_cu
     name: str, changes: dict[str, str]
 ) -> None:
     figure = FIGURES[name].configured(quick=True, changes={"best_ridge": "1", "seeds": "20", **changes})
-    points = [point for point in figure.points() if point.series == "θ = π/4"][::3]
+    points = [point for point in figure.points() if point.series == "θ = π/4"][:8:3]
     found = figure.agreement([Simulated(point, figure.simulate(point)) for point in points])
     assert len(found.z) == 3
     assert found.largest < 4

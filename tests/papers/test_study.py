@@ -5,7 +5,7 @@ from pathlib import Path
 from transferscope.store import Store
 from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
-from transferscope_papers.merlin2020 import QuadraticFigure
+from transferscope_papers.merlin2020.theorems import QuadraticFigure
 from transferscope_papers.study import WORK, plan_figure, simulated_points
 from transferscope_papers.tahir2024.linear_transfer import RidgeFigure
 
@@ -39,12 +39,12 @@ def test_points_that_are_done_are_not_done_again(tmp_path: Path) -> None:
 def test_panels_that_look_at_the_same_networks_simulate_them_once(tmp_path: Path) -> None:
     figure = QuadraticFigure(d=6, steps=20, seeds=2)
     plan = plan_figure(figure)
-    assert 2 * len(plan.cells) == len(figure.points())
+    assert len(plan.cells) == 3  # pre-training, joint training, MeRLin
     with Store.open(tmp_path / "store.sqlite") as store:
         run_plan(plan, store, engine=HERE, work=WORK)
         simulated = simulated_points(figure, store)
     assert repr([item.point for item in simulated]) == repr(list(figure.points()))  # NaN is not itself
     group = [point for point in figure.points() if point.group == figure.points()[0].group]
     both = figure.simulate_group(group)
-    assert both[0] != both[1]
+    assert len(set(map(repr, both))) == len(both)
     assert tuple(item.estimate for item in simulated if item.point.group == group[0].group) == both

@@ -1,16 +1,21 @@
 """The published Syn2Real rows against the published and the independently verified numbers."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
+from typer.testing import CliRunner
 
 from transferscope.errors import CorruptDataError, MissingDataError
 from transferscope.scaling import common_d, fit_law
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.observations import observe
 from transferscope.scaling.surface import held_out_score
+from transferscope_papers.command import app
 from transferscope_papers.mikami2021.rows import (
     all_curves,
     extrapolation_table,
@@ -90,6 +95,80 @@ def test_effective_data_fits_better_and_extrapolates_worse_in_s(errors: pd.DataF
     assert effective.in_sample == pytest.approx(0.0076, abs=1e-4)
     assert (full.larger_s, effective.leave_s_out) == pytest.approx((0.0945, 0.0122), abs=1e-4)
     assert effective.larger_s > 2 * full.larger_s
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, pd.DataFrame]]:
+    """The data of a figure's files, by what follows its name."""
+    table = Path(os.environ["TRANSFERSCOPE_DATA"]) / "scaling" / "syn2real_finetune.csv"
+    folder = tmp_path_factory.mktemp("figures")
+
+    def draw(name: str) -> dict[str, pd.DataFrame]:
+        arguments = ["draw", "mikami2021", name, "--table", str(table), "--out", str(folder), "--quiet"]
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        start = f"mikami2021-{name}"
+        return {path.stem.removeprefix(start): pd.read_csv(path) for path in folder.glob(f"{start}*.csv")}
+
+    return draw
+
+
+@pytest.mark.real_data
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "part"), [("fig1", ""), ("fig4", "-left"), ("fig6", "-left"), ("fig10", "")])
+def test_the_curves_fall_and_lie_on_the_points(
+    name: str, part: str, drawn: Callable[[str], dict[str, pd.DataFrame]]
+) -> None:
+    data = drawn(name)[part]
+    for _, curve in data.groupby(["panel", "series"]):
+        curve = curve.sort_values("n")
+        assert (np.diff(curve["fitted"]) < 0).all()
+        assert np.sqrt(((curve["fitted"] - curve["error"]) ** 2).mean()) < 0.015
+
+
+@pytest.mark.real_data
+@pytest.mark.long
+def test_the_drawn_rates_and_gaps_are_those_of_the_independent_fit(
+    drawn: Callable[[str], dict[str, pd.DataFrame]],
+) -> None:
+    data = drawn("fig8")[""].set_index(["curve", "parameter"])[["median", "low", "high"]].T.to_dict()
+    shown = 0
+    for (target, source), (alpha, gap) in VERIFIED.items():
+        for parameter, value in (("alpha", alpha), ("C", gap)):
+            if row := data.get((f"{source} to {target}", parameter)):
+                assert row["median"] == pytest.approx(value, abs=1e-4)
+                assert row["low"] < value < row["high"]
+                shown += 1
+    assert shown >= len(VERIFIED)  # rates without a standard error are left out
+
+
+@pytest.mark.real_data
+@pytest.mark.long
+def test_of_the_two_surfaces_that_with_effective_data_lies_nearer(
+    drawn: Callable[[str], dict[str, pd.DataFrame]],
+) -> None:
+    residual = {
+        part: float(((data["fitted"] - data["error"]) ** 2).mean() ** 0.5) for part, data in drawn("fig9").items()
+    }
+    assert residual["-effective-data"] < 0.01 < residual["-full"] < 0.03
+
+
+@pytest.mark.real_data
+@pytest.mark.long
+def test_the_gap_falls_with_the_size_of_the_model(drawn: Callable[[str], dict[str, pd.DataFrame]]) -> None:
+    data = drawn("fig4")["-right"]
+    for _, panel in data.groupby("panel"):
+        assert scipy.stats.spearmanr(panel["millions"], panel["C"]).statistic < -0.5
+
+
+@pytest.mark.real_data
+@pytest.mark.long
+def test_the_landscape_has_a_valley(drawn: Callable[[str], dict[str, pd.DataFrame]]) -> None:
+    """Along it other rates with other D fit as well, which the paper holds fixed for that reason."""
+    (data,) = (table for table in drawn("fig13").values() if "rmse" in table)
+    for _, fit in data.groupby("series"):
+        valley = fit[fit["rmse"] < 1.1 * fit["rmse"].min()]
+        assert valley["alpha"].max() > 1.5 * valley["alpha"].min()
 
 
 def test_another_table_is_refused(tmp_path: Path) -> None:

@@ -150,9 +150,57 @@ def test_long_ones_are_asked_about_at_a_terminal(
         execute.expect((), store, spec, quiet=False, ask=False)  # --yes asks nothing
 
 
+@pytest.mark.parametrize(
+    ("slow", "said"),
+    [
+        (
+            ["scratch", "fine-tune"],
+            "sooner:   without scratch and fine-tune in the study file ([methods.NAME] and [tuning.grid.NAME]) it "
+            "takes about 1 min: it compares raw and linear-probe, and cannot say whether transfer helps; what is "
+            "done stays done when the rest is added\n",
+        ),
+        (["fine-tune", "linear-probe"], ""),  # a control alone compares nothing
+        (["scratch", "fine-tune", "pretrain"], ""),  # nothing goes without it
+    ],
+)
+def test_what_the_quick_methods_alone_take_is_said(
+    slow: list[str],
+    said: str,
+    tmp_path: Path,
+    spec: StudySpec,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = ("scratch", "fine-tune", "raw", "linear-probe")
+    source = {"near": {"data": f"npz:{tmp_path}/x.npz"}}
+    spec = parse_spec(tables(tmp_path, methods={name: {} for name in names}, sources=source, pretraining={"steps": 5}))
+    by_method = {name: 4000.0 if name in slow else 30.0 for name in {*names, *slow}}
+    found = StudyEstimate(7, sum(by_method.values()), by_method, 0.75, 2**30, 2**33, 1e6, 1e9, 2)
+    monkeypatch.setattr(execute, "estimate_study", lambda *_: found)
+    with Store.open(tmp_path / "s.sqlite") as store:
+        execute.expect((), store, spec, quiet=False, ask=False)
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    assert "".join(line for line in lines if line.startswith("sooner")) == said
+
+
 def test_nobody_is_asked_where_there_is_no_terminal(
     hours: list[str], spec: StudySpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execute, "at_terminal", lambda: False)
     with Store.open(tmp_path / "s.sqlite") as store:
         execute.expect((), store, spec, quiet=False, ask=True)
+
+
+def test_enlarged_images_are_said_to_cost_more(tmp_path: Path, spec: StudySpec) -> None:
+    (tmp_path / "net.py").write_text("from torch import nn\n\n\ndef small():\n    return nn.Linear(3, 2)\n")
+    sources = {
+        name: {"network": f"{tmp_path}/net.py:small", "input": {"size": size}}
+        for name, size in (("large", 64), ("fitting", 36))
+    }
+    asked = parse_spec(tables(tmp_path, sources=sources, network={"name": f"{tmp_path}/net.py:small"}))
+    assert list(execute.enlarged(asked, {"target": {"input_shape": [3, 32, 32]}})) == [
+        "network large: reads 64 x 64 pixels, and the images of 32 x 32 are enlarged to that: about 4 times the "
+        "computing of reading them as they are. --input size=N (in a study file input = { size = N }) is faster, and "
+        "may read less well"
+    ]
+    assert not list(execute.enlarged(asked, {"target": {"input_shape": [3]}}))

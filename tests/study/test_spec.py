@@ -387,3 +387,11 @@ def test_the_older_name_of_the_numbers_of_labels_is_read() -> None:
     older, newer = ({**tables()["target"], key: [20, 50]} for key in ("sizes", "labels"))
     newer.pop("sizes", None)
     assert parse_spec(tables() | {"target": older}) == parse_spec(tables() | {"target": newer})
+
+
+def test_without_a_grid_what_compare_searches_is_searched() -> None:
+    found = spec(training={"steps": 10, "lr": 0.02}, tuning={"trials": 6})
+    assert found.tuning is not None
+    assert sorted(found.tuning.grid) == ["fine-tune", "merlin", "scratch"]
+    assert found.tuning.grid["scratch"] == {"lr": (0.02, 0.004, 0.1), "weight_decay": (0.0005, 0.01)}
+    assert spec(tuning={"trials": 6, "grid": {}}).tuning == TuningSettings(6)

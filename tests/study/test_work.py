@@ -1,13 +1,18 @@
 """Real cells, on small data: what one leaves behind."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from transferscope.data.task import TransferTask
 from transferscope.errors import CorruptDataError
+from transferscope.methods import FitOptions, Fitted
+from transferscope.methods.scratch import Scratch
+from transferscope.models.network import Network
 from transferscope.records import Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.context import WorkContext
@@ -101,6 +106,30 @@ def test_a_search_leaves_its_trials_in_the_notes_its_time_in_the_cost_and_no_fil
     assert outcome.notes["tuning_cost"]["steps"] == 6 * 30
     assert 0 < outcome.notes["tuning_cost"]["seconds"] < outcome.cost.seconds
     assert not list(tmp_path.glob("*.trials"))
+
+
+def test_settings_that_diverge_on_all_labels_give_way_to_the_next_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit, rates = Scratch.fit, []
+
+    def diverging(self: Scratch, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        fitted = fit(self, task, network, options)
+        if options.checkpoint is None:  # a trial
+            return fitted
+        rates.append(options.training.lr)
+        return replace(fitted, status="non_finite") if options.training.lr >= 0.1 else fitted
+
+    tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [0.1, 0.05, 1e-7, 1e-6]}}}
+    study = tables(tmp_path, tuning=tuning, methods={"scratch": {}}, training={"steps": 90})
+    monkeypatch.setattr(Scratch, "fit", diverging)
+    found = run(study, tmp_path)["scratch"][1]
+    monkeypatch.undo()
+    alone = run(tables(tmp_path, methods={"scratch": {}}, training={"steps": 90, "lr": 0.05}), tmp_path)["scratch"][1]
+    assert rates == [0.1, 0.05]
+    assert (found.notes["chosen"], found.notes["diverged"]) == ({"lr": 0.05}, [{"lr": 0.1}])
+    assert np.array_equal(found.arrays["predictions"], alone.arrays["predictions"])
+    assert found.notes["tuning_cost"]["steps"] == (4 + 2 + 1) * 30 + 90
 
 
 @pytest.mark.long

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from transferscope.errors import SettingsError
 from transferscope.numerics.ntk import kernel_examples, kernel_transfer, relu_gram
-from transferscope.theory.ntk import fine_tuning_risk_bound, kernel_norm, linear_kernel_bound
+from transferscope.theory.ntk import convergence, fine_tuning_risk_bound, kernel_norm, linear_kernel_bound
 
 SOURCE_INPUTS = np.array([[1.0, 0, 0], [0, 1, 0], [0.6, 0.8, 0]])
 TARGET_INPUTS = np.array([[0.0, 0, 1], [0.8, 0, 0.6]])
@@ -42,6 +43,27 @@ def test_the_kernel_norm_is_the_square_root_that_the_paper_forgot() -> None:
     assert norm.value == pytest.approx(1.4193231769, abs=1e-10)
     bound = fine_tuning_risk_bound(TARGET_INPUTS, TARGET_LABELS, ridge=0.0)
     assert bound.value == pytest.approx(2 * 1.4193231769 / math.sqrt(2), abs=1e-9)
+
+
+@pytest.mark.parametrize("stability", [1.0, 0.2])
+def test_errors_along_gradient_descent_are_those_of_powers_of_the_kernel_and_stay_below_the_bound(
+    stability: float,
+) -> None:
+    inputs, residual = unit_rows(6, 8, seed=3), np.random.default_rng(4).uniform(-1, 1, 6)
+    gram = relu_gram(inputs)
+    spectrum = np.linalg.eigvalsh(gram)
+    rate, steps = stability / spectrum[-1], [0, 1, 5, 40]
+    found = convergence(inputs, residual, rate=rate, steps=steps)
+    slow = [np.linalg.matrix_power(np.eye(6) - rate * gram, k) @ residual for k in steps]
+    np.testing.assert_allclose(found.errors, [left @ left for left in slow], rtol=1e-9)
+    np.testing.assert_allclose(found.bound, [(1 - rate * spectrum[0] / 2) ** k * (residual @ residual) for k in steps])
+    assert (found.errors <= found.bound * (1 + 1e-12)).all()
+    assert found.smallest == pytest.approx(spectrum[0])
+
+
+def test_a_learning_rate_beyond_what_the_bound_takes_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"expected a rate above 0 and at most 1\.40558"):
+        convergence(TARGET_INPUTS, TARGET_LABELS, rate=1.6, steps=[1])
 
 
 @pytest.mark.parametrize(("n", "d"), [(5, 10), (60, 10), (200, 5)])

@@ -11,8 +11,8 @@ import pandas as pd
 
 from transferscope.estimate import as_json
 from transferscope.report.blocks import Block, Points, Section, Table, Text
-from transferscope.report.latex import latex_table
 from transferscope.report.page import ReportFiles, Verdict, render_blocks, write_page
+from transferscope.report.paper_tables import latex_table, markdown_table
 
 
 class AnalysisResult(ABC):
@@ -91,6 +91,10 @@ class AnalysisResult(ABC):
     def to_latex(self) -> str:
         """`paper_table` as LaTeX, for `\\usepackage{booktabs}`: intervals beside means, the best in bold."""
         return latex_table(self.paper_table())
+
+    def to_markdown(self) -> str:
+        """`paper_table` as GitHub's Markdown."""
+        return markdown_table(self.paper_table())
 
     def _repr_html_(self) -> str:
         """Verdict and tables, for a notebook; all text is escaped."""

@@ -13,13 +13,15 @@ from transferscope.cli.as_json import print_analysis
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import status_facts, summary
+from transferscope.methods import Control
+from transferscope.models import input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan, plan_cells
 from transferscope.study.run import run_study
 from transferscope.study.settings import EngineSettings
-from transferscope.study.spec import StudySpec, read_spec
+from transferscope.study.spec import StudySpec, depends_on_source, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import counted, large_count, listed, memory, rough_duration
@@ -55,7 +57,7 @@ def execute(
         with open_new(spec.store, files=spec.files_folder) as store, study_view(spec.name, quiet=quiet) as view:
 
             def tell(plan: StudyPlan) -> None:
-                for line in () if quiet else understood(plan.study.facts):
+                for line in () if quiet else (*understood(plan.study.facts), *enlarged(spec, plan.study.facts)):
                     typer.echo(line, err=True)
                 if estimate != "none":
                     cells = plan.cells if whole is None or plan.data is None else plan_cells(whole, plan.data)
@@ -121,6 +123,8 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
         typer.echo(f"estimate: {', '.join(parts)}", err=True)
     if not quiet and seconds is not None and seconds > HOURS:
         typer.echo(f"of that:  {_most(found)}", err=True)
+        if sooner := _sooner(found, spec):
+            typer.echo(f"sooner:   {sooner}", err=True)
     if found.memory is not None and found.memory > found.memory_free:
         typer.echo("warning: that is more memory than is free; use fewer --workers or smaller batches", err=True)
     if found.disk > found.disk_free:
@@ -130,10 +134,33 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
         raise typer.Abort
 
 
+def _long(found: StudyEstimate) -> dict[str, float]:
+    """Seconds of the methods, and roles of cells, that take more than a twentieth of the whole."""
+    assert found.seconds is not None
+    return {name: seconds for name, seconds in found.by_method.items() if seconds > found.seconds / 20}
+
+
+def _sooner(found: StudyEstimate, spec: StudySpec) -> str:
+    """What the quick methods alone would take, where they take a tenth of the whole at most; "" elsewhere."""
+    long = _long(found)
+    rest = [name for name in spec.methods if name not in long]
+    seconds = sum(seconds for name, seconds in found.by_method.items() if name not in long)
+    transfers = any(
+        depends_on_source(spec.methods[name]) and not isinstance(spec.methods[name], Control) for name in rest
+    )
+    if not (long.keys() <= spec.methods.keys() and transfers and seconds < sum(long.values()) / 10):
+        return ""
+    scratch = ", and cannot say whether transfer helps" if "scratch" in long else ""
+    return (
+        f"without {listed(list(long))} in the study file ([methods.NAME] and [tuning.grid.NAME]) it takes about "
+        f"{rough_duration(max(seconds, 1.0))}: it compares {listed(rest)}{scratch}; what is done stays done when "
+        "the rest is added"
+    )
+
+
 def _most(found: StudyEstimate) -> str:
     """Which methods a long study spends its time on, so that a person sees what to leave out."""
-    assert found.seconds is not None
-    long = {name: seconds for name, seconds in found.by_method.items() if seconds > found.seconds / 20}
+    long = _long(found)
     rest = sum(seconds for name, seconds in found.by_method.items() if name not in long)
     parts = [listed([f"{name} {rough_duration(seconds)}" for name, seconds in long.items()])]
     if len(long) < len(found.by_method):
@@ -155,6 +182,26 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
         provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
         if isinstance(provenance, Mapping) and "understood" in provenance:
             yield f"{role}: {provenance['spec']}: {provenance['understood']}"
+
+
+def enlarged(spec: StudySpec, facts: Mapping[str, object]) -> Iterator[str]:
+    """A line for each pretrained network that reads much larger images than the target has."""
+    target = facts.get("target")
+    shape = list(target["input_shape"]) if isinstance(target, Mapping) else []
+    if len(shape) != 3:
+        return
+    _, height, width = shape
+    for name, source in spec.sources.items():
+        if source.network is None:
+            continue
+        read = input_of(source.pretrained(spec.network).network)
+        if read is not None and read.size is not None and read.size**2 > 1.5 * height * width:
+            times = read.size**2 / (height * width)
+            yield (
+                f"network {name}: reads {read.size} x {read.size} pixels, and the images of {height} x {width} "
+                f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. --input "
+                "size=N (in a study file input = { size = N }) is faster, and may read less well"
+            )
 
 
 def run_and_report(

@@ -17,13 +17,14 @@ class Format(StrEnum):
     PARQUET = "parquet"
     JSON = "json"
     LATEX = "latex"
+    MARKDOWN = "markdown"
 
 
 def table(
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")],
     format: Annotated[
         Format | None,
-        typer.Option(help="csv, parquet or json with all numbers; or latex, means with intervals for a paper. [csv]"),
+        typer.Option(help="csv, parquet or json with all numbers; or latex or markdown, means with intervals. [csv]"),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The file to write. [printed; parquet needs a file]")] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
@@ -49,7 +50,8 @@ def table(
         if format is Format.JSON:
             text = document_of("table", {**result.to_dict(), "written": [] if out is None else [str(out)]}) + "\n"
         else:
-            text = result.to_latex() if format is Format.LATEX else csv_text(result.table())
+            as_text = {Format.LATEX: result.to_latex, Format.MARKDOWN: result.to_markdown}
+            text = as_text[format]() if format in as_text else csv_text(result.table())
         if out is not None:
             write_text(out, text)
         elif not as_json:

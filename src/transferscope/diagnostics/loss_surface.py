@@ -142,12 +142,6 @@ class LossSurface:
         """Mean loss over `batch` with `parameters` in place of the moved ones."""
         return self.loss(self.outputs(parameters, batch.inputs), batch.labels)
 
-    def mean_value(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> float:
-        """Mean loss over all examples, without gradients."""
-        with torch.no_grad():
-            batches = self.examples.batches(batch_size)
-            return sum(float(self.value(parameters, batch)) * len(batch) for batch in batches) / len(self.examples)
-
     def gradient(self, parameters: Mapping[str, Tensor], *, batch_size: int) -> Float[Tensor, " P"]:
         """Gradient of the mean loss over all examples, shape (P,)."""
         total = torch.zeros_like(self.point)

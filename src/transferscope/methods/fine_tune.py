@@ -8,10 +8,11 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from transferscope.errors import SettingsError
-from transferscope.methods.method import Value
+from transferscope.methods.common import Domain, device_of
+from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import FineTuning, other_head
-from transferscope.models.network import Network
-from transferscope.training import ADDED_LATER, ParameterGroup, TrainingSettings
+from transferscope.models.network import Network, TwoLayerHead, seeded
+from transferscope.training import ADDED_LATER, ParameterGroup, TrainingSettings, stream_seed
 
 
 @dataclass(frozen=True)
@@ -26,20 +27,24 @@ class FineTune(FineTuning):
         unfreeze: Share of the steps, at least 0 and below 1, over which the blocks begin to be trained one after the
             other, from the head to the input; the head is trained from the first step. 0 trains all from the first.
             (Gradual unfreezing; Howard and Ruder 2018.)
+        hidden_units: Units of a hidden layer, with batch normalisation and leaky ReLU, between features and outputs; 0
+            for a linear head. 512 with `layer_decay = 0` and `lr_scale = 1` is the *fixed* setting of Liu et al. (2019,
+            Table 1 and appendix A).
     """
 
     head: Literal["random", "probe"] = "random"  # in the identity of every cell, as before all of the family had it
     frozen_blocks: int = 0  # likewise
     layer_decay: float = field(default=1.0, kw_only=True, metadata=ADDED_LATER)
     unfreeze: float = field(default=0.0, kw_only=True, metadata=ADDED_LATER)
+    hidden_units: int = field(default=0, kw_only=True, metadata=ADDED_LATER)
 
     name: ClassVar[str] = "fine-tune"
     version: ClassVar[int] = 1
 
     @property
     def learns_grids(self) -> bool:
-        """With a random head; a ridge probe reads whole inputs."""
-        return self.head == "random"
+        """With a random linear head; the others read whole inputs."""
+        return self.head == "random" and not self.hidden_units
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -48,6 +53,21 @@ class FineTune(FineTuning):
             raise SettingsError(f"layer_decay = {self.layer_decay} is out of range; expected a factor from 0 to 1")
         if not 0 <= self.unfreeze < 1:
             raise SettingsError(f"unfreeze = {self.unfreeze} is out of range; expected a share from 0 and below 1")
+        if self.hidden_units < 0:
+            raise SettingsError(f"hidden_units = {self.hidden_units} is out of range; expected 0 or more")
+        if self.hidden_units and self.head == "probe":
+            raise SettingsError(
+                f'hidden_units = {self.hidden_units} with head = "probe": a probe is linear; give head = "random", or '
+                "0 hidden units"
+            )
+
+    def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
+        """As `head` and `hidden_units` say."""
+        if not self.hidden_units:
+            return super().first_head(own, target, options)
+        with seeded(stream_seed(options.seed, "target head")):
+            head = TwoLayerHead(own.n_features, target.train.n_outputs, hidden=self.hidden_units)
+        return head.to(device_of(own))
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
         """The first blocks; all, where their rate is 0."""
@@ -82,5 +102,5 @@ class FineTune(FineTuning):
         return prepare
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Either head."""
-        return other_head(self.head)
+        """Either head; for one with hidden units what the family searches."""
+        return super().searched(training) if self.hidden_units else other_head(self.head)

@@ -69,6 +69,7 @@ class Tuned:
         cost: What the trials took together.
         labels_needed: Labels that a search by halving would have needed, where there were too few of them; 0 where
             there were enough.
+        diverged: Settings that did better, but whose training on all labels diverged; see `next_best`.
     """
 
     method: Method
@@ -77,6 +78,32 @@ class Tuned:
     trials: tuple[Trial, ...]
     cost: Cost
     labels_needed: int = 0
+    diverged: tuple[Mapping[str, Value], ...] = ()
+
+    def next_best(self, spent: Cost) -> "Tuned | None":
+        """The settings that did best after the chosen ones, whose training on all labels diverged.
+
+        Trials of a search by halving are shorter than the run, so that a rate may be too large for it alone.
+
+        Args:
+            spent: What that training took.
+
+        Returns:
+            With them instead; None where all that are left diverged in their trials.
+        """
+        diverged = (*self.diverged, self.chosen)
+        left = [trial for trial in self.trials if trial.risk.status != "non_finite" and trial.settings not in diverged]
+        if not left:
+            return None
+        chosen = left[0].settings
+        return replace(
+            self,
+            method=_method_with(self.method, chosen),
+            options=_options_with(self.method, self.options, chosen),
+            chosen=chosen,
+            cost=total_cost([self.cost, spent]),
+            diverged=diverged,
+        )
 
 
 def search_grid(method: Method, training: TrainingSettings, *, rates: bool = True) -> dict[str, tuple[Value, ...]]:

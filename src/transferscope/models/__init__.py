@@ -9,7 +9,7 @@ from transferscope.models.adapt import adapt
 from transferscope.models.build import BACKBONES, NetworkSettings, build_network, input_of
 from transferscope.models.initialise import reinitialise
 from transferscope.models.inputs import NetworkInput
-from transferscope.models.network import Network, new_head
+from transferscope.models.network import Network, TwoLayerHead, new_head
 from transferscope.models.pretrained import Pretrained, open_pretrained
 from transferscope.models.weights import LoadReport, OpenedNetwork, open_network, save_weights
 
@@ -21,6 +21,7 @@ __all__ = [
     "NetworkSettings",
     "OpenedNetwork",
     "Pretrained",
+    "TwoLayerHead",
     "adapt",
     "build_network",
     "input_of",

@@ -36,6 +36,40 @@ class GridHead(nn.Linear):
         return F.interpolate(outputs, size=self.grid, mode="bilinear", align_corners=False)
 
 
+class TwoLayerHead(nn.Module):
+    """A hidden layer with batch normalisation and leaky ReLU (slope 0.01) between features and outputs.
+
+    What Liu et al. (2019, appendix A) train on a fixed backbone, with 512 hidden units. A single example in training
+    has no statistics of its own, and is normalised by the running ones.
+
+    Args:
+        n_features: Width of the features, at least 1.
+        n_outputs: Number of outputs, at least 1.
+        hidden: Number of hidden units, at least 1.
+    """
+
+    def __init__(self, n_features: int, n_outputs: int, *, hidden: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(n_features, hidden)
+        self.normalise = nn.BatchNorm1d(hidden)
+        self.output = nn.Linear(hidden, n_outputs)
+
+    @property
+    def out_features(self) -> int:
+        """Number of outputs."""
+        return self.output.out_features
+
+    def forward(self, features: Float[Tensor, "N m"]) -> Float[Tensor, "N K"]:
+        """Outputs (N, n_outputs)."""
+        hidden, norm = self.hidden(features), self.normalise
+        if self.training and len(features) == 1:
+            hidden = F.batch_norm(hidden, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
+        else:
+            hidden = norm(hidden)
+        outputs: Tensor = self.output(F.leaky_relu(hidden))
+        return outputs
+
+
 class Network(nn.Module):
     """A backbone that makes features and a head that reads them.
 

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
 from transferscope.files import require_regular, written_whole
-from transferscope.models.network import Network, seeded
+from transferscope.models.network import Network, TwoLayerHead, seeded
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
 _KEYS = ("state_dict", "model_state_dict", "model", "ema")  # under which training scripts keep a state dict
 _CHECKSUM = "transferscope.blake2b"
+_COUNTER = "head.normalise.num_batches_tracked"  # of a `TwoLayerHead`: nothing depends on it
 _LISTED = 5  # names in a message; the rest is counted
 
 
@@ -32,7 +33,7 @@ class LoadReport:
         unexpected: Weights of the file that the network has no place for, beside backbone and head; left out.
         matched: Numbers (parameters and floating-point buffers) of the backbone that came from the file.
         backbone: Such numbers that the backbone has; every one must come from the file.
-        n_outputs: Outputs of the file's linear head; 0 when the head is not the file's.
+        n_outputs: Outputs of the file's head; 0 when the head is not the file's.
     """
 
     missing: tuple[str, ...]
@@ -117,9 +118,9 @@ def open_network(
         path: A safetensors file (".safetensors"), or a state dict written by `torch.save`, alone or under the key
             "state_dict", "model_state_dict", "model" or "ema"; it is read without running any code in it. Names may
             begin with what DataParallel, `torch.compile` or an averaged model put before them.
-        head: "file" for a linear head as wide as the file's, with "head.weight" (K, n_features) and maybe "head.bias"
-            (K,); "frame" for that of `frame`, for a file from a task with other labels; "either" for the file's where
-            it has a linear one, otherwise that of `frame`.
+        head: "file" for the file's head as wide as it is: a linear one, with "head.weight" (K, n_features) and maybe
+            "head.bias" (K,), or a `TwoLayerHead`; "frame" for that of `frame`, for a file from a task with other
+            labels; "either" for the file's where it has such a head, otherwise that of `frame`.
         read_as: Said at the end of a message about another architecture, as `NetworkSettings.read_as` says it.
 
     Returns:
@@ -134,29 +135,34 @@ def open_network(
     stored = read_state_dict(path)
     own = {name: tensor for name, tensor in frame.state_dict().items() if name.startswith("features.")}
     taken = {name: stored[name] for name in own if name in stored}
-    of_head = {name: tensor for name, tensor in stored.items() if name.startswith("head.") and head != "frame"}
+    of_head = {
+        name: tensor
+        for name, tensor in stored.items()
+        if name.startswith("head.") and name != _COUNTER and head != "frame"
+    }
     _check_form({**taken, **of_head}, own, path)
-    linear = of_head if _is_linear(of_head, frame.n_features) else {}
+    found = _head_of(of_head, frame)
+    given = {} if found is None else of_head
     needed = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
-    if not needed and not linear:
+    if not needed and not given:
         raise NetworkError(
             f"{path} has nothing to give: the network has no weights before its head, and a head belongs to the labels "
             f"of its own task; choose a network with a backbone{read_as}"
         )
     _check_names(stored, own, needed, path, read_as)
-    if head == "file" and not linear:
+    if head == "file" and not given:
         raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {listed(stored)}{read_as}")
-    _check_values({**{name: taken[name] for name in needed}, **linear}, path)
+    _check_values({**{name: taken[name] for name in needed}, **given}, path)
     _check_zeros({name: taken[name] for name in needed}, path)
-    network = frame.copy() if not linear else frame.with_head(_new_head(linear, frame))
-    network.load_state_dict({**taken, **linear}, strict=False)
+    network = frame.copy() if found is None else frame.with_head(found)
+    network.load_state_dict({**taken, **given}, strict=False)
     numbers = sum(tensor.numel() for tensor in needed.values())
     report = LoadReport(
         missing=tuple(name for name in own if name not in stored),
         unexpected=tuple(name for name in stored if not name.startswith(("features.", "head."))),
         matched=numbers,
         backbone=numbers,
-        n_outputs=len(linear["head.weight"]) if linear else 0,
+        n_outputs=0 if found is None else found.out_features,
     )
     return OpenedNetwork(network, report)
 
@@ -216,19 +222,20 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
     return weights
 
 
-def _is_linear(head: Mapping[str, Tensor], n_features: int) -> bool:
-    weight, bias = head.get("head.weight"), head.get("head.bias")
-    if weight is None or weight.ndim != 2 or weight.shape[1] != n_features or not len(weight):
-        return False
-    return head.keys() <= {"head.weight", "head.bias"} and (bias is None or bias.shape == weight.shape[:1])
-
-
-def _new_head(linear: Mapping[str, Tensor], frame: Network) -> nn.Linear:
-    """A head of that shape."""
-    n_outputs, n_features = linear["head.weight"].shape
-    device = next((parameter.device for parameter in frame.parameters()), torch.device("cpu"))
+def _head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | None:
+    """A head of the kind that the tensors of one have, on the device of the frame; None for other tensors."""
+    shapes = {name.removeprefix("head."): tuple(tensor.shape) for name, tensor in given.items()}
+    weight, hidden, output = (shapes.get(name, ()) for name in ("weight", "hidden.weight", "output.weight"))
+    head: nn.Linear | TwoLayerHead
     with seeded(0):  # what is drawn is overwritten, and leaves no trace in the global random state
-        return nn.Linear(n_features, n_outputs, bias="head.bias" in linear).to(device)
+        if len(weight) == 2 and weight[0] and weight[1] == frame.n_features:
+            head = nn.Linear(frame.n_features, weight[0], bias="bias" in shapes)
+        elif len(hidden) == len(output) == 2 and all(output) and hidden == (output[1], frame.n_features):
+            head = TwoLayerHead(frame.n_features, output[0], hidden=output[1])
+        else:
+            return None
+    own = {name: tuple(tensor.shape) for name, tensor in head.state_dict().items() if f"head.{name}" != _COUNTER}
+    return head.to(next((parameter.device for parameter in frame.parameters()), None)) if own == shapes else None
 
 
 def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path | str) -> None:

@@ -74,6 +74,9 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key}
         options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
+    while fitted.status == "non_finite" and tuned is not None and (other := tuned.next_best(fitted.cost)) is not None:
+        tuned, options = other, replace(other.options, snapshots=options.snapshots)
+        fitted = tuned.method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
         save_weights(fitted.network, context.network(key), notes=network_notes(fitted, key))

@@ -175,7 +175,8 @@ class TuningSettings:
     Attributes:
         trials: Settings to try for every method, at least 1.
         folds: Folds of the cross-validation, at least 2.
-        grid: Values to try, by method and setting; a setting is one of the method's or of [training].
+        grid: Values to try, by method and setting; a setting is one of the method's or of [training]. A study file
+            without a grid tries what `compare` tries (see `methods.tuning.search_grid`); {} tries nothing.
         search: "full" tries each on every fold with all training steps; "halving" with a third of the steps, and after
             each fold only the better half goes on (see `methods.tuning.tune`).
     """

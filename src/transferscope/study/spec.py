@@ -11,6 +11,7 @@ from transferscope.data.load import seen_from
 from transferscope.data.places import expanded
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.methods import METHODS, Method
+from transferscope.methods.tuning import search_grid
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
 from transferscope.models.build import seen_from as network_seen_from
@@ -224,6 +225,9 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     if 0 in pretraining.sizes and "scratch" not in kinds:
         mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
     _check_checkpoints(pretraining, tables, mistakes)
+    if tuning and training is not None and "grid" not in tables["tuning"]:
+        found = {name: search_grid(method, training) for name, method in found_methods.items()}
+        tuning = replace(tuning, grid={name: axes for name, axes in found.items() if axes})
     if tuning:
         _check_grid(tuning, found_methods, list(methods), training, mistakes)
     mistakes.raise_any()

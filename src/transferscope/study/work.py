@@ -126,6 +126,8 @@ def _tuning_notes(tuned: Tuned | None) -> dict[str, Any]:
         return {}
     trials = [{"settings": dict(trial.settings), "risk": asdict(trial.risk)} for trial in tuned.trials]
     notes = {"chosen": dict(tuned.chosen), "trials": trials, "tuning_cost": asdict(tuned.cost)}
+    if tuned.diverged:
+        notes["diverged"] = [dict(settings) for settings in tuned.diverged]
     return notes | ({"labels_needed": tuned.labels_needed} if tuned.labels_needed else {})
 
 

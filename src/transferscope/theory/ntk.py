@@ -1,4 +1,4 @@
-"""Transfer of two-layer ReLU networks in the kernel regime (liu2019, Thm. 1 and 2; shachaf2021, Thm. 6.1 and Cor. 6.2).
+"""Transfer of two-layer ReLU networks in the kernel regime (liu2019, Thm. 1 to 3; shachaf2021, Thm. 6.1 and Cor. 6.2).
 
 The kernel itself, y_{P->Q} and the leading terms of liu2019's theorems are `transferscope.numerics.ntk`, shared with
 the diagnostics. Here are the bounds that follow for the risk. Inputs have unit norm, labels lie in [-1, 1], only the
@@ -10,11 +10,13 @@ theta_S)||, because H >= X X'/4; so 6 in Corollary 6.3 can be 4.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, relu_gram, solve_gram
 
@@ -58,6 +60,50 @@ def fine_tuning_risk_bound(
     """
     norm = kernel_norm(inputs, residual, ridge=ridge)
     return Estimate(2 * norm.value / math.sqrt(len(residual)), norm.stderr, 0, norm.status)
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How fast gradient descent fits a target (liu2019, Theorem 3, eq. 32), after k steps for each k that was asked.
+
+    Attributes:
+        errors: norm((I - eta H)^k r)^2, what is left to fit in the limit of infinite width, shape (K,).
+        bound: (1 - eta lambda / 2)^k norm(r)^2 with lambda the smallest eigenvalue of H, shape (K,).
+        smallest: lambda.
+    """
+
+    errors: Float64[np.ndarray, " K"]
+    bound: Float64[np.ndarray, " K"]
+    smallest: float
+
+
+def convergence(
+    inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, " n"], *, rate: float, steps: Sequence[int]
+) -> Convergence:
+    """Squared training error of a wide network along gradient descent, and the bound of liu2019 on it.
+
+    Args:
+        inputs: Unit-norm rows, shape (n, d).
+        residual: r = y - u(P), shape (n,): the labels less the outputs of the network that training starts from; the
+            labels for a start without output.
+        rate: eta, above 0 and at most 1 / lambda_max(H): each direction then falls by (1 - eta lambda_i)^2 <= 1 - eta
+            lambda_i, faster than the bound. The theorem itself takes eta = O(lambda / n).
+        steps: The numbers of steps k, each at least 0.
+
+    Raises:
+        SettingsError: The rate or a number of steps is out of range.
+    """
+    values, vectors = np.linalg.eigh(relu_gram(inputs))
+    if not 0 < rate <= (1 + 1e-9) / values[-1] or min(steps, default=0) < 0:
+        raise SettingsError(
+            f"rate = {rate:g} and steps = {list(steps)}; expected a rate above 0 and at most {1 / values[-1]:g}, one "
+            "over the largest eigenvalue of the kernel, and steps of 0 or more"
+        )
+    parts = (vectors.T @ residual) ** 2
+    k = np.asarray(steps, dtype=np.float64)[:, None]
+    errors = ((1 - rate * values) ** (2 * k) * parts).sum(axis=1)  # (K,)
+    smallest = max(float(values[0]), 0.0)
+    return Convergence(errors, (1 - rate * smallest / 2) ** k[:, 0] * parts.sum(), smallest)
 
 
 @dataclass(frozen=True)

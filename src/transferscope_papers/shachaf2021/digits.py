@@ -22,7 +22,7 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
-from transferscope_papers.simulate.digit_pairs import BoundTable, Digits, TableSettings, bound_table
+from transferscope_papers.simulate.digit_pairs import BoundTable, Digits, TableSettings, TaskPair, correlate, task_pairs
 from transferscope_papers.simulate.outcomes import mean_estimate
 
 _SIZES = (10, 15, 20, 25, 30)
@@ -155,8 +155,14 @@ def _table(figure: DigitTable, n: int) -> BoundTable:
         constants=(figure.constant,),
         seed=figure.draw,
     )
+    return correlate(_pairs(figure.pairs, figure.draw), settings)
+
+
+@lru_cache(maxsize=1)
+def _pairs(n_pairs: int, draw: int) -> tuple[TaskPair, ...]:
+    """The tasks of one draw with their covariances, for every size."""
     data = load("mnist")
-    return bound_table(_digits(data.train), _digits(data.test), settings)
+    return task_pairs(_digits(data.train), _digits(data.test), n_pairs=n_pairs, seed=draw)
 
 
 def _digits(images: LabelledSet) -> Digits:

@@ -173,30 +173,44 @@ def bound_table(train: Digits, test: Digits, settings: TableSettings | None = No
         The table.
     """
     chosen = settings or TableSettings()
-    train, test = train.standardised(train), test.standardised(train)
-    classes = sorted({int(c) for c in train.labels})
-    pairs = draw_pairs(classes, chosen.n_pairs, chosen.seed)
-    learnt = {(a, b): train.task(a, b) for row in pairs.tolist() for a, b in (row[:2], row[2:])}
-    measured = [
-        _measure(_Pair(learnt[a, b], learnt[c, d], test.task(c, d), index), chosen)
-        for index, (a, b, c, d) in enumerate(pairs.tolist())
-    ]
-    errors = np.stack([pair.errors for pair in measured])  # (K, repeats, sizes)
-    names = measured[0].bounds
-    return BoundTable(
-        {name: _correlations(np.stack([pair.bounds[name] for pair in measured]), errors) for name in names},
-        tuple(float(value) for value in errors.mean(axis=(0, 1))),
-    )
+    return correlate(task_pairs(train, test, n_pairs=chosen.n_pairs, seed=chosen.seed), chosen)
 
 
 @dataclass(frozen=True)
-class _Pair:
+class TaskPair:
     """A source task, a target task and the target's test images; `index` is part of the seeds."""
 
     source: Task
     target: Task
     held_out: Task
     index: int
+
+
+def task_pairs(train: Digits, test: Digits, *, n_pairs: int, seed: int) -> tuple[TaskPair, ...]:
+    """Pairs of tasks on standardised images; those that share a task share its covariance, which takes the time.
+
+    Args:
+        train: Images to pretrain on and to draw target samples from.
+        test: Images to measure on.
+        n_pairs: How many.
+        seed: Seed of the draw.
+    """
+    train, test = train.standardised(train), test.standardised(train)
+    pairs = draw_pairs(sorted({int(c) for c in train.labels}), n_pairs, seed).tolist()
+    learnt = {(a, b): train.task(a, b) for row in pairs for a, b in (row[:2], row[2:])}
+    held_out = {(c, d): test.task(c, d) for _, _, c, d in pairs}
+    return tuple(TaskPair(learnt[a, b], learnt[c, d], held_out[c, d], i) for i, (a, b, c, d) in enumerate(pairs))
+
+
+def correlate(pairs: Sequence[TaskPair], settings: TableSettings) -> BoundTable:
+    """The table of these pairs: its settings' `n_pairs` are as many, and drawn with its seed."""
+    measured = [_measure(pair, settings) for pair in pairs]
+    errors = np.stack([pair.errors for pair in measured])  # (K, repeats, sizes)
+    names = measured[0].bounds
+    return BoundTable(
+        {name: _correlations(np.stack([pair.bounds[name] for pair in measured]), errors) for name in names},
+        tuple(float(value) for value in errors.mean(axis=(0, 1))),
+    )
 
 
 @dataclass(frozen=True)
@@ -207,7 +221,7 @@ class _Measured:
     bounds: Mapping[str, np.ndarray]
 
 
-def _measure(pair: _Pair, settings: TableSettings) -> _Measured:
+def _measure(pair: TaskPair, settings: TableSettings) -> _Measured:
     d = pair.target.images.shape[1]
     teacher = pair.target.descend(np.zeros(d), settings.pretraining_steps)
     errors = np.empty((settings.n_repeats, len(settings.sizes)))

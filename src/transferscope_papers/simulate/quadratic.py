@@ -32,6 +32,9 @@ FEATURES, HALVES = 400, 401
 EVALUATION_SPLITS = 64
 """Half-splits over which a final MeRLin objective is averaged."""
 
+_STEPS_AHEAD = 50
+"""Steps whose half-splits are drawn at once: one call instead of fifty for each element."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuadraticSettings:
@@ -74,20 +77,21 @@ class QuadraticSettings:
 
 @dataclass(frozen=True)
 class TargetSamples:
-    """B target samples of merlin2020's problem.
+    """B target samples of merlin2020's problem, which may differ in size and in the source that they are for.
 
     Attributes:
-        source: The source distribution (2 <= k).
-        target: The target distribution (k = 1).
-        inputs: Shape (B, n, d).
-        labels: Shape (B, n), 0 or 1.
+        inputs: Shape (B, n, d), n the largest size; samples that are smaller have zero rows below their own, and so has
+            every function of them that is 0 at 0.
+        labels: Shape (B, n), 0 or 1; 0 in the rows that are padding.
+        sizes: Target examples of each element, shape (B,).
+        telling: Whether an entry tells y in the source, 0 or 1, shape (B, d): the first k.
         seeds: One per element.
     """
 
-    source: QuadraticProblem
-    target: QuadraticProblem
     inputs: Float[Tensor, "B n d"]
     labels: Float[Tensor, "B n"]
+    sizes: Int[Tensor, " B"]
+    telling: Float[Tensor, "B d"]
     seeds: tuple[int, ...]
 
 
@@ -124,27 +128,43 @@ class QuadraticRun:
         return np.asarray(groups.argmin(1) + n_restarts * np.arange(len(groups)))
 
 
-def draw_targets(problem: QuadraticProblem, n_target: int, seeds: Sequence[int], *, n_signal: int) -> TargetSamples:
-    """Target samples for one source distribution.
+def draw_targets(
+    problem: QuadraticProblem, n_target: int | Sequence[int], seeds: Sequence[int], *, n_signal: int | Sequence[int]
+) -> TargetSamples:
+    """Target samples for a source distribution.
 
     Args:
         problem: The target (k = 1).
-        n_target: Target examples n_t, at least 2.
-        seeds: One per element; equal seeds give equal samples.
-        n_signal: The source's k, from 2 to d.
+        n_target: Target examples n_t, at least 2; one number, or one per element.
+        seeds: One per element; equal seeds and sizes give equal samples.
+        n_signal: The source's k, from 2 to d; one number, or one per element.
 
     Returns:
         The samples.
 
     Raises:
-        DataError: Fewer than two target examples.
+        DataError: Fewer than two target examples, or another number of sizes or sources than of seeds.
     """
-    if n_target < 2:
-        raise DataError(f"n_target = {n_target} target examples were asked for; half-splits need at least 2")
-    samples = [problem.sample(n_target, generator(seed, SAMPLE)) for seed in seeds]
-    inputs = torch.from_numpy(np.stack([sample.inputs for sample in samples]))
-    labels = torch.from_numpy(np.stack([sample.targets for sample in samples]))
-    return TargetSamples(QuadraticProblem(problem.d, n_signal), problem, inputs, labels, tuple(seeds))
+    sizes = [n_target] * len(seeds) if isinstance(n_target, int) else list(n_target)
+    sources = [n_signal] * len(seeds) if isinstance(n_signal, int) else list(n_signal)
+    if not len(seeds) == len(sizes) == len(sources):
+        raise DataError(
+            f"there are {len(seeds)} seeds, {len(sizes)} sizes and {len(sources)} sources; give one of each per element"
+        )
+    if min(sizes) < 2:
+        raise DataError(f"n_target = {min(sizes)} target examples were asked for; half-splits need at least 2")
+    inputs, labels = np.zeros((len(seeds), max(sizes), problem.d)), np.zeros((len(seeds), max(sizes)))
+    for i, (seed, n) in enumerate(zip(seeds, sizes, strict=True)):
+        sample = problem.sample(n, generator(seed, SAMPLE))
+        inputs[i, :n], labels[i, :n] = sample.inputs, sample.targets
+    telling = np.arange(problem.d) < np.array(sources)[:, None]
+    return TargetSamples(
+        torch.from_numpy(inputs),
+        torch.from_numpy(labels),
+        torch.tensor(sizes),
+        torch.from_numpy(telling.astype(np.float64)),
+        tuple(seeds),
+    )
 
 
 def noisy_start(seeds: Sequence[int], n_inputs: int, *, width: int, noise: float) -> Weights:
@@ -203,7 +223,7 @@ def joint_training(data: TargetSamples, start: Weights, settings: QuadraticSetti
         if step < settings.source_only:
             return value
         hidden = _hidden(phi, data.inputs)
-        return value + (times(hidden, target_head) - data.labels).square().mean(1)
+        return value + (times(hidden, target_head) - data.labels).square().sum(1) / data.sizes
 
     return _run(data, (*start, start[1].clone()), objective, settings)
 
@@ -211,39 +231,61 @@ def joint_training(data: TargetSamples, start: Weights, settings: QuadraticSetti
 def merlin(data: TargetSamples, start: Weights, settings: QuadraticSettings) -> QuadraticRun:
     """Learn features whose ridge head on one half of the target predicts the other half (merlin2020 eq. 5 and 6)."""
     streams = [generator(seed, HALVES) for seed in data.seeds]
-    fixed = _halves([generator(seed, HALVES + 1) for seed in data.seeds], data.labels.shape[1], EVALUATION_SPLITS)
+    fixed = _Halves.draw([generator(seed, HALVES + 1) for seed in data.seeds], data.sizes, EVALUATION_SPLITS)
+    ahead: list[_Halves] = []
 
     def objective(weights: Weights, step: int) -> Tensor:
         value = _source_objective(data, weights, settings)
         if 0 <= step < settings.source_only:
             return value
-        splits = fixed if step < 0 else _halves(streams, data.labels.shape[1], settings.n_splits)
+        if step >= 0 and not ahead:
+            together = min(_STEPS_AHEAD, settings.steps - step)
+            drawn = _Halves.draw(streams, data.sizes, together * settings.n_splits)
+            ahead.extend(drawn.pieces(settings.n_splits))
+        splits = ahead.pop(0) if step >= 0 else fixed
         return value + _validation_loss(data, weights[0], splits, settings.inner_ridge)
 
     return _run(data, start, objective, settings)
 
 
 def ridge_head(hidden: Float[Tensor, "*B n m"], labels: Float[Tensor, "*B n"], ridge: float) -> Float[Tensor, "*B m"]:
-    """theta = H'(HH' + ridge I)^-1 y by Cholesky (merlin2020 eq. 7 with its shape corrected: H' in front)."""
-    eye = torch.eye(hidden.shape[-2], dtype=hidden.dtype)
-    factor = torch.linalg.cholesky(hidden @ hidden.mT + ridge * eye)
+    """theta = H'(HH' + ridge I)^-1 y by Cholesky (merlin2020 eq. 7 with its shape corrected: H' in front).
+
+    With fewer features than examples it is (H'H + ridge I)^-1 H'y, which is the same.
+    """
+    n, m = hidden.shape[-2:]
+    if m < n:
+        factor = torch.linalg.cholesky(hidden.mT @ hidden + ridge * torch.eye(m, dtype=hidden.dtype))
+        return torch.cholesky_solve(hidden.mT @ labels.unsqueeze(-1), factor).squeeze(-1)
+    factor = torch.linalg.cholesky(hidden @ hidden.mT + ridge * torch.eye(n, dtype=hidden.dtype))
     return (hidden.mT @ torch.cholesky_solve(labels.unsqueeze(-1), factor)).squeeze(-1)
 
 
-def population_loss(matrices: Float[Tensor, "B d d"], n_signal: int) -> Float[Tensor, " B"]:
-    """E (x'Ax - y)^2 in closed form, differentiable; see `QuadraticProblem.population_loss` for the formula."""
-    v = torch.full(matrices.shape[-1:], 2 / 3, dtype=matrices.dtype)
-    given_1, given_0 = v.clone(), v.clone()
-    given_1[:n_signal], given_0[:n_signal] = 1.0, 0.0
-    loss = _mean_square(matrices, given_0) / 3 + 2 / 3 * _mean_square(matrices, given_1)
-    return loss + 2 / 3 * (1 - 2 * matrices.diagonal(dim1=1, dim2=2) @ given_1)
+def population_loss(
+    phi: Float[Tensor, "B d m"], head: Float[Tensor, "B m"], telling: Float[Tensor, "B d"]
+) -> Float[Tensor, " B"]:
+    """E (x'Ax - y)^2 of networks A = phi diag(head) phi' in closed form, differentiable.
 
+    See `QuadraticProblem.population_loss` for the formula. Given y, entries that tell it have variance y and the others
+    2/3, so that with T the sum of A_ii over the first and U over the others
 
-def _mean_square(matrices: Tensor, v: Tensor) -> Tensor:
-    """E (x'Ax)^2 for independent symmetric entries in {-1, 0, 1} with variances v."""
-    diagonal = matrices.diagonal(dim1=1, dim2=2)
-    pairs = (matrices.square() @ v) @ v - diagonal.square() @ v.square()
-    return diagonal.square() @ (v - v.square()) + (diagonal @ v).square() + 2 * pairs
+        M_0 = (4/9) U^2 - (2/3) sum_U A_ii^2 + 2 Q_0
+        M_1 = (T + 2U/3)^2 - 2 sum_T A_ii^2 - (2/3) sum_U A_ii^2 + 2 Q_1
+
+    and Q_y = sum_ij A_ij^2 v_i v_j = sum_rs head_r head_s (phi_r' diag(v) phi_s)^2, which takes no d x d matrix.
+    """
+    other = 1 - telling
+    diagonal = times(phi.square(), head)
+    own = diagonal.square()
+    told, rest = (diagonal * telling).sum(1), (diagonal * other).sum(1)
+    own_told, own_rest = (own * telling).sum(1), (own * other).sum(1)
+    gram_0 = 2 / 3 * (phi * other.unsqueeze(2)).mT @ phi
+    gram_1 = gram_0 + (phi * telling.unsqueeze(2)).mT @ phi
+    q_0, q_1 = ((head * times(gram.square(), head)).sum(1) for gram in (gram_0, gram_1))
+    trace = told + 2 / 3 * rest
+    given_0 = 4 / 9 * rest.square() - 2 / 3 * own_rest + 2 * q_0
+    given_1 = trace.square() - 2 * own_told - 2 / 3 * own_rest + 2 * q_1
+    return given_0 / 3 + 2 / 3 * (given_1 - 2 * trace + 1)
 
 
 def _run(
@@ -274,14 +316,16 @@ def _finish(
 ) -> QuadraticRun:
     phi, head, *own_head = weights
     before, after = objectives
+    first = torch.zeros_like(data.telling)
+    first[:, 0] = 1.0
     refitted = ridge_head(_hidden(phi, data.inputs), data.labels, settings.inner_ridge)
     target_head = own_head[0] if own_head else refitted
     status = np.where((after - before).abs() <= settings.tolerance * after.abs(), "converged", "max_steps")
     return QuadraticRun(
         features=phi.numpy(),
         objective=after.numpy(),
-        source_loss=population_loss(_matrices(phi, head), data.source.k).numpy(),
-        target_loss=population_loss(_matrices(phi, target_head), data.target.k).numpy(),
+        source_loss=population_loss(phi, head, data.telling).numpy(),
+        target_loss=population_loss(phi, target_head, first).numpy(),
         status=np.where(torch.isfinite(after), status, "non_finite"),
         steps=np.full(len(phi), settings.steps),
     )
@@ -290,31 +334,54 @@ def _finish(
 def _source_objective(data: TargetSamples, weights: Weights, settings: QuadraticSettings) -> Tensor:
     phi, head = weights
     size = phi.square().sum((1, 2)) + head.square().sum(1)
-    return population_loss(_matrices(phi, head), data.source.k) + settings.penalty * size
+    return population_loss(phi, head, data.telling) + settings.penalty * size
 
 
-def _validation_loss(data: TargetSamples, phi: Tensor, order: Tensor, ridge: float) -> Tensor:
-    """Mean squared error on second halves of heads fitted on first halves; `order` (B, splits, n) permutes samples."""
-    half = order.shape[2] // 2
-    hidden, labels = _hidden(phi, data.inputs), data.labels
-    rows = torch.arange(len(order))[:, None, None]
-    hidden, labels = hidden[rows, order], labels[rows, order]  # (B, splits, n, m), (B, splits, n)
-    head = ridge_head(hidden[:, :, :half], labels[:, :, :half], ridge)
-    predicted = (hidden[:, :, half:] @ head.unsqueeze(3)).squeeze(3)
-    return (predicted - labels[:, :, half:]).square().mean((1, 2))
+@dataclass(frozen=True)
+class _Halves:
+    """Random halves of samples of any sizes: which rows fit the head, and which validate it.
+
+    Attributes:
+        fit: Rows of the first halves, shape (B, splits, half of the largest size); a padding row where there are none.
+        check: Rows of the second halves, likewise.
+        n_checked: Rows in the second half, shape (B,).
+    """
+
+    fit: Tensor
+    check: Tensor
+    n_checked: Tensor
+
+    @staticmethod
+    def draw(streams: Sequence[np.random.Generator], sizes: Tensor, n_splits: int) -> "_Halves":
+        """Shuffle each sample `n_splits` times, and cut it in the middle."""
+        largest = int(sizes.max())
+        fit = np.full((len(streams), n_splits, largest // 2), largest)
+        check = np.full((len(streams), n_splits, largest - largest // 2), largest)
+        for i, (stream, n) in enumerate(zip(streams, sizes.tolist(), strict=True)):
+            order = stream.permuted(np.tile(np.arange(n), (n_splits, 1)), axis=1)
+            fit[i, :, : n // 2], check[i, :, : n - n // 2] = order[:, : n // 2], order[:, n // 2 :]
+        return _Halves(torch.from_numpy(fit), torch.from_numpy(check), sizes - sizes // 2)
+
+    def pieces(self, n_splits: int) -> list["_Halves"]:
+        """Consecutive ones with this many splits each."""
+        ends = range(n_splits, self.fit.shape[1] + 1, n_splits)
+        return [
+            _Halves(self.fit[:, end - n_splits : end], self.check[:, end - n_splits : end], self.n_checked)
+            for end in ends
+        ]
 
 
-def _halves(streams: Sequence[np.random.Generator], n: int, n_splits: int) -> Tensor:
-    """Random orders of the samples, shape (B, splits, n): the first half fits, the second validates."""
-    orders = [stream.permuted(np.tile(np.arange(n), (n_splits, 1)), axis=1) for stream in streams]
-    return torch.from_numpy(np.stack(orders))
+def _validation_loss(data: TargetSamples, phi: Tensor, halves: _Halves, ridge: float) -> Tensor:
+    """Mean squared error on second halves of heads fitted on first halves, shape (B,)."""
+    hidden = torch.nn.functional.pad(_hidden(phi, data.inputs), (0, 0, 0, 1))  # a row of 0 changes no head and no error
+    labels = torch.nn.functional.pad(data.labels, (0, 1))
+    rows = torch.arange(len(phi))[:, None, None]
+    head = ridge_head(hidden[rows, halves.fit], labels[rows, halves.fit], ridge)  # (B, splits, m)
+    predicted = (hidden[rows, halves.check] @ head.unsqueeze(3)).squeeze(3)
+    errors = (predicted - labels[rows, halves.check]).square().sum(2).mean(1)
+    return errors / halves.n_checked
 
 
 def _hidden(phi: Tensor, inputs: Tensor) -> Tensor:
     """(phi'x)^2, shape (B, n, m)."""
     return (inputs @ phi).square()
-
-
-def _matrices(phi: Tensor, head: Tensor) -> Tensor:
-    """A = phi diag(theta) phi', shape (B, d, d)."""
-    return (phi * head.unsqueeze(1)) @ phi.mT

@@ -171,11 +171,12 @@ class _OnSample:
         """Back-propagation through the hidden layer, in closed form."""
         neurons, heads = weights
         n, m = self.labels.shape[1], heads.shape[1]
-        hidden = self.inputs @ _unit(neurons).mT  # (B, n, m)
-        error = (times(torch.relu(hidden), heads) / m - self.labels) / n
-        by_head = times(torch.relu(hidden).mT, error) / m
-        active = (hidden > 0).to(hidden.dtype) * error.unsqueeze(2) * (heads / m).unsqueeze(1)
-        return Slope((_tangent(neurons, active.mT @ self.inputs), by_head), _curvature(heads))
+        hidden = (self.inputs @ _unit(neurons).mT).relu_()  # (B, n, m)
+        error = (times(hidden, heads) / m - self.labels) / n
+        by_head = times(hidden.mT, error) / m
+        active = hidden.sign_().mul_(error.unsqueeze(2))  # 1 where a neuron is active, times the error
+        by_neuron = (heads / m).unsqueeze(2) * (active.mT @ self.inputs)
+        return Slope((_tangent(neurons, by_neuron), by_head), _curvature(heads))
 
     def residual(self, weights: Weights) -> Tensor:
         """norm(f(X) - y)/norm(y)."""
@@ -201,14 +202,15 @@ class _Overlap:
     def of(neurons: Tensor, others: Tensor) -> "_Overlap":
         """All pairs of unit vectors along `neurons` (B, m, d) with `others` (B, p, d)."""
         size = lengths(others).unsqueeze(1)
-        cosine = (_unit(neurons) @ _unit(others).mT).clamp(-1, 1)
-        sine, wedge = (1 - cosine.square()).sqrt() * size, (math.pi - torch.arccos(cosine)) * size
-        return _Overlap((sine + cosine * wedge) / (2 * math.pi), sine, wedge)
+        cosine = (_unit(neurons) @ _unit(others).mT).clamp_(-1, 1)  # in place: half of the time is getting memory
+        sine = cosine.square().neg_().add_(1).sqrt_().mul_(size)
+        wedge = cosine.arccos().neg_().add_(math.pi).mul_(size)
+        return _Overlap(cosine.mul_(wedge).add_(sine).div_(2 * math.pi), sine, wedge)
 
     def pull(self, neurons: Tensor, others: Tensor, weights: Tensor) -> Tensor:
         """sum_j weight_j dk(w_i, v_j)/dw_i at unit w_i = (1/2 pi) sum_j weight_j (norm(v) sin phi w + (pi - phi) v)."""
         along_own = times(self.sine, weights).unsqueeze(2) * _unit(neurons)
-        return (along_own + (self.wedge * weights.unsqueeze(1)) @ _unit(others)) / (2 * math.pi)
+        return (along_own + self.wedge @ (weights.unsqueeze(2) * _unit(others))) / (2 * math.pi)
 
 
 def _students(descent: Descent) -> Students:

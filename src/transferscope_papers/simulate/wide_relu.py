@@ -120,6 +120,48 @@ def wide_transfer(
 
 
 @dataclass(frozen=True)
+class ErrorCurves:
+    """Squared training errors of B wide networks along gradient descent on the target.
+
+    Attributes:
+        errors: norm(u(k) - y)^2 after each number of steps, shape (K, B).
+        status: Of the pre-training, shape (B,); "ok" without one.
+    """
+
+    errors: Float[np.ndarray, "K B"]
+    status: StatusArray
+
+
+def error_curves(
+    source: Labelled | None, target: Labelled, *, width: int, seeds: Sequence[int], steps: Sequence[int], rate: float
+) -> ErrorCurves:
+    """Train on the target by plain gradient descent and record the error on the way (liu2019 Theorem 3).
+
+    Args:
+        source: What is trained on before, to convergence; None to start from scratch.
+        target: The target data sets.
+        width: Number of neurons m, even.
+        seeds: One seed per network.
+        steps: After how many steps errors are recorded, ascending, at least 0.
+        rate: Learning rate on the target, the same for all networks.
+
+    Returns:
+        The errors.
+    """
+    on_target = _Wide.of(target, width)
+    weights, status = paired_start(seeds, target.inputs.shape[2], width=width), np.full(len(seeds), "ok", dtype="<U16")
+    if source is not None:
+        pretrained = descend(_Wide.of(source, width), (weights,), KERNEL_STEPS)
+        weights, status = pretrained.weights[0], pretrained.status
+    errors = []
+    for step in range(max(steps) + 1):
+        if step in steps:
+            errors.append((on_target.outputs(weights) - target.labels).square().sum(1).numpy())
+        weights = weights - rate * on_target.slope((weights,)).gradient[0]
+    return ErrorCurves(np.array(errors), status)
+
+
+@dataclass(frozen=True)
 class _Wide:
     """The training objective: inputs (B, n, d), labels (B, n), signs (m,), curvature (B,)."""
 

@@ -44,8 +44,12 @@ AXES = ("θ (radians)", "γ = n/d")
 """Of the diagrams."""
 
 _GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
-"""Where the slices are simulated: not near 1, where the variance of training from scratch is infinite."""
+"""Where the slices are simulated, away from the peak at 1."""
+_AT_PEAK = (0.85, 0.9, 1.1, 1.2)
+"""And on the sides of the peak: up to where the risk from scratch has a variance, |n - d| > 3, at the quick d."""
 
+_HEAVY_TAILED = 3
+"""Up to this |n - d| the risk from scratch has no variance (the inverse of a Wishart matrix has none)."""
 _DEPTH = 2
 _RIDGED = ", best ridges"
 _GAIN = Way(_DEPTH, _DEPTH - 1, "gain")
@@ -97,11 +101,15 @@ class SlicedDiagram(LinearTeachersFigure):
         return mean_estimate(np.array(gains), np.full(len(gains), "ok"))
 
     def points(self) -> tuple[Point, ...]:
-        """Three slices, away from gamma = 1."""
+        """Three slices."""
+        return self.along_slices(_GAMMAS)
+
+    def along_slices(self, gammas: Sequence[float]) -> tuple[Point, ...]:
+        """Points on every slice at these n/d."""
         return tuple(
             Point("slices", name, n / self.d, self.expected(angle, n), {"theta": angle, "n": n})
             for name, angle in ANGLES.items()
-            for n in (round(gamma * self.d) for gamma in _GAMMAS)
+            for n in (round(gamma * self.d) for gamma in gammas)
         )
 
 
@@ -110,6 +118,17 @@ class LinearTransferDiagram(SlicedDiagram):
     """tahir2024 Figure 1: where linear transfer beats training from scratch."""
 
     name: ClassVar[str] = "tahir2024-fig1"
+
+    def points(self) -> tuple[Point, ...]:
+        """Three slices, and the double-descent peak on them as far as its mean can be told from few samples."""
+        away = self.along_slices(_GAMMAS)
+        known = {(point.series, point.x) for point in away}
+        near = [
+            point
+            for point in self.along_slices(_AT_PEAK)
+            if abs(point.parameters["n"] - self.d) > _HEAVY_TAILED and (point.series, point.x) not in known
+        ]
+        return (*away, *near)
 
     def theory(self) -> Theory:
         """The sign diagram of eq. 13 and its slices."""

@@ -204,6 +204,22 @@ def test_without_a_baseline_nothing_is_called(tmp_path: Path, small: Fabrication
     assert sum(c.p_best for c in comparisons) == pytest.approx(1.0)
 
 
+def test_without_a_baseline_the_best_control_stands_in_for_it(tmp_path: Path, small: Fabrication) -> None:
+    """The runs from scratch under the name of a control: every gain over it is what the gain over scratch was."""
+    whole = _frames(tmp_path, small)
+    named = {frame: getattr(whole, frame).replace({"method": {"scratch": "raw"}}) for frame in ("cells", "records")}
+    methods: dict[str, object] = {**{c.method: {} for c in compare_methods(whole) if c.method != "scratch"}, "raw": {}}
+    study = replace(whole.study, spec={**whole.study.spec, "methods": methods})
+    over_scratch = {(c.source, c.method): c.difference for c in compare_methods(whole)}
+    found = compare_methods(replace(whole, study=study, **named))
+    assert {c.call for c in found} == {"no baseline"}
+    assert all(c.difference is None for c in found)
+    for c in found:
+        assert c.over_control == (None if c.method == "raw" else over_scratch[c.source, c.method])
+        assert c.control == ("" if c.method == "raw" else "raw")
+    assert all(c.over_control is None for c in compare_methods(whole))
+
+
 def test_without_a_second_seed_the_best_is_unknown(tmp_path: Path, small: Fabrication) -> None:
     lonely = compare_methods(_frames(tmp_path, replace(small, n_seeds=1)))
     assert all(math.isnan(c.p_best) and c.test_interval is not None for c in lonely)

@@ -95,6 +95,18 @@ def test_an_end_of_what_was_tried_is_said_where_it_beats_what_lies_within(
     assert edges == ([] if word is None else [expected])
 
 
+def test_settings_that_diverged_are_said(tmp_path: Path) -> None:
+    notes = run_of((0.3, 0.2, 0.1))
+    fell_back = {**notes, "chosen": {"lr": 0.01}, "diverged": [{"lr": 0.05}]}
+    frames = study(tmp_path, {("lora", 40): [fell_back, notes]})
+    assert settings_in_words(frames)[-1] == (
+        "In 1 run of LoRA from a the settings that did best in the search diverged in the training on all labels, and "
+        "the next best were taken."
+    )
+    (arm,) = chosen_settings(frames)
+    assert arm.at_edge == {}  # one of two runs
+
+
 def test_too_few_labels_are_said(tmp_path: Path) -> None:
     few = {"trials": [], "chosen": {}, "tuning_cost": {"seconds": 0.0}, "labels_needed": 30}
     frames = study(tmp_path, {("scratch", 10): [few], ("scratch", 40): [run_of((0.3, 0.1, 0.2))]})

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from comparisons import baseline, candidate
+from comparisons import baseline, candidate, difference
 from transferscope.analyses.compare.comparison import Call, Comparison
 from transferscope.analyses.compare.metric import ACCURACY
 from transferscope.analyses.compare.verdict import reach_verdict
@@ -102,6 +102,19 @@ def test_no_baseline_is_told_to_add_one() -> None:
     assert verdict.sentences == (
         "Add [methods.scratch] to the study file and run it again; the cells that are done stay done.",
     )
+
+
+def test_without_a_baseline_the_gain_over_the_best_control_is_said() -> None:
+    leader = candidate("merlin", 0.0, "no baseline", p_best=1.0)
+    beside = replace(leader, difference=None, control="raw", over_control=difference(0.05, 5, 0.004))
+    ends = beside.over_control.interval  # type: ignore[union-attr]
+    assert ends is not None
+    verdict = _verdict(beside)
+    assert verdict.headline.startswith("Whether transfer helps cannot be said")
+    assert verdict.sentences[0].startswith(
+        "MeRLin from mnist is 5.0 points above ridge on the raw inputs, the best of the controls that transfer nothing "
+    )
+    assert f"{100 * ends.low:+.1f} to {100 * ends.high:+.1f} points over 5 seeds" in verdict.sentences[0]
 
 
 def test_a_baseline_alone_is_told_that_nothing_else_is_there() -> None:

@@ -133,3 +133,31 @@ def test_a_range_beyond_the_end_is_refused() -> None:
     with pytest.raises(DataError) as caught:
         apply_transforms(WHOLE, ["train-rows:0-11"], seed=0)
     assert str(caught.value) == "train-rows:0-11 was asked of blobs, which has 10 examples"
+
+
+@pytest.mark.parametrize(("argument", "kept"), [("1-3", [1, 2]), ("d+b", [1, 3]), ("0-4", [0, 1, 2, 3])])
+def test_only_the_named_classes_stay_in_their_order(argument: str, kept: list[int]) -> None:
+    before, after = make(), apply_transforms(make(), [f"classes:{argument}"], seed=0)
+    for old, new in ((before.train, after.train), (before.test, after.test)):
+        rows = [row for row, label in enumerate(old.labels) if label in kept]
+        np.testing.assert_array_equal(new.inputs, old.inputs[rows])
+        assert [new.classes[label] for label in new.labels] == [CLASSES[old.labels[row]] for row in rows]  # type: ignore[index]
+        assert new.classes == tuple(CLASSES[index] for index in kept)
+
+
+@pytest.mark.parametrize("argument", ["0-1", "2-9", "a", "a+e", "a-c", "4-6"])
+def test_fewer_than_two_classes_and_unknown_ones_are_refused(argument: str) -> None:
+    with pytest.raises(DataError) as caught:
+        apply_transforms(make(), [f"classes:{argument}"], seed=0)
+    assert str(caught.value) == (
+        f"transform 'classes' was given {argument!r}; expected two or more of the 4 classes of set, "
+        "as in 'classes:0-2' or 'classes:a+b'"
+    )
+
+
+def test_a_class_without_test_examples_is_refused() -> None:
+    test = part(80, 3, 1)
+    dataset = Dataset("set", part(200, 3, 0), test.take(np.flatnonzero(test.labels != 1)))
+    with pytest.raises(DataError) as caught:
+        apply_transforms(dataset, ["classes:a+b"], seed=0)
+    assert str(caught.value) == "class 'b' of set has no test example; leave it out"

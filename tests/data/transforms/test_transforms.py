@@ -25,7 +25,7 @@ def test_every_transform_leaves_its_input_alone_and_repeats(name: str) -> None:
     again = apply_transforms(dataset, [spec(name)], seed=4)
     assert dataset.train.inputs.tobytes() + dataset.train.labels.tobytes() == before
     assert first.fingerprint == again.fingerprint
-    assert len(first.test) == len(dataset.test)
+    assert len(first.test) == len(dataset.test) or name == "classes"
     assert first.train.inputs.dtype == np.uint8
     assert first.train.inputs.flags.c_contiguous
 
@@ -36,7 +36,7 @@ def test_only_the_random_ones_read_the_seed(name: str) -> None:
     assert (one != other) == TRANSFORMS[name].random
 
 
-@pytest.mark.parametrize("name", sorted(set(TRANSFORMS) - {"label-noise", "train-rows"}))
+@pytest.mark.parametrize("name", sorted(set(TRANSFORMS) - {"classes", "label-noise", "train-rows"}))
 def test_images_are_asked_for(name: str) -> None:
     data = LabelledSet(np.zeros((4, 5)), np.arange(4) % 2, ("a", "b"))
     with pytest.raises(DataError) as caught:
@@ -61,7 +61,7 @@ def test_an_unknown_transform_is_answered_with_the_nearest() -> None:
         apply_transforms(make(), ["gray"], seed=0)
     assert str(caught.value) == (
         "unknown transform 'gray': did you mean 'grey'? known are "
-        "colour, grey, invert, label-noise, mirror, pad, permuted, relabel, resize, train-rows, upside-down"
+        "classes, colour, grey, invert, label-noise, mirror, pad, permuted, relabel, resize, train-rows, upside-down"
     )
 
 

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from transferscope.data.problems import QuadraticProblem
 from transferscope.errors import DataError, SettingsError
 from transferscope.theory.quadratic import OVERFITTING_BELOW, WRONG_FEATURE_LOSS, source_minimum
 from transferscope.theory.quadratic import joint_training as joint_condition
+from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.quadratic import (
     QuadraticRun,
     QuadraticSettings,
@@ -30,8 +33,10 @@ def targets(n_target: int) -> TargetSamples:
 
 def test_the_population_loss_has_its_golden_values() -> None:
     a = torch.tensor([[0.5, 0.1, 0], [0.1, 0.2, -0.3], [0, -0.3, 0.4]], dtype=torch.float64)[None]
-    assert float(population_loss(a, 1)[0]) == pytest.approx(0.2822222222)
-    assert float(population_loss(a, 2)[0]) == pytest.approx(0.2466666667)
+    head, phi = torch.linalg.eigh(a)
+    telling = torch.tensor([[1.0, 0, 0], [1, 1, 0]], dtype=torch.float64)
+    assert float(population_loss(phi, head, telling[:1])[0]) == pytest.approx(0.2822222222)
+    assert float(population_loss(phi, head, telling[1:])[0]) == pytest.approx(0.2466666667)
 
 
 def test_the_ridge_head_has_its_golden_values() -> None:
@@ -102,6 +107,22 @@ def test_an_element_does_not_depend_on_its_companions() -> None:
     together = merlin(both, noisy_start([0, 1], D, width=5, noise=0.1), quick)
     single = merlin(alone, noisy_start([1], D, width=5, noise=0.1), quick)
     np.testing.assert_allclose(single.objective[0], together.objective[1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("way", [merlin, joint_training])
+def test_samples_of_different_sizes_and_sources_are_trained_together_as_if_alone(
+    way: Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun],
+) -> None:
+    quick, problem = QuadraticSettings(steps=20), QuadraticProblem(D, 1)
+    both = draw_targets(problem, [5, 12], [3, 4], n_signal=[2, 6])
+    together = way(both, noisy_start([3, 4], D, width=5, noise=0.1), quick)
+    for i, (n, seed, k) in enumerate([(5, 3, 2), (12, 4, 6)]):
+        alone = way(draw_targets(problem, n, [seed], n_signal=k), noisy_start([seed], D, width=5, noise=0.1), quick)
+        np.testing.assert_allclose(alone.objective[0], together.objective[i], rtol=1e-9)
+        np.testing.assert_allclose(alone.target_loss[0], together.target_loss[i], rtol=1e-9)
+        np.testing.assert_allclose(alone.source_loss[0], together.source_loss[i], rtol=1e-9)
+    with pytest.raises(DataError, match=r"^there are 2 seeds, 3 sizes and 2 sources; give one of each per element$"):
+        draw_targets(problem, [5, 6, 7], [0, 1], n_signal=[2, 2])
 
 
 def test_settings_say_what_is_wrong() -> None:

@@ -3,9 +3,10 @@ import pytest
 import torch
 
 from transferscope.errors import SettingsError
-from transferscope.numerics.ntk import kernel_examples, kernel_transfer
+from transferscope.numerics.ntk import kernel_examples, kernel_transfer, relu_gram
+from transferscope.theory.ntk import convergence
 from transferscope_papers.simulate.descent import DescentSettings
-from transferscope_papers.simulate.wide_relu import Labelled, paired_start, wide_transfer
+from transferscope_papers.simulate.wide_relu import Labelled, error_curves, paired_start, wide_transfer
 
 
 def unit_rows(rng: np.random.Generator, n_elements: int, n: int, d: int) -> np.ndarray:
@@ -65,3 +66,22 @@ def test_a_width_must_be_even() -> None:
         SettingsError, match=r"^width = 7 and scale = 1\.0 were given; give an even width and a scale above 0$"
     ):
         paired_start([0], 3, width=7)
+
+
+@pytest.mark.parametrize("pretrained", [True, False])
+def test_errors_of_wide_networks_fall_as_theorem_3_of_liu2019_has_it(pretrained: bool) -> None:
+    rng = np.random.default_rng(2)
+    x_source, x_target = unit_rows(rng, 1, 6, 8)[0], unit_rows(rng, 1, 5, 8)[0]
+    y_source, y_target = rng.uniform(-1, 1, 6), rng.uniform(-1, 1, 5)
+    residual, steps = y_target, [0, 1, 4]
+    if pretrained:
+        p, q = kernel_examples(x_source, y_source[:, None]), kernel_examples(x_target, y_target[:, None])
+        residual = y_target - kernel_transfer(p, q, ridge=0.0).transformed_labels[:, 0]
+    rate = 0.8 / np.linalg.eigvalsh(relu_gram(x_target))[-1]
+    source = Labelled(torch.from_numpy(x_source)[None], torch.from_numpy(y_source)[None]) if pretrained else None
+    target = Labelled(torch.from_numpy(x_target)[None], torch.from_numpy(y_target)[None])
+    run = error_curves(source, target, width=20_000, seeds=[3], steps=steps, rate=rate)
+    expected = convergence(x_target, residual, rate=rate, steps=steps)
+    assert run.errors[:, 0] == pytest.approx(expected.errors, rel=0.05)
+    assert (run.errors[:, 0] <= 1.02 * expected.bound).all()
+    assert run.status.tolist() == ["converged" if pretrained else "ok"]

@@ -1,5 +1,4 @@
 import re
-from itertools import pairwise
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -9,7 +8,6 @@ from transferscope.report.figures.style import (
     BASELINE_COLOUR,
     INK,
     PAPER,
-    direct_labels,
     drawing,
     inline_svg,
     mark_styles,
@@ -64,18 +62,6 @@ def test_hollow_marks_are_filled_with_the_paper_of_the_page() -> None:
 def test_text_is_escaped_and_no_formula() -> None:
     svg = _svg("<script>a && b</script> $x$")
     assert "&lt;script&gt;a &amp;&amp; b&lt;/script&gt; $x$" in svg
-
-
-def test_labels_that_would_touch_are_moved_apart_in_their_order() -> None:
-    with drawing():
-        axes = new_figure(3, 2).subplots()
-        ends = {"low": 1.0, "mid": 1.05, "high": 1.06, "far": 9.0}
-        direct_labels(axes, 0.0, ends, dict.fromkeys(ends, "black"), gap=0.5)
-    placed = {text.get_text(): text.xy[1] for text in axes.texts if hasattr(text, "xy")}
-    heights = [placed[name] for name in ("low", "mid", "high", "far")]
-    assert all(upper - lower > 0.499 for lower, upper in pairwise(heights))
-    assert placed["far"] == 9.0
-    assert sum(heights[:3]) / 3 == pytest.approx(sum(list(ends.values())[:3]) / 3)
 
 
 def _svg(title: str) -> str:

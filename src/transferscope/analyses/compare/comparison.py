@@ -138,6 +138,8 @@ class Comparison:
         exact_match: Share of the test examples whose labels are all right; None likewise.
         mean_iou: Intersection over union, mean over classes, over seeds; None unless labels are masks of classes.
         angular_error: Mean angle to the labels in degrees, over seeds; None unless these are directions on a grid.
+        control: Where nothing was trained from scratch: the control without a source whose mean is best; "" elsewhere.
+        over_control: Gain over that control, as `difference` is over scratch; None elsewhere, and of controls.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
@@ -163,6 +165,8 @@ class Comparison:
     exact_match: Estimate | None = None
     mean_iou: Estimate | None = None
     angular_error: Estimate | None = None
+    control: str = ""
+    over_control: Difference | None = None
 
     @property
     def interval(self) -> Interval | None:
@@ -196,9 +200,12 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     grouped = final.sort_values("seed").groupby(["n_target", "source", "method"], sort=False)
     groups = {(n, str(source), str(method)): rows for (n, source, method), rows in grouped}
     by_size = {n_target: _runs(frames, groups, n_target) for n_target in frames.sizes}
-    differences = _differences(frames, by_size, level=level, of_controls=False)
-    controls = _differences(frames, by_size, level=level, of_controls=True)
+    scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
+    differences = _differences(frames, by_size, scratch, level=level, of_controls=False)
+    controls = _differences(frames, by_size, scratch, level=level, of_controls=True)
     differences |= {at: replace(d, p=math.nan, wants="", seeds_to_decide=0) for at, d in controls.items()}
+    instead = {n: run for n, runs in by_size.items() if n not in scratch and (run := _best_control(frames, runs))}
+    over_controls = _differences(frames, by_size, instead, level=level, of_controls=False)
     found = []
     for n_target, runs in by_size.items():
         own = [differences.get((run.source, run.method, n_target)) for run in runs]
@@ -206,7 +213,10 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
         for run, difference, p_best in zip(runs, own, chances_of_best(frames, runs, own), strict=True):
             call = _call(difference) if has_baseline else "no baseline"
             call = "baseline" if run.method == frames.baseline else call
-            found.append(_comparison(frames, run, difference, call, p_best, level=level))
+            made = _comparison(frames, run, difference, call, p_best, level=level)
+            if gain := over_controls.get((run.source, run.method, n_target)):
+                made = replace(made, control=instead[n_target].method, over_control=gain)
+            found.append(made)
     return tuple(found)
 
 
@@ -270,11 +280,32 @@ def _comparison(
     )
 
 
+def _best_control(frames: StudyFrames, runs: Sequence[_Runs]) -> _Runs | None:
+    """The control that reads no source and has the best mean, if there is one."""
+    without = [run for run in runs if run.method in frames.controls and not run.source]
+    return max(without, key=lambda run: float(np.mean(frames.metric.improvement(run.values.to_numpy()))), default=None)
+
+
 def _differences(
-    frames: StudyFrames, by_size: Mapping[int, Sequence[_Runs]], *, level: float, of_controls: bool
+    frames: StudyFrames,
+    by_size: Mapping[int, Sequence[_Runs]],
+    scratch: Mapping[int, _Runs],
+    *,
+    level: float,
+    of_controls: bool,
 ) -> dict[tuple[str, str, int], Difference]:
-    """Differences to training from scratch, tested together; by source, method and number of labels."""
-    scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
+    """Differences to training from scratch, or to what stands in for it, tested together.
+
+    Args:
+        frames: The study.
+        by_size: Its runs by number of labels.
+        scratch: What the others are held against, by number of labels; the rest is left out.
+        level: Nominal coverage of the intervals.
+        of_controls: Whether those of the controls, or of the others.
+
+    Returns:
+        By source, method and number of labels.
+    """
     arms = list(dict.fromkeys((run.source, run.method) for n in scratch for run in by_size[n]))
     arms = [arm for arm in arms if arm[1] != frames.baseline and (arm[1] in frames.controls) == of_controls]
     if not arms:

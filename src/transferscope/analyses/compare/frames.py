@@ -230,7 +230,7 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([found, labelled.take(places[known]).reset_index(drop=True)], axis=1)
 
 
-_TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed")
+_TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed", "diverged")
 
 COSTS = ("seconds", "peak_memory", "trained_parameters", "examples_seen")
 

@@ -67,7 +67,8 @@ def _ends(note: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]) -> dict[s
         ):
             continue
         inside = [trial["risk"]["value"] for trial in note["trials"] if trial["settings"][name] in values[1:-1]]
-        if note["trials"][0]["risk"]["value"] < min(inside, default=np.inf):
+        own = next(trial["risk"]["value"] for trial in note["trials"] if trial["settings"] == note["chosen"])
+        if own < min(inside, default=np.inf):
             found[name] = value
     return found
 
@@ -124,7 +125,7 @@ def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
         frames: The study.
 
     Returns:
-        None to four sentences; none where the study searches no settings.
+        None to five sentences; none where the study searches no settings.
     """
     arms = chosen_settings(frames)
     said = []
@@ -150,6 +151,17 @@ def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
                 f"At the edge of what was tried in most runs, so that a wider range under [tuning.grid] may do better: "
                 f"{'; '.join(_shortened(edges))}."
             )
+    cells = frames.method_cells
+    diverged = cells[["diverged" in note for note in cells["tuning"]]]
+    if len(diverged):
+        ways = [
+            candidate_words(method, source or None)
+            for method, source in zip(diverged["method"], diverged["source"], strict=True)
+        ]
+        said.append(
+            f"In {counted(len(diverged), 'run')} of {listed(list(dict.fromkeys(ways)))} the settings that did best in "
+            "the search diverged in the training on all labels, and the next best were taken."
+        )
     few: dict[int, int] = {}
     for n_target, note in zip(frames.method_cells["n_target"], frames.method_cells["tuning"], strict=True):
         if note.get("labels_needed"):

@@ -20,6 +20,7 @@ from transferscope.analyses.compare.words import (
     evidence,
     of_sources,
     other_methods,
+    over_control,
     reach,
     recommendation,
     seeds_to_decide,
@@ -100,7 +101,7 @@ def _paragraph(group: Sequence[Comparison], outcome: Outcome, metric: Metric, *,
         f"The difference is {sure}." if sure else "",
         chance_of_best(lead, group, outcome),
     ]
-    said += [of_sources(group), other_methods(group, outcome, metric)]
+    said += [of_sources(group), other_methods(group, outcome, metric), over_control(lead, metric)]
     return " ".join(sentence for sentence in said if sentence)
 
 

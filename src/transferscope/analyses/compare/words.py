@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transferscope.analyses.compare.comparison import Call, Comparison, Outcome, champion, gain, outcome_of
 from transferscope.analyses.compare.frames import StudyFrames
@@ -110,6 +110,18 @@ def evidence(lead: Comparison, metric: Metric) -> str:
     if difference.n == 1:
         return f"{ends} over test examples"
     return f"{ends} over {difference.n} seeds; adjusted {_p(difference.p)}"
+
+
+def over_control(lead: Comparison, metric: Metric) -> str:
+    """What the leader gains over the best control, a sentence; "" unless nothing was trained from scratch."""
+    gain = lead.over_control
+    if gain is None or not lead.transfers:
+        return ""
+    sure = evidence(replace(lead, difference=gain), metric)
+    return (
+        f"{capitalised(_words(lead))} is {metric.gain_in_words(gain.mean)} {candidate_words(lead.control, None)}, the "
+        f"best of the controls that transfer nothing{f' ({sure})' if sure else ''}."
+    )
 
 
 def recommendation(lead: Comparison, group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:

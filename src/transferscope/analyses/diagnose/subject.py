@@ -18,6 +18,7 @@ from transferscope.models import (
     Network,
     NetworkSettings,
     Pretrained,
+    TwoLayerHead,
     build_network,
     input_of,
     open_network,
@@ -302,14 +303,20 @@ def _start(question: FileQuestion, network: Network, path: Path) -> _Start:
         opened = replace(opened, network=opened.network.to(device))
     else:
         opened = open_network(network, path, head="either")
-    if opened.report.n_outputs == _head_width(network):
+    if opened.report.n_outputs and _head_shapes(opened.network) == _head_shapes(network):
         return _Start(opened.network, backbone_only=False)
     return _Start(opened.network.with_head(network.copy().head), backbone_only=True)
 
 
 def _head_width(network: Network) -> int:
+    if isinstance(network.head, TwoLayerHead):
+        return network.head.out_features
     weight: Tensor = network.head.get_parameter("weight")
     return len(weight)
+
+
+def _head_shapes(network: Network) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(weight.shape) for name, weight in network.head.named_parameters() if name != "bias"}
 
 
 def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:

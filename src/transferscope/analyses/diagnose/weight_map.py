@@ -269,9 +269,9 @@ def _frame(cell: PlannedCell) -> Network:
 def _read(frame: Network, entry: MappedNetwork) -> Network:
     """A network, with a bias of zero at a head without one: the same function, with the parameters of the others."""
     network = open_network(frame, entry.file).network
-    if "bias" in dict(network.head.named_parameters()):
+    if not isinstance(network.head, nn.Linear) or "bias" in dict(network.head.named_parameters()):
         return network
-    weight = network.head.get_parameter("weight").detach()
+    weight = network.head.weight.detach()
     head = nn.Linear(weight.shape[1], weight.shape[0])
     head.load_state_dict({"weight": weight, "bias": torch.zeros(len(weight))})
     return network.with_head(head)

@@ -10,8 +10,6 @@ from transferscope.wording import capitalised, counted, listed, number_words, pr
 FEW = 4
 """With fewer sizes the interval is mostly what is assumed about learning curves."""
 
-SURE = 0.95
-
 LIMITS = (
     f"Curves are weighted draws over six laws that the measured scores allow, followed up to {REACH:g} times the "
     "largest measured number of labels; beyond, nothing is said. Intervals hold 90 % of what the draws say. They are "

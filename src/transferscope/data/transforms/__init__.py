@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
-from transferscope.data.transforms.labels import label_noise, relabel, train_rows
+from transferscope.data.transforms.labels import label_noise, only_classes, relabel, train_rows
 from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, resize, upside_down
 from transferscope.errors import DataError, SettingsError, unknown_name
 
@@ -45,6 +45,7 @@ TRANSFORMS: dict[str, Transform] = {
     "relabel": Transform(relabel, "brightness", of_labels=True),
     "label-noise": Transform(label_noise, "0.2", random=True, of_labels=True),
     "train-rows": Transform(train_rows, "0-3", of_labels=True),
+    "classes": Transform(only_classes, "0-2", of_labels=True),
 }
 
 

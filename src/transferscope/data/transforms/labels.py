@@ -153,3 +153,43 @@ def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
     if end > len(dataset.train):
         raise DataError(f"train-rows:{argument} was asked of {dataset.name}, which has {len(dataset.train)} examples")
     return replace(dataset, train=dataset.train.take(np.arange(first, end)))
+
+
+def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
+    """Keep the examples of some classes, so that two sets can be different classes of one.
+
+    "classes:0-5" keeps the first five, in the order of the data set's classes; "classes:cat+dog" those of these names.
+
+    Args:
+        dataset: What to change.
+        argument: "FIRST-END" with 0 <= FIRST < END, END not included, or names of classes with "+" between them.
+        seed: Unused.
+
+    Returns:
+        The data set with these classes alone, training and test examples in their original order. Classes keep their
+        order in the data set.
+
+    Raises:
+        DataError: There are no such classes, fewer than two, or one without a training or a test example; or the labels
+            are no single classes.
+    """
+    _n_classes(dataset, "classes")
+    classes = dataset.train.classes or ()
+    found = None if argument in classes else re.fullmatch(r"(\d+)-(\d+)", argument)
+    names = classes[int(found[1]) : int(found[2])] if found else tuple(dict.fromkeys(argument.split("+")))
+    missing = [name for name in names if name not in classes]
+    if missing or len(names) < 2 or (found and int(found[2]) > len(classes)):
+        raise DataError(
+            f"transform 'classes' was given {argument!r}; expected two or more of the {len(classes)} classes of "
+            f"{dataset.name}, as in 'classes:0-{max(2, len(classes) // 2)}' or 'classes:{classes[0]}+{classes[1]}'"
+        )
+    kept = [index for index, name in enumerate(classes) if name in names]
+    parts = []
+    for part, what in ((dataset.train, "training"), (dataset.test, "test")):
+        rows = np.flatnonzero(np.isin(part.labels, kept))
+        labels = np.searchsorted(kept, part.labels[rows])
+        for index, count in zip(kept, np.bincount(labels, minlength=len(kept)), strict=True):
+            if not count:
+                raise DataError(f"class {classes[index]!r} of {dataset.name} has no {what} example; leave it out")
+        parts.append(_labelled(part.take(rows), labels, tuple(classes[index] for index in kept)))
+    return replace(dataset, train=parts[0], test=parts[1])

@@ -14,7 +14,6 @@ from urllib.parse import quote, unquote
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 INK = "#1b1f23"
@@ -74,28 +73,6 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     figure.patch.set_alpha(0.0)
     return figure
-
-
-def direct_labels(axes: Axes, x: float, ends: dict[str, float], colours: dict[str, str], *, gap: float) -> None:
-    """Write names at the ends of lines, moved apart where they would touch.
-
-    Args:
-        axes: Where the lines are.
-        x: Where the lines end, in data coordinates.
-        ends: Height of the end of each line by name, in data coordinates.
-        colours: Colour of each name.
-        gap: Smallest distance between two names, in data coordinates.
-    """
-    for name, y in _moved_apart(ends, gap).items():
-        axes.annotate(
-            name,
-            xy=(x, y),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            color=colours[name],
-            annotation_clip=False,
-        )
 
 
 def tip(artist: Artist, *texts: str) -> None:
@@ -162,23 +139,6 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
     svg = f'{opening} style="--natural: {_PIXELS_PER_INCH * width:.0f}px">{rest}'
     svg = re.sub(rf"fill: {PAPER}(?=; stroke: #(?!{PAPER[1:]}))", "fill: var(--paper)", svg)
     return svg.replace(INK, "var(--ink)").strip()
-
-
-def _moved_apart(ends: dict[str, float], gap: float) -> dict[str, float]:
-    """Heights at least `gap` apart in the same order, each close to where it was."""
-    names = sorted(ends, key=lambda name: ends[name])
-    heights = [ends[name] for name in names]
-    for _ in range(100):
-        moved = False
-        for i in range(len(heights) - 1):
-            overlap = gap - (heights[i + 1] - heights[i])
-            if overlap > 1e-9 * max(1.0, abs(gap)):
-                heights[i] -= overlap / 2
-                heights[i + 1] += overlap / 2
-                moved = True
-        if not moved:
-            break
-    return dict(zip(names, heights, strict=True))
 
 
 BASELINE_COLOUR = "#7a7a7a"

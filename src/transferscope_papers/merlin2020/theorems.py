@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import torch
 
 from transferscope.data.problems import QuadraticProblem
 from transferscope.estimate import Estimate
@@ -55,8 +56,8 @@ class QuadraticFigure(TheoryFigure):
     """merlin2020 Theorems 1 and 2, started at the shared and at a source-specific feature.
 
     The objective tells which end is the global minimum: MeRLin's is lower at the shared feature, that of joint training
-    is lower at a feature that overfits the target when target examples are few. Single random starts end near chance
-    (see docs/theory/quadratic.md), so they are not shown.
+    is lower at a feature that overfits the target when target examples are few. Random starts are shown in
+    `random_starts`.
 
     Attributes:
         d: Number of inputs.
@@ -69,7 +70,7 @@ class QuadraticFigure(TheoryFigure):
     seeds: int = setting(8, Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "merlin2020-theorems"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     known_error: ClassVar[float] = 0.003
 
     def theory(self) -> Theory:
@@ -91,7 +92,7 @@ class QuadraticFigure(TheoryFigure):
         best = float(source_minimum(_PENALTY).value)
         expected = {("target", _STAYS): 0.0, ("objective", _STAYS): best}
         return tuple(
-            Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=f"{way}, n = {n}")
+            Point(panel, way, float(n), expected.get((panel, way), float("nan")), group=way.split(",")[0])
             for panel in ("target", "objective")
             for way in _WAYS
             for n in (_FEW, _ENOUGH, _MANY)
@@ -102,15 +103,29 @@ class QuadraticFigure(TheoryFigure):
         return self.simulate_group([point])[0]
 
     def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """Train with Adam from a slightly perturbed source minimum; both panels show the same networks."""
-        first = points[0]
-        way = _WAYS[first.series]
-        seeds = range(first.seed, first.seed + self.seeds)
-        data = draw_targets(QuadraticProblem(self.d, 1), int(first.x), seeds, n_signal=_N_SIGNAL)
-        start = start_at_feature(seeds, self.d, feature=way.feature, width=_WIDTH, penalty=_PENALTY)
-        run = way.train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
-        shown = {"target": run.target_loss, "objective": run.objective}
-        return tuple(mean_estimate(shown[point.panel], run.status) for point in points)
+        """Train with Adam from a slightly perturbed source minimum; both panels show the same networks.
+
+        Networks of one way are trained together, whatever the size of their sample and the feature they start from.
+        """
+        cases = list(dict.fromkeys((point.series, point.x) for point in points))
+        own = [Point("target", way, n, float("nan")).seed for way, n in cases]
+        seeds = [seed for first in own for seed in range(first, first + self.seeds)]
+        sizes = [int(n) for _, n in cases for _ in range(self.seeds)]
+        data = draw_targets(QuadraticProblem(self.d, 1), sizes, seeds, n_signal=_N_SIGNAL)
+        starts = [
+            start_at_feature(
+                range(first, first + self.seeds), self.d, feature=_WAYS[way].feature, width=_WIDTH, penalty=_PENALTY
+            )
+            for (way, _), first in zip(cases, own, strict=True)
+        ]
+        start = tuple(torch.cat(layers) for layers in zip(*starts, strict=True))
+        run = _WAYS[cases[0][0]].train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
+        found = {}
+        for i, case in enumerate(cases):
+            rows = slice(i * self.seeds, (i + 1) * self.seeds)
+            for panel, shown in (("target", run.target_loss), ("objective", run.objective)):
+                found[panel, *case] = mean_estimate(shown[rows], run.status[rows])
+        return tuple(found[point.panel, point.series, point.x] for point in points)
 
     def claims(self) -> tuple[Claim, ...]:
         """What Theorems 1 and 2 say of the global minima, read off the two starts."""

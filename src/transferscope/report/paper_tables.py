@@ -1,5 +1,6 @@
-"""A table for a paper: LaTeX with the rules of booktabs."""
+"""A table for a paper (LaTeX with the rules of booktabs) or for a page on GitHub (Markdown)."""
 
+import html
 import re
 
 from transferscope.report.blocks import Cell, Table
@@ -24,6 +25,7 @@ _ESCAPED = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 _TO_ESCAPE = re.compile("|".join(map(re.escape, _ESCAPED)))
+_MARKS_OF_MARKDOWN = re.compile(r"[\\`*_\[\]|#~$!]")
 
 
 def escaped(text: str) -> str:
@@ -66,3 +68,36 @@ def _row(cells: list[str]) -> str:
     first, *others = cells
     guarded = f"{{{first}}}" if first.startswith("[") else first  # after \\\\ a bracket would be its argument
     return rf"{' & '.join([guarded, *others])} \\"
+
+
+def markdown_table(table: Table) -> str:
+    """The table as GitHub's Markdown has it.
+
+    Args:
+        table: Cells with the tone "best" are set in bold; details stand in brackets.
+
+    Returns:
+        The rows, and the caption as a paragraph below them; every text is escaped.
+    """
+    lines = [
+        _markdown_row([_markdown(column.title) for column in table.columns]),
+        _markdown_row(["---:" if column.numeric else "---" for column in table.columns]),
+        *(_markdown_row([_markdown_cell(cell) for cell in row]) for row in table.rows),
+        *(["", _markdown(table.caption)] if table.caption else []),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Text that Markdown, and the HTML in it, shows as it is."""
+    shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
+    return html.escape(_MARKS_OF_MARKDOWN.sub(lambda found: f"\\{found[0]}", shown), quote=False)
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = _markdown(f"{cell.text} ({cell.detail})" if cell.detail else cell.text)
+    return f"**{text}**" if cell.tone == "best" and text else text
+
+
+def _markdown_row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 of liu2019 on wide networks: gradients and distances against the width."""
+"""Theorems 1 to 3 of liu2019 on wide networks: gradients and distances against the width, errors against the steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ import torch
 from jaxtyping import Float64
 
 from transferscope.estimate import Estimate
-from transferscope.numerics.ntk import KernelTransfer, kernel_examples, kernel_transfer
+from transferscope.numerics.ntk import KernelTransfer, kernel_examples, kernel_transfer, relu_gram
+from transferscope.theory.ntk import Convergence, convergence
 from transferscope_papers.figure import (
     Claim,
     Conclusion,
@@ -23,7 +24,7 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.simulate.outcomes import mean_estimate
-from transferscope_papers.simulate.wide_relu import Labelled, wide_transfer
+from transferscope_papers.simulate.wide_relu import Labelled, error_curves, wide_transfer
 
 _N_SOURCE, _N_TARGET, _D = 12, 8, 10
 _TASKS = ("similar", "unrelated")
@@ -123,6 +124,123 @@ class KernelFigure(TheoryFigure):
 
     def _expected(self, curve: Curve, width: int) -> float:
         return float(curve.y[0]) if width == self.width else float("nan")
+
+
+_WAYS = ("pre-trained", "from scratch")
+_SHARES = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+"""Where errors are measured, as shares of all steps."""
+
+
+@dataclass(frozen=True)
+class ConvergenceFigure(TheoryFigure):
+    """liu2019 Theorem 3: the error on the target along gradient descent, and its bound, pre-trained and from scratch.
+
+    Attributes:
+        width: Neurons. Even, at least 64.
+        steps: Steps on the target.
+        stability: Learning rate in units of one over the largest eigenvalue of the kernel; the theorem takes a smaller
+            one, of the order of its smallest eigenvalue over n.
+        seeds: Networks per point.
+    """
+
+    width: int = setting(20_000, Range(64, 200_000), quick=2048)
+    steps: int = setting(20, Range(8, 10_000))
+    stability: float = setting(0.9, Range(0.001, 1))
+    seeds: int = setting(6, Range(1, 1000), quick=4)
+
+    name: ClassVar[str] = "liu2019-theorem3"
+    known_error: ClassVar[float] = 0.06
+
+    @property
+    def rate(self) -> float:
+        """The learning rate on the target; both tasks have the same inputs there."""
+        return self.stability / float(np.linalg.eigvalsh(relu_gram(_target("similar").inputs))[-1])
+
+    def theory(self) -> Theory:
+        """The error of an infinitely wide network as a line, the bound dashed."""
+        curves, steps = [], range(self.steps + 1)
+        for task in _TASKS:
+            for way in _WAYS:
+                found, x = self._convergence(task, way, steps), np.arange(self.steps + 1.0)
+                curves.append(Curve(task, way, x, found.errors))
+                curves.append(Curve(task, way, x, found.bound, dashed=True))
+        titles = {"similar": "The source's teacher", "unrelated": "Labels that the source says nothing of"}
+        panels = (
+            Panel(task, titles[task], "steps on the target", "squared error (dashed: bound)", y_log=True)
+            for task in _TASKS
+        )
+        return Theory(tuple(panels), tuple(curves))
+
+    def points(self) -> tuple[Point, ...]:
+        """Each line at seven numbers of steps, measured on the same networks."""
+        marks = sorted({round(share * self.steps) for share in _SHARES})
+        return tuple(
+            Point(task, way, float(k), float(error), group=f"{task}, {way}")
+            for task in _TASKS
+            for way in _WAYS
+            for k, error in zip(marks, self._convergence(task, way, marks).errors, strict=True)
+        )
+
+    def simulate(self, point: Point) -> Estimate:
+        """Train, and measure one error."""
+        return self.simulate_group([point])[0]
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Train on the source, unless from scratch, then on the target."""
+        first = points[0]
+        source = _labelled(_source(), self.seeds) if first.series == _WAYS[0] else None
+        run = error_curves(
+            source,
+            _labelled(_target(first.panel), self.seeds),
+            width=self.width,
+            seeds=range(first.seed, first.seed + self.seeds),
+            steps=[int(point.x) for point in points],
+            rate=self.rate,
+        )
+        return tuple(mean_estimate(errors, run.status) for errors in run.errors)
+
+    def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
+        """How much faster than its bound the error falls, and how long a pre-trained start is ahead."""
+        end = max(simulated, key=lambda item: item.point.x).point
+        found = self._convergence(end.panel, end.series, [int(end.x)])
+        steps = range(self.steps + 1)
+        tuned, scratch = (self._convergence("similar", way, steps).errors for way in _WAYS)
+        behind = np.flatnonzero(tuned > scratch)
+        until = f"for {behind[0]} steps, and behind from then on" if len(behind) else "throughout"
+        return Conclusion(
+            f"after {end.x:g} steps the squared error is {found.errors[0]:.2g} by theory ({end.panel}, {end.series}) "
+            f"and the bound {found.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
+            "the bound by 1 - eta lambda / 2. On the similar task the pre-trained start is ahead of training from "
+            f"scratch {until}: it leaves less to fit, and more of that where the kernel learns slowly"
+        )
+
+    def claims(self) -> tuple[Claim, ...]:
+        """The theorem, and what pre-training changes."""
+        narrow = f"Networks of width {self.width} are not wide yet." if self.width < _WIDE else ""
+        return (
+            Claim(
+                "the error stays below its bound at every step, from either start",
+                "liu2019, Theorem 3",
+                lambda drawn: all(
+                    mean.value <= drawn.line(task, way, dashed=True).y[int(k)] * (1 + self.known_error)
+                    for task in _TASKS
+                    for way in _WAYS
+                    for k, mean in drawn.points(task, way).items()
+                ),
+                narrow,
+            ),
+            Claim(
+                "on a similar task the pre-trained network begins with the smaller error",
+                "liu2019, Theorems 1 and 3",
+                lambda drawn: drawn.lower("similar", *_WAYS, at=(0.0,)),
+                narrow,
+            ),
+        )
+
+    def _convergence(self, task: str, way: str, steps: Sequence[int]) -> Convergence:
+        target = _target(task)
+        known = _terms(task).transformed_labels[:, 0] if way == _WAYS[0] else np.zeros(len(target.labels))
+        return convergence(target.inputs, target.labels - known, rate=self.rate, steps=steps)
 
 
 @dataclass(frozen=True)

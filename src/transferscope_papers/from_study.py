@@ -1,0 +1,187 @@
+"""Figures of papers that are drawn from a finished study: what such a figure is, and how its files are written."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pandas as pd
+
+from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.finished_study import finished_cells
+from transferscope.errors import DataError, StoreError
+from transferscope.numerics.intervals import t_interval
+from transferscope.report.blocks import Figure
+from transferscope.report.save import save_figure, write_table
+from transferscope.store import Store, StoredCell, without_password
+from transferscope.study.places import one_study, open_existing, studies_in
+from transferscope_papers.catalogue import found_at, listed
+
+
+@dataclass(frozen=True)
+class FinishedStudy:
+    """A study of which no cell is left to do.
+
+    Attributes:
+        store: Where it is.
+        name: Its name.
+        cells: What is done of it.
+        frames: Its numbers as tables.
+    """
+
+    store: Store
+    name: str
+    cells: Sequence[StoredCell]
+    frames: StudyFrames
+
+    def methods(self, kind: str) -> list[str]:
+        """Names in the study file of a method of transferscope, as in "merlin"."""
+        tables = self.frames.study.spec["methods"]
+        return [str(name) for name, table in tables.items() if table.get("name") == kind]
+
+    def accuracies(self, methods: Sequence[str] = ()) -> pd.DataFrame:
+        """Final accuracy on the target's test set of every finished run.
+
+        Args:
+            methods: The methods that count; () for all.
+
+        Returns:
+            One row per run: source ("" for none), method, n_target, seed, value.
+
+        Raises:
+            DataError: No run has an accuracy.
+        """
+        rows = self.frames.final("accuracy")
+        rows = rows[(rows["role"] == "method") & (rows["method"].isin(methods) | (not methods))]
+        if rows.empty:
+            raise DataError(f"no run of {self.name} has an accuracy; this figure is about a study of classification")
+        return rows[["source", "method", "n_target", "seed", "value"]].reset_index(drop=True)
+
+    def one_setting(self, rows: pd.DataFrame, figure: str) -> None:
+        """Refuse runs from several sources or of several numbers of labels, which one figure cannot show.
+
+        Raises:
+            DataError: There are several.
+        """
+        found = [source for source in rows["source"].unique() if source]
+        if len(found) > 1:
+            raise DataError(
+                f"{self.name} has runs from {len(found)} sources ({', '.join(found)}) and {figure} shows one; leave "
+                "all but one out of the study file"
+            )
+        self.one_size(rows)
+
+    def one_size(self, rows: pd.DataFrame) -> None:
+        """Refuse runs of several numbers of labels.
+
+        Raises:
+            DataError: There are several.
+        """
+        sizes = sorted(map(int, rows["n_target"].unique()))
+        if len(sizes) > 1:
+            raise DataError(
+                f"{self.name} has runs of {len(sizes)} numbers of labels ({', '.join(map(str, sizes))}) and this "
+                "figure shows one; leave all but one out of the study file"
+            )
+
+
+@dataclass(frozen=True)
+class MeasuredClaim:
+    """What a paper says that a figure shows, as a difference that has to be above 0.
+
+    Attributes:
+        sentence: The claim.
+        source: Where it is made: paper, and section or figure.
+        differences: One for each seed.
+        unit: What the difference is counted in, as in "points".
+    """
+
+    sentence: str
+    source: str
+    differences: Sequence[float]
+    unit: str
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the 95 % t-interval of the mean difference lies above 0 (true) or below (false); None for neither."""
+        interval = t_interval(np.asarray(self.differences, dtype=np.float64)).interval
+        return None if interval is None or not interval.excludes(0.0) else interval.low > 0
+
+    @property
+    def words(self) -> str:
+        """What came of it, with the difference and its interval."""
+        mean = t_interval(np.asarray(self.differences, dtype=np.float64))
+        verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be told"}[self.holds]
+        measured = f"difference {mean.value:+.3g} {self.unit}"
+        if mean.interval is not None:
+            measured += f" ({mean.interval.low:+.3g} to {mean.interval.high:+.3g}, 95 % over {mean.n} seeds)"
+        return f"{verdict}: {self.sentence} ({self.source}); {measured}"
+
+
+@dataclass(frozen=True)
+class StudyFigure:
+    """What came of a figure.
+
+    Attributes:
+        drawings: Its parts.
+        sentences: What it shows, in numbers.
+        claims: What the paper says of it, each with what the study says.
+    """
+
+    drawings: tuple[Figure, ...]
+    sentences: tuple[str, ...]
+    claims: tuple[MeasuredClaim, ...] = ()
+
+
+def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[float]:
+    """Mean of the values of one selection minus that of another, for each seed that has both.
+
+    Args:
+        rows: With the columns seed and value.
+        first: Which rows are one selection.
+        second: Which are the other.
+    """
+    means = [rows[chosen].groupby("seed")["value"].mean() for chosen in (first, second)]
+    return [float(difference) for difference in (means[0] - means[1]).dropna()]
+
+
+def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> list[str]:
+    """Draw a figure from a finished study and write it.
+
+    Args:
+        paper: Its name in the catalogue.
+        figure: That of the figure.
+        place: The study file, or the path or URL of a store that holds one study.
+        folder: Where SVG, PDF and CSV go; made if it is missing.
+        store: The store of the study; "" for the one that its file names.
+
+    Returns:
+        Lines to print.
+
+    Raises:
+        UnknownNameError: There is no such figure.
+        StoreError: There is no such store, or the study is not finished.
+        DataError: The study has not what the figure shows.
+    """
+    known = listed(paper, figure)
+    draw = cast(Callable[[FinishedStudy], StudyFigure], found_at(known.place))
+    with open_existing(store or place) as opened:
+        names = studies_in(opened, place)
+        if len(names) > 1:
+            shown = without_password(place)
+            raise StoreError(
+                f"{shown} holds {len(names)} studies ({', '.join(names)}); give the file of one, as in "
+                f"--study STUDY.toml --store {shown}"
+            )
+        name = one_study(opened, place)
+        cells = finished_cells(opened, name, before="it is drawn")
+        made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"{known.title} ({paper} {figure}), from {name}", *made.sentences]
+    lines += [f"claim {claim.words}" for claim in made.claims]
+    for drawn in made.drawings:
+        svg, pdf = save_figure(drawn.canvas, drawn.svg, folder, drawn.name)
+        write_table(drawn.data, folder / f"{drawn.name}.csv")
+        lines.append(f"{svg}, {pdf.name}, {drawn.name}.csv\n{drawn.caption}")
+    return lines

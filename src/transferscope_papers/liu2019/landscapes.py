@@ -1,0 +1,161 @@
+"""Figures 3b, 3c, 5, 10, 12 and 13 of liu2019: the loss around the start and the end of training, of each layer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.contour import QuadContourSet
+
+from transferscope.errors import DataError
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.style import drawing, new_figure
+from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+
+_SCRATCH = "from scratch"
+_AT = {"start": "landscape_loss@0", "end": "landscape_loss"}
+_LEVELS = 12
+
+
+@dataclass(frozen=True)
+class _Map:
+    """The loss on a plane through the weights of one network."""
+
+    way: str
+    at: str
+    layer: str
+    seed: int
+    axis: np.ndarray
+    loss: np.ndarray
+
+
+def landscapes(study: FinishedStudy) -> StudyFigure:
+    """The maps of a study with the diagnostic `landscape` at the start and the end, from scratch and fine-tuned.
+
+    One network of each is drawn, that of the first seed; the claims are about all seeds.
+
+    Raises:
+        DataError: The study has no planes of both, or fine-tunes from several sources.
+    """
+    maps = _maps(study)
+    ways = list(dict.fromkeys(item.way for item in maps))
+    if len(ways) != 2 or _SCRATCH not in ways:
+        raise DataError(
+            f"{study.name} has landscapes of {len(ways)} kinds of networks ({', '.join(ways) or 'none'}); this figure "
+            "sets training from scratch beside fine-tuning from one source, as studies/why-landscapes.toml does"
+        )
+    tuned = next(way for way in ways if way != _SCRATCH)
+    table = pd.DataFrame(
+        [
+            {
+                "network": item.way,
+                "at": item.at,
+                "layer": item.layer,
+                "seed": item.seed,
+                "centre": item.loss[len(item.axis) // 2, len(item.axis) // 2],
+                "rise": item.loss.mean() - item.loss[len(item.axis) // 2, len(item.axis) // 2],
+                "variation": np.ptp(item.loss),
+            }
+            for item in maps
+        ]
+    )
+    layers = list(dict.fromkeys(table["layer"]))
+    claims = [_claim(table, tuned, at, layer) for at in _AT for layer in layers if at in set(table["at"])]
+    sentences = [
+        f"{at}, {layer}: the loss varies by "
+        + " and ".join(
+            f"{part['variation'].mean():.3g} ({way})"
+            for way in (_SCRATCH, tuned)
+            if not (part := table[(table["network"] == way) & (table["at"] == at) & (table["layer"] == layer)]).empty
+        )
+        for at in _AT
+        for layer in layers
+        if ((table["at"] == at) & (table["layer"] == layer)).any()
+    ]
+    first = [item for item in maps if item.seed == min(table["seed"])]
+    drawings = tuple(_draw(first, (_SCRATCH, tuned), layers, at, table) for at in _AT if at in set(table["at"]))
+    return StudyFigure(drawings, tuple(sentences), tuple(claims))
+
+
+def _maps(study: FinishedStudy) -> list[_Map]:
+    """All planes of the study."""
+    tables = study.frames.study.spec["diagnostics"]
+    losses = {at: study.store.arrays(study.name, name) for at, name in _AT.items()}
+    axes = study.store.arrays(study.name, "landscape_axis")
+    shown, found = {study.frames.baseline, *study.methods("fine-tune")[:1]}, []
+    for stored in study.cells:
+        labels, key = stored.cell.labels, stored.cell.key
+        layer = _layer(tables.get(str(labels.get("diagnostic"))))
+        if layer is None or key not in axes or labels["method"] not in shown:
+            continue
+        source = labels.get("source")
+        way = _SCRATCH if source is None else f"{labels['method']} from {source}"
+        for at, by_key in losses.items():
+            if key in by_key and by_key[key].ndim == 2:
+                found.append(_Map(way, at, layer, int(str(labels["seed"])), axes[key], by_key[key]))
+    return found
+
+
+def _layer(table: object) -> str | None:
+    """Which weights a landscape moves; None for another diagnostic."""
+    if not isinstance(table, Mapping) or table.get("name") != "landscape":
+        return None
+    settings = table.get("settings")
+    blocks = settings.get("blocks") if isinstance(settings, Mapping) else None
+    return ", ".join(str(block).removeprefix("features.") for block in blocks) if blocks else "all layers"
+
+
+def _claim(table: pd.DataFrame, tuned: str, at: str, layer: str) -> MeasuredClaim:
+    """The logarithm of the ratio of variations, from scratch over pre-trained."""
+    rows = table[(table["at"] == at) & (table["layer"] == layer)]
+    rows = rows.assign(value=np.log10(rows["variation"].clip(lower=np.finfo(np.float64).tiny)))
+    where = {"start": "at initialisation", "end": "around the minimum"}[at]
+    figures = {"start": "Figures 5, 12 and 13", "end": "Figures 3 and 10"}[at]
+    return MeasuredClaim(
+        f"{where} the loss varies less over {layer} from pre-trained weights than from scratch",
+        f"liu2019, {figures}",
+        paired(rows, rows["network"] == _SCRATCH, rows["network"] == tuned),
+        "powers of ten",
+    )
+
+
+def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, table: pd.DataFrame) -> Figure:
+    """A row for each way and a column for each layer; the two maps of a column share their scale."""
+    where = {"start": "at the start", "end": "at the end"}[at]
+    with drawing():
+        canvas = new_figure(1.9 * len(layers) + 0.7, 4.1)
+        grid = canvas.subplots(2, len(layers), squeeze=False)
+        for column, layer in enumerate(layers):
+            shown = {item.way: item for item in maps if (item.at, item.layer) == (at, layer)}
+            finite = np.concatenate([item.loss[np.isfinite(item.loss)] for item in shown.values()])
+            levels = np.linspace(finite.min(), max(finite.max(), finite.min() + 1e-12), _LEVELS)
+            image = None
+            for row, way in enumerate(ways):
+                axes = grid[row, column]
+                if way in shown:
+                    image = _draw_map(axes, shown[way], levels)
+                axes.set_title(layer if row == 0 else "")
+                if column == 0:
+                    axes.set_ylabel(way)
+            if image is not None:
+                canvas.colorbar(
+                    image, ax=list(grid[:, column]), location="bottom", shrink=0.9, format="%.2g", aspect=12
+                )
+        canvas.suptitle(f"Loss {where}, along two random directions of each layer", fontsize=10)
+    caption = (
+        f"Loss on the target's training examples around the weights {where} (cross), in units of the filters' norms; "
+        "one network each. The maps of a column share their scale."
+    )
+    return Figure(f"liu2019-landscapes-{at}", canvas, table[table["at"] == at].reset_index(drop=True), caption)
+
+
+def _draw_map(axes: Axes, item: _Map, levels: np.ndarray) -> QuadContourSet:
+    shown = np.ma.masked_invalid(item.loss.T)
+    image = axes.contourf(item.axis, item.axis, shown, levels=levels, cmap="viridis_r")
+    axes.contour(item.axis, item.axis, shown, levels=levels, colors="white", linewidths=0.4, alpha=0.7)
+    axes.plot(0, 0, "+", color="black", markersize=7)
+    axes.set_aspect("equal")
+    axes.grid(visible=False)
+    axes.tick_params(labelsize=6)
+    return image

@@ -1,0 +1,160 @@
+"""Figure 2a of merlin2020: t-SNE of the features of every method, on the target's training and test examples."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure as Canvas
+
+from transferscope.diagnostics.class_separation import variance_ratio
+from transferscope.diagnostics.maps import tsne_of_features
+from transferscope.errors import DataError
+from transferscope.models.build import frame_network
+from transferscope.models.weights import open_network
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.style import drawing, new_figure
+from transferscope.store import StoredCell
+from transferscope.study.cell import MethodRecipe
+from transferscope.study.context import WorkContext
+from transferscope.study.fitting import task_of
+from transferscope.training import outputs_of, scale_of, to_tensors
+from transferscope_papers.draw import COLOURS
+from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+
+PERPLEXITY = 80.0
+"""As in appendix A.1; a third of the examples where there are fewer than 240."""
+
+_EXAMPLES = 500
+"""Of each part that are shown, at even distances."""
+
+_PARTS = ("train", "test")
+
+
+@dataclass(frozen=True)
+class CellFeatures:
+    """The features of one network.
+
+    Attributes:
+        method: Its name in the study.
+        seed: The seed of its run.
+        values: Features of the shown examples by part of the target, "train" and "test".
+        labels: Their classes.
+    """
+
+    method: str
+    seed: int
+    values: dict[str, np.ndarray]
+    labels: dict[str, np.ndarray]
+
+
+def figure_2a(study: FinishedStudy) -> StudyFigure:
+    """The maps of a study that kept its networks: those of the first seed; the claims are about all seeds.
+
+    Training and test examples of one network lie on one map. Networks have no common features, so each has a map of
+    its own.
+
+    Raises:
+        DataError: Fewer than two methods kept their networks, the study has several sources or numbers of labels, or
+            the task is no classification.
+    """
+    rows = study.accuracies()
+    study.one_setting(rows, "Figure 2a")
+    context = WorkContext(study.store.files)
+    kept = [
+        stored for stored in study.cells if stored.cell.role == "method" and context.network(stored.cell.key).is_file()
+    ]
+    found = [features_of(stored, context) for stored in kept]
+    methods = list(dict.fromkeys(item.method for item in found))
+    if len(methods) < 2:
+        raise DataError(
+            f"{study.name} kept the networks of {len(methods)} methods in {study.store.files}; this figure compares "
+            'two or more, which keep = "all" in [engine] keeps'
+        )
+    ratios = pd.DataFrame(
+        [
+            {
+                "method": one.method,
+                "seed": one.seed,
+                "part": part,
+                "value": variance_ratio(one.values[part], one.labels[part]),
+            }
+            for one in found
+            for part in _PARTS
+        ]
+    )
+    means = ratios.groupby(["method", "part"])["value"].mean()
+    sentences = [
+        "variance within classes over that between them, train / test: "
+        + "; ".join(f"{method} {means[method, 'train']:.3g} / {means[method, 'test']:.3g}" for method in methods)
+    ]
+    on_test, claims = ratios[ratios["part"] == "test"], []
+    for ours in study.methods("merlin")[:1]:
+        claims = [
+            MeasuredClaim(
+                f"the features of {ours} separate the classes of test examples better than those of {other}",
+                "merlin2020, section 3 with Figure 2a",
+                paired(on_test, on_test["method"] == other, on_test["method"] == ours),
+                "in the ratio of variances",
+            )
+            for other in methods
+            if other != ours and other not in study.methods("merlin")
+        ]
+    first = [one for one in found if one.seed == min(ratios["seed"])]
+    return StudyFigure((_draw(study, first, means),), tuple(sentences), tuple(claims))
+
+
+def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
+    """The features of the target's examples in the network of a finished run, which must have been kept.
+
+    Args:
+        stored: The run.
+        context: Where its network lies.
+
+    Raises:
+        DataError: The task is no classification.
+    """
+    cell = stored.cell
+    recipe = MethodRecipe.from_payload(cell.payload)
+    target = task_of(cell, recipe).target
+    if target.train.kind != "classification":
+        raise DataError(f"{target.name} is no task of classification, whose classes Figure 2a colours")
+    frame = frame_network(recipe.network, target.train.input_shape, target.train.n_outputs)
+    network = open_network(frame, context.network(cell.key)).network.eval()
+    values, labels = {}, {}
+    for part, data in zip(_PARTS, (target.train, target.test), strict=True):
+        shown = to_tensors(data, scale_of(network, target.train), "cpu").spread(_EXAMPLES)
+        values[part] = outputs_of(network.features, shown).numpy()
+        labels[part] = shown.labels.numpy()
+    return CellFeatures(str(cell.labels["method"]), int(str(cell.labels["seed"])), values, labels)
+
+
+def _draw(study: FinishedStudy, found: list[CellFeatures], means: pd.Series) -> Figure:
+    """A column for each method, training examples above test examples."""
+    tables = []
+    with drawing():
+        canvas: Canvas = new_figure(2.0 * len(found) + 0.4, 4.6)
+        grid = canvas.subplots(2, len(found), squeeze=False)
+        for column, one in enumerate(found):
+            together = np.concatenate([one.values[part] for part in _PARTS])
+            perplexity = min(PERPLEXITY, (len(together) - 1) / 3)
+            positions = tsne_of_features(together, perplexity=perplexity, seed=0)
+            split = np.split(positions, [len(one.values["train"])])
+            reach = 1.05 * np.abs(positions).max()
+            for axes, part, places in zip(grid[:, column], _PARTS, split, strict=True):
+                labels = one.labels[part]
+                axes.scatter(*places.T, c=[COLOURS[label % len(COLOURS)] for label in labels], s=4, linewidths=0)
+                axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[], aspect="equal")
+                axes.grid(visible=False)
+                axes.set_xlabel(f"ratio {means[one.method, part]:.2g}")
+                if part == "train":
+                    axes.set_title(one.method)
+                if column == 0:
+                    axes.set_ylabel({"train": "training examples", "test": "test examples"}[part])
+                x, y = places.T
+                tables.append(pd.DataFrame({"method": one.method, "part": part, "label": labels, "x": x, "y": y}))
+    caption = (
+        f"t-SNE (perplexity {perplexity:.3g}) of the features of one network of each method, a colour for each class; "
+        "training and test examples of a network lie on one map. Below: variance within classes over that between "
+        f"them, mean over the seeds of {study.name}."
+    )
+    return Figure("merlin2020-fig2a", canvas, pd.concat(tables, ignore_index=True), caption)

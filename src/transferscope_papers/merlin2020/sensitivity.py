@@ -1,0 +1,158 @@
+"""Figure 4b of merlin2020: accuracy over rho (weight of the target term) and lambda (ridge of the inner head)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from transferscope.errors import DataError
+from transferscope.numerics.intervals import t_interval
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.style import drawing, new_figure
+from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+
+_WITHIN = 0.01
+"""Accuracy below that of the best setting that still counts as close to it."""
+_DARK = 0.6
+"""Share of the scale from which text on it is black."""
+
+
+def figure_4b(study: FinishedStudy) -> StudyFigure:
+    """The map of a study whose methods are MeRLin with constant ridges, and training from scratch beside them.
+
+    Raises:
+        DataError: The methods are no grid of at least 2 x 2, or a setting has no finished run.
+    """
+    settings = _grid(study)
+    baseline = study.frames.baseline
+    tuned = study.methods("fine-tune")
+    rows = study.accuracies([*settings, *([baseline] if baseline else []), *tuned])
+    rows["value"] *= 100
+    study.one_setting(rows, "Figure 4b")
+    table = _table(study, settings, rows, baseline)
+    best, worst = (table.iloc[int(index)] for index in (table["accuracy"].argmax(), table["accuracy"].argmin()))
+    close = int((table["accuracy"] >= best["accuracy"] - 100 * _WITHIN).sum())
+    sentences = [
+        f"{len(table)} settings, {int(table['seeds'].min())} seeds each: from {worst['accuracy']:.1f} % "
+        f"({_named(worst)}) to {best['accuracy']:.1f} % ({_named(best)}); {close} lie within one point of the best; "
+        f"the standard deviation over seeds is {np.sqrt((table['sd'] ** 2).mean()):.2g} points"
+    ]
+    claims = []
+    if baseline:
+        above, below = (int((table[end] * sign > 0).sum()) for end, sign in (("low", 1), ("high", -1)))
+        sentences.append(
+            f"{above} of the {len(table)} settings lie above training from scratch and {below} below it, each by its "
+            "own 95 % interval over seeds"
+        )
+        lowest = rows["method"] == _method(settings, worst)
+        claims.append(
+            MeasuredClaim(
+                "MeRLin is not sensitive to rho and lambda: its worst setting lies above training from scratch",
+                "merlin2020, section A.7 with Figure 4b",
+                paired(rows, lowest, rows["method"] == baseline),
+                "points",
+            )
+        )
+    if tuned:
+        claims.append(_approaches(settings, rows, tuned[0]))
+    return StudyFigure((_draw(study, table),), tuple(sentences), tuple(claims))
+
+
+def _grid(study: FinishedStudy) -> dict[str, tuple[float, float]]:
+    """rho and lambda by the name of the method."""
+    found: dict[str, tuple[float, float]] = {}
+    for name in study.methods("merlin"):
+        settings = study.frames.study.spec["methods"][name].get("settings", {})
+        rho, ridge = settings.get("rho"), settings.get("ridge")
+        if settings.get("inner") == "ridge" and isinstance(rho, int | float) and isinstance(ridge, int | float):
+            found[name] = (float(rho), float(ridge))
+    sides = [sorted({pair[i] for pair in found.values()}) for i in (0, 1)]
+    complete = len(set(found.values())) == len(found) == len(sides[0]) * len(sides[1])
+    if not complete or min(map(len, sides)) < 2:
+        raise DataError(
+            f"{study.name} has {len(found)} methods of MeRLin with a constant ridge, of {len(sides[0])} rho and "
+            f"{len(sides[1])} lambda; Figure 4b shows every pair of at least 2 of each, as in studies/merlin-grid.toml"
+        )
+    return found
+
+
+def _table(
+    study: FinishedStudy, settings: Mapping[str, tuple[float, float]], rows: pd.DataFrame, baseline: str | None
+) -> pd.DataFrame:
+    """One row per setting, in percent: its accuracy over seeds, and the difference to scratch with its interval."""
+    table = []
+    for name, (rho, ridge) in settings.items():
+        own = rows["method"] == name
+        values = rows.loc[own, "value"].to_numpy()
+        if not len(values):
+            raise DataError(f"no run of {name} in {study.name} is finished; try those that failed again")
+        apart = np.array(paired(rows, own, rows["method"] == baseline)) if baseline else np.zeros(0)
+        mean = t_interval(apart) if len(apart) else None
+        ends = (np.nan, np.nan) if mean is None or mean.interval is None else (mean.interval.low, mean.interval.high)
+        table.append(
+            {
+                "rho": rho,
+                "lambda": ridge,
+                "accuracy": values.mean(),
+                "sd": values.std(ddof=1) if len(values) > 1 else np.nan,
+                "seeds": len(values),
+                "above_scratch": np.nan if mean is None else mean.value,
+                "low": ends[0],
+                "high": ends[1],
+            }
+        )
+    return pd.DataFrame(table).sort_values(["lambda", "rho"]).reset_index(drop=True)
+
+
+def _approaches(settings: Mapping[str, tuple[float, float]], rows: pd.DataFrame, tuned: str) -> MeasuredClaim:
+    rhos = sorted({rho for rho, _ in settings.values()})
+    reference = rows["method"] == tuned
+
+    def apart(rho: float) -> list[float]:
+        names = [name for name, pair in settings.items() if pair[0] == rho]
+        return paired(rows, rows["method"].isin(names), reference)
+
+    nearer = [abs(b) - abs(a) for a, b in zip(apart(rhos[0]), apart(rhos[len(rhos) // 2]), strict=True)]
+    return MeasuredClaim(
+        f"accuracy at the smallest rho ({rhos[0]:g}, mean over lambda) is nearer to that of fine-tuning than at rho = "
+        f"{rhos[len(rhos) // 2]:g}",
+        "merlin2020, section A.7: as rho approaches 0, MeRLin approaches fine-tuning",
+        nearer,
+        "points",
+    )
+
+
+def _named(row: pd.Series) -> str:
+    return f"rho {row['rho']:g}, lambda {row['lambda']:g}"
+
+
+def _method(settings: Mapping[str, tuple[float, float]], row: pd.Series) -> str:
+    return next(name for name, pair in settings.items() if pair == (row["rho"], row["lambda"]))
+
+
+def _draw(study: FinishedStudy, table: pd.DataFrame) -> Figure:
+    """A cell for each setting with its mean and standard deviation; a star where it lies surely above scratch."""
+    grid = table.pivot(index="lambda", columns="rho", values="accuracy")
+    low, high = float(grid.to_numpy().min()), float(grid.to_numpy().max())
+    with drawing():
+        canvas = new_figure(1.6 + 0.85 * grid.shape[1], 1.3 + 0.55 * grid.shape[0])
+        axes = canvas.subplots()
+        image = axes.imshow(grid.to_numpy(), origin="lower", aspect="auto", cmap="viridis", vmin=low, vmax=high)
+        axes.grid(visible=False)
+        axes.set_xticks(range(grid.shape[1]), [f"{rho:g}" for rho in grid.columns])
+        axes.set_yticks(range(grid.shape[0]), [f"{ridge:g}" for ridge in grid.index])
+        axes.set_xlabel("ρ, weight of the target term")
+        axes.set_ylabel("λ, ridge of the inner head")
+        axes.set_title("Accuracy of MeRLin over ρ and λ")
+        for row in table.to_dict("records"):
+            x, y = list(grid.columns).index(row["rho"]), list(grid.index).index(row["lambda"])
+            colour = "black" if row["accuracy"] > low + _DARK * (high - low) else "white"
+            sure, below = "*" if row["low"] > 0 else "", "↓" if row["high"] < 0 else ""
+            text = f"{row['accuracy']:.1f}{sure}{below}" + (f"\n± {row['sd']:.1f}" if row["seeds"] > 1 else "")
+            axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=8)
+        canvas.colorbar(image, ax=axes, label="accuracy on the target, %")
+    caption = (
+        f"Mean over {int(table['seeds'].min())} seeds, ± the standard deviation over them. A star: above training from "
+        "scratch by its own paired 95 % interval; an arrow: below."
+    )
+    return Figure("merlin2020-fig4b", canvas, table, caption)

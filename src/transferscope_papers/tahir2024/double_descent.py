@@ -1,0 +1,215 @@
+"""The peak of training from scratch at n near d, which tahir2024's diagrams owe their positive transfer there to."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from transferscope.data.problems import Covariance, power_law_covariance, teachers_at_angle
+from transferscope.estimate import Estimate
+from transferscope.theory.learners import Learner, Scratch
+from transferscope.theory.linear_pair import LinearPair
+from transferscope.theory.linear_scratch import scratch_risk, scratch_risk_finite, scratch_risk_ridged
+from transferscope.theory.linear_transfer import linear_transfer_risk
+from transferscope_papers.figure import (
+    SIGMA,
+    Claim,
+    Curve,
+    Drawn,
+    Panel,
+    Point,
+    Range,
+    Theory,
+    clear_sign,
+    setting,
+)
+from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
+from transferscope_papers.simulate.outcomes import mean_estimate
+from transferscope_papers.simulate.seeds import generator
+
+_SCRATCH, _RIDGED, _TRANSFER = "from scratch", "from scratch, best ridge", "linear transfer"
+_LEARNERS: dict[str, Learner] = {_SCRATCH: Scratch(), _RIDGED: Scratch("best")}
+_GAMMAS = (0.2, 0.4, 0.6, 0.75, 0.85, 1.15, 1.3, 1.5, 1.75, 2.0)
+_APART = 6
+"""The least |n - d| that is simulated: the risk has a variance from 4 on, and a mean of few samples can be trusted."""
+_PEAKED = 0.8
+"""n/d where the limit of many inputs is compared with simulations at growing d."""
+_SIZES = (40, 60, 100, 160)
+_MORE = 3
+"""Times the draws, where a few per cent are to be told."""
+_DEPTH = 2
+_TEACHERS = 900
+"""Random stream of the teachers of inputs with unequal variances."""
+
+
+@dataclass(frozen=True)
+class DoubleDescentFigure(LinearTeachersFigure):
+    """Risks around n = d: trained networks, the exact means, and the limit of many inputs where nothing is exact.
+
+    For inputs of equal variance the mean risk is exact at every n and d, by the moments of inverse Wishart matrices.
+    For variances 1/i (of mean 1) without a ridge it is exact for n > d + 1; for n < d it is the deterministic
+    equivalent, which is too low near the peak. The last panel says by how much.
+
+    Attributes:
+        theta: Angle between the teachers in radians; at pi/2 the source says nothing about the target.
+        sigma: Label noise.
+    """
+
+    d: int = setting(100, Range(20, 200), quick=40)
+    seeds: int = setting(1000, Range(2, 10_000), quick=200)
+    theta: float = setting(math.pi / 2, Range(0, math.pi / 2))
+    sigma: float = setting(0.5, SIGMA)
+
+    name: ClassVar[str] = "tahir2024-double-descent"
+
+    def theory(self) -> Theory:
+        """Risks against n/d for equal and unequal variances, and where the limit would be exact."""
+        sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
+        gamma, fine = sizes / self.d, np.linspace(0.02, 2, 397)
+        transfer = linear_transfer_risk(self.theta, sizes, sigma=self.sigma)
+        unequal = _unequal(self.d, self.sigma)
+        curves = [
+            Curve("equal", _SCRATCH, gamma, scratch_risk_finite(sizes, self.d, sigma=self.sigma)),
+            Curve("equal", _SCRATCH, fine, scratch_risk(fine, sigma=self.sigma), dashed=True),
+            Curve("equal", _RIDGED, gamma, scratch_risk_ridged(sizes, self.d, sigma=self.sigma), dashed=True),
+            Curve("equal", _TRANSFER, gamma, transfer),
+        ]
+        exact = Scratch().is_exact(unequal, sizes)
+        curves += [
+            Curve("unequal", _SCRATCH, gamma[some], Scratch().risk(unequal, sizes[some]), dashed)
+            for some, dashed in ((exact, False), (~exact, True))
+        ]
+        few = np.geomspace(3, 2 * self.d, 16)  # a best ridge takes a search
+        curves.append(Curve("unequal", _RIDGED, few / self.d, Scratch("best").risk(unequal, few), dashed=True))
+        curves.append(Curve("limit", "the limit itself", np.array([40.0, 160.0]), np.zeros(2), dashed=True))
+        off = f"mean risk / limit − 1, n = {_PEAKED:g} d"
+        panels = (
+            Panel("equal", f"Equal variances, d = {self.d}, σ = {self.sigma:g}", "n/d", "risk", y_log=True),
+            Panel("unequal", "Variances 1/i; dashed: limit of many inputs", "n/d", "risk", y_log=True),
+            Panel("limit", "The limit without a ridge is too low at n < d", "inputs d", off, x_log=True),
+        )
+        return Theory(panels, tuple(curves))
+
+    def points(self) -> tuple[Point, ...]:
+        """Both sides of the peak, and growing d at one place of it."""
+        found = []
+        sizes = [n for n in (round(gamma * self.d) for gamma in _GAMMAS) if abs(n - self.d) >= _APART]
+        pair = _unequal(self.d, self.sigma)
+        for n in sizes:
+            x = n / self.d
+            scratch = float(scratch_risk_finite(n, self.d, sigma=self.sigma))
+            found.append(Point("equal", _SCRATCH, x, scratch, {"n": n}))
+            transfer = float(linear_transfer_risk(self.theta, n, sigma=self.sigma))
+            found.append(Point("equal", _TRANSFER, x, transfer, {"n": n}))
+        for n in sizes:
+            for name, learner in _LEARNERS.items():
+                expected = float(learner.risk(pair, n)) if bool(learner.is_exact(pair, n)) else math.nan
+                found.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
+        growing = [(d, name) for d in _SIZES for name in _LEARNERS]
+        own = [Point("limit", name, float(d), math.nan, {"n": round(_PEAKED * d), "d": d}) for d, name in growing]
+        return (*found, *own)
+
+    def groups(self) -> list[list[Point]]:
+        """Trained networks together, and the learners that are solved for by their inputs."""
+        solved: dict[tuple[str, float], list[Point]] = {}
+        for point in self.points():
+            if point.panel != "equal":
+                solved.setdefault((point.panel, point.x), []).append(point)
+        trained = self.trained_together([point for point in self.points() if point.panel == "equal"])
+        return [*trained, *solved.values()]
+
+    def training(self, point: Point) -> Training:
+        """Two-layer networks, from scratch or on frozen features."""
+        pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
+        way = Way(_DEPTH, _DEPTH - 1) if point.series == _TRANSFER else Way(_DEPTH, shows="scratch")
+        return Training(pair, int(point.parameters["n"]), way)
+
+    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """Trained networks, or least squares and the best ridge on the same samples, which are those of the first."""
+        if points[0].panel == "equal":
+            return super().simulate_group(points)
+        n, d = (int(points[0].parameters[name]) for name in ("n", "d"))
+        draws = self.seeds * (_MORE if points[0].panel == "limit" else 1)
+        pair, risks = _unequal(d, self.sigma), np.empty((len(points), draws))
+        for k in range(draws):
+            sample = pair.sample(n, generator(points[0].seed + k))
+            for i, point in enumerate(points):
+                risks[i, k] = pair.risk(_LEARNERS[point.series].fit(sample.inputs, sample.targets, pair))
+        if points[0].panel == "limit":
+            limits = [float(_LEARNERS[point.series].risk(pair, n)) for point in points]
+            risks = risks / np.array(limits)[:, None] - 1
+        return tuple(mean_estimate(row, np.full(draws, "ok")) for row in risks)
+
+    def claims(self) -> tuple[Claim, ...]:
+        """The peak, what it does to transferability, what cures it, and what the limit leaves out."""
+        noisy = "" if self.sigma >= _NOISY else f"Without noise there is no peak (here σ = {self.sigma:g})."
+        theta = self.unlike_the_paper("theta").replace("The paper has", "It was found at")
+        return (
+            Claim(
+                "the risk of trained networks from scratch has a peak at n = d: it falls first, rises towards d and "
+                "falls beyond",
+                "tahir2024, Theorem 3.6: double descent",
+                _has_a_peak,
+                noisy,
+            ),
+            Claim(
+                "next to the peak a source that says nothing (θ = π/2) transfers positively, and negatively at n = 2 d",
+                "tahir2024, section 3.3: anomalous positive transfer",
+                _anomalous,
+                noisy or theta,
+            ),
+            Claim(
+                "with the best ridge there is no peak, for equal and for unequal variances",
+                "beyond tahir2024, whose learners have no ridge",
+                _cured,
+            ),
+            Claim(
+                f"without a ridge the limit of many inputs is too low at n = {_PEAKED:g} d, by less the more inputs; "
+                "with the best ridge it is within 5 %",
+                "beyond tahir2024, section 3.3: Hastie et al. 2022, Theorem 5",
+                _limit_is_too_low,
+                noisy,
+            ),
+        )
+
+
+_NOISY = 0.2
+"""Label noise from which the peak stands out."""
+
+
+@lru_cache(maxsize=16)
+def _unequal(d: int, sigma: float) -> LinearPair:
+    """A teacher in a random direction, inputs with variances 1/i scaled to a mean of 1; the source is not used."""
+    variances = power_law_covariance(d, exponent=1).eigenvalues
+    inputs = Covariance(variances / variances.mean())
+    return LinearPair.at_angle(d, 0.0, sigma=sigma, covariance=inputs, generator=generator(d, _TEACHERS))
+
+
+def _has_a_peak(drawn: Drawn) -> bool:
+    found = {x: mean.value for x, mean in drawn.points("equal", _SCRATCH).items()}
+    below, above = ([value for x, value in found.items() if (x < 1) == side] for side in (True, False))
+    falls = all(first > second for first, second in itertools.pairwise(above))
+    return falls and below[0] > min(below) < below[-1] and max(found.values()) in (below[-1], above[0])
+
+
+def _anomalous(drawn: Drawn) -> bool:
+    scratch, transfer = (drawn.points("equal", name) for name in (_SCRATCH, _TRANSFER))
+    gains = {x: scratch[x].value - transfer[x].value for x in scratch}
+    nearest = min(gains, key=lambda x: abs(math.log(x)))
+    return gains[nearest] > 0 > gains[max(gains)]
+
+
+def _cured(drawn: Drawn) -> bool:
+    line, points = drawn.line("equal", _RIDGED, dashed=True).y, drawn.points("unequal", _RIDGED)
+    values = [mean.value for mean in points.values()]
+    return bool((np.diff(line) < 0).all()) and all(a > b for a, b in itertools.pairwise(values))
+
+
+def _limit_is_too_low(drawn: Drawn) -> bool:
+    off, ridged = (list(drawn.points("limit", name).values()) for name in (_SCRATCH, _RIDGED))
+    low = off[0].value > off[-1].value and all(mean.value > 0 or not clear_sign(mean) for mean in off)
+    return low and clear_sign(off[0]) and all(abs(mean.value) <= 0.05 for mean in ridged)

@@ -1,0 +1,64 @@
+"""merlin2020 from random starts: claims on drawn data, features compared as counted out, shares of few starts."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from transferscope.estimate import Estimate
+from transferscope.theory.feature_recovery import recovery_probability
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.figure import Point, Simulated
+from transferscope_papers.merlin2020.random_starts import _share, _shared_feature_told
+
+FIGURE = FIGURES["merlin2020-random-starts"].configured(quick=True, changes={})
+
+
+def drawn_with(changed: dict[tuple[str, float], float]) -> list[bool | None]:
+    """The verdicts when starts of MeRLin come to 1.8/k and the best of several to 1, but for what is changed."""
+
+    def value(point: Point) -> float:
+        usual = {"MeRLin": 1.8 / point.x, "k = 4,": 1.0}.get(point.series[:6], point.expected)
+        return changed.get((point.series, point.x), usual)
+
+    points = [Simulated(point, Estimate(value(point), 0.01, 100, "converged")) for point in FIGURE.points()]
+    return [found.holds for found in FIGURE.check(FIGURE.drawn(points))]
+
+
+def test_the_claims_stand_and_fall_with_what_is_drawn() -> None:
+    assert drawn_with({}) == [True] * 5
+    assert drawn_with({("pre-training, at a source minimum", 8.0): 0.2}) == [False, True, True, True, True]
+    assert drawn_with({("k = 4, trained, best random start", 20.0): 0.8}) == [True, True, True, False, True]
+    assert drawn_with({("MeRLin, 20 target examples", 16.0): 0.5}) == [True, True, True, True, False]
+    assert drawn_with({("MeRLin, 20 target examples", 4.0): 0.95}) == [True] * 5
+    theory = FIGURE.theory()
+    for series, factor, expected in (("needed for 90%", 3.0, [False, False]), ("enough in", 0.3, [True, False])):
+        curves = tuple(
+            replace(curve, y=factor * curve.y) if curve.series.startswith(series) else curve for curve in theory.curves
+        )
+        drawn = replace(FIGURE.drawn([]), theory=replace(theory, curves=curves))
+        assert [found.holds for found in FIGURE.check(drawn)[1:3]] == expected
+
+
+@pytest.mark.parametrize(("n", "k"), [(3, 2), (6, 16), (8, 64)])
+def test_features_that_are_compared_tell_as_often_as_was_counted_out(n: int, k: int) -> None:
+    point = next(point for point in FIGURE.points() if point.series == "k = 16" and point.x == 6)
+    found = _share(_shared_feature_told(point.seed, n, k, 400))
+    assert found.stderr is not None
+    assert abs(found.value - float(recovery_probability(n, k))) < 4 * found.stderr
+
+
+def test_a_share_of_all_or_nothing_has_an_error() -> None:
+    assert _share(np.ones(10, dtype=bool)).value == 1.0
+    assert _share(np.ones(10, dtype=bool)).stderr == pytest.approx(math.sqrt(11 / 12 * 1 / 12 / 10))
+    assert _share(np.zeros(0, dtype=bool)).status == "max_steps"
+
+
+@pytest.mark.long
+def test_pre_training_from_random_starts_finds_one_of_the_features() -> None:
+    figure = FIGURES["merlin2020-random-starts"].configured(quick=True, changes={"starts": "40", "steps": "600"})
+    points = [point for point in figure.points() if point.group == "pre-training" and point.x >= 8]
+    found = figure.simulate_group(points)
+    assert all(estimate.n >= 20 for estimate in found)
+    assert figure.agreement([Simulated(*pair) for pair in zip(points, found, strict=True)]).largest < 4
