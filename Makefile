@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+OPTIONAL := $(VENV)/.optional
 WORKERS ?= auto
 
 .PHONY: demo test test-long test-all check docs bench clean
@@ -10,6 +11,11 @@ WORKERS ?= auto
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade -c constraints.txt -e '.[dev]'
+	touch $@
+
+# Ray, submitit and MLflow, whose tests would be left out: some 40 s and 350 MB.
+$(OPTIONAL): $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,ray,slurm,mlflow]'
 	touch $@
 
 demo: $(READY)  ## rendered glyphs -> real handwritten digits, every method, 3 seeds, ends in a report
@@ -26,7 +32,7 @@ WHOLE := tests/analyses tests/cli tests/docs tests/e2e tests/fuzz tests/golden t
 QUICK := -m "not slow and not long"
 LONG := -m "long and not slow"
 
-test: $(READY)  ## what takes no seconds of its own
+test: $(OPTIONAL)  ## what takes no seconds of its own
 ifeq ($(SHAPES),checked)
 	$(PYTEST) $(QUICK) $(addprefix --ignore=,$(WHOLE))
 	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(QUICK) $(WHOLE)
@@ -34,11 +40,11 @@ else
 	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(QUICK)
 endif
 
-test-long: $(READY)  ## what `test` leaves out, that of parts with every shape and type checked
+test-long: $(OPTIONAL)  ## what `test` leaves out, that of parts with every shape and type checked
 	$(PYTEST) $(LONG) $(addprefix --ignore=,$(WHOLE))
 	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(LONG) $(WHOLE)
 
-test-all: $(READY)  ## the minutes-long tests too
+test-all: $(OPTIONAL)  ## the minutes-long tests too
 	$(PYTEST)
 
 check: $(READY)  ## formatter, linter, types, layers

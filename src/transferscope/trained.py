@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 from jaxtyping import Float, Num, Shaped
 from pydantic import TypeAdapter, ValidationError
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from transferscope.data.arrays import to_inputs
 from transferscope.data.task import Kind, LabelledSet
@@ -62,6 +62,9 @@ class ModelCard:
         versions: Of transferscope and torch.
         multi_label: Whether each input has any number of the labels `classes`, rather than one class.
         label_units: (offset, unit) of each predicted number, in which the study counted them; empty for as they are.
+        temperature: What the outputs are divided by before they become probabilities: chosen by the study's test
+            examples (see `numerics.calibration`), which changes no prediction. 1 for numbers, and in older files, whose
+            probabilities are not calibrated.
     """
 
     network: NetworkSettings
@@ -85,6 +88,7 @@ class ModelCard:
     )
     multi_label: bool = False
     label_units: tuple[tuple[float, float], ...] = ()
+    temperature: float = 1.0
 
     @property
     def kind(self) -> Kind:
@@ -159,9 +163,10 @@ class TrainedModel:
         return outputs > 0 if self.card.multi_label else np.array(self.card.classes)[outputs.argmax(axis=1)]
 
     def predict_proba(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N C"]:
-        """The network's probabilities of the classes or labels, in the order of `card.classes`; not calibrated.
+        """The network's probabilities of the classes or labels, in the order of `card.classes`.
 
-        Those of classes sum to 1; each label has one of its own.
+        Those of classes sum to 1; each label has one of its own. They are calibrated by one number for the whole
+        network, `card.temperature`, on inputs like the study's test examples.
 
         Args:
             inputs: See `outputs`.
@@ -171,15 +176,13 @@ class TrainedModel:
         """
         if self.card.classes is None:
             raise DataError("probabilities were asked of a network that predicts numbers; use predict")
-        return probabilities(self.outputs(inputs), self.card.kind)
+        return probabilities(self.outputs(inputs), self.card)
 
 
-def probabilities(outputs: Float[np.ndarray, "N C"], kind: Kind) -> Float[np.ndarray, "N C"]:
-    """The softmax of the logits of classes, or the sigmoid of each label's, in float64."""
-    if kind == "multi-label":
-        return np.asarray(expit(outputs.astype(np.float64)))
-    shifted = np.exp(outputs.astype(np.float64) - outputs.max(axis=1, keepdims=True))
-    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+def probabilities(outputs: Float[np.ndarray, "N C"], card: ModelCard) -> Float[np.ndarray, "N C"]:
+    """The softmax of the logits of classes, or the sigmoid of each label's, at the card's temperature, in float64."""
+    scaled = outputs.astype(np.float64) / card.temperature
+    return np.asarray(expit(scaled) if card.kind == "multi-label" else softmax(scaled, axis=1))
 
 
 def card_notes(card: ModelCard) -> dict[str, str]:

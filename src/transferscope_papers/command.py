@@ -1,12 +1,14 @@
 """`transferscope papers`: the figures of the papers by author and year, as the field cites them."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from transferscope.cli.as_json import AsJson, print_json
 from transferscope.errors import SettingsError
-from transferscope_papers.catalogue import PAPERS, listed
+from transferscope_papers.catalogue import PAPERS, Listed, listed
 
 app = typer.Typer(
     help="Draw the figures of five papers on transfer learning again.", no_args_is_help=True, rich_markup_mode=None
@@ -17,8 +19,15 @@ _MARKS = {"nothing": "", "table": " [--table]", "study": " [--study]"}
 
 
 @app.command("list")
-def list_figures() -> None:
+def list_figures(as_json: AsJson = False) -> None:
     """The papers, and what can be drawn of each."""
+    if as_json:
+        papers = [
+            {"paper": name, "title": paper.title, "figures": [_said(*figure) for figure in paper.figures.items()]}
+            for name, paper in PAPERS.items()
+        ]
+        print_json("papers list", {"papers": papers})
+        return
     width = max(len(name) for paper in PAPERS.values() for name in paper.figures)
     for name, paper in PAPERS.items():
         typer.echo(f"{name}: {paper.title}")
@@ -26,6 +35,10 @@ def list_figures() -> None:
             typer.echo(f"  {figure:{width}}  {known.title}{_MARKS[known.reads]}")
     typer.echo("[--table]: from the authors' rows, given with --table; [--study]: from a finished study, given with")
     typer.echo("--study; everything else is computed and simulated")
+
+
+def _said(name: str, figure: Listed) -> dict[str, Any]:
+    return {"figure": name, "title": figure.title, "from_rows": figure.from_rows}
 
 
 @app.command()
@@ -60,6 +73,7 @@ def draw(
     panel_size: Annotated[str, typer.Option(metavar="WxH", help="Size of a panel in inches. [3.6x3.2]")] = "",
     style: Annotated[str, typer.Option(help="A style of matplotlib, by name or file, on top of the report's.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="Show failures only.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Draw a figure, say how theory and simulation agree, and which claims of the paper hold on what is drawn."""
     known, name = listed(paper, figure), f"{paper} {figure}"
@@ -85,8 +99,13 @@ def draw(
             raise SettingsError(f"{name} is drawn from the authors' rows and has no settings; leave --set out")
         from transferscope_papers.mikami2021.figures import write_paper_figure
 
-        for line in write_paper_figure(table, figure, out):
-            typer.echo(line)
+        drawn = write_paper_figure(table, figure, out)
+        if not as_json:
+            typer.echo(drawn.words())
+            return
+        rows = [{"table": of} | row for of, frame in drawn.tables.items() for row in frame.to_dict("records")]
+        facts = {"agreement": "", "claims": [], "points": 0, "points_failed": 0, "rows": rows}
+        _answer(paper, figure, known, facts, drawn.written)
         return
     if table is not None:
         raise SettingsError(f"{name} is computed and simulated, and reads no table; leave --table {table} out")
@@ -97,10 +116,29 @@ def draw(
         workers = 0  # a process takes longer to start than most quick points take to simulate
     try:
         looks = {"panel_size": panel_size, "style": style}
-        made = make_figure(chosen, f"{known.title} ({name})", out, store=store, workers=workers, quiet=quiet, **looks)
+        made = make_figure(chosen, out, store=store, workers=workers, quiet=quiet or as_json, **looks)
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
-    typer.echo(made.words)
+    if as_json:
+        claims = [
+            {
+                "claim": one.claim.sentence,
+                "source": one.claim.source,
+                "holds": one.holds,
+                "exception": one.claim.exception,
+            }
+            for one in made.claims
+        ]
+        points = {"points": made.n_points, "points_failed": made.n_failed}
+        facts = {"agreement": made.agreement, "claims": claims, **points, "rows": made.numbers.to_dict("records")}
+        _answer(paper, figure, known, facts, made.written)
+    else:
+        typer.echo(made.words(f"{known.title} ({name})"))
     if made.n_failed:
         raise typer.Exit(1)
+
+
+def _answer(paper: str, figure: str, known: Listed, facts: dict[str, Any], written: Sequence[Path]) -> None:
+    of = {"paper": paper, "figure": figure, "title": known.title}
+    print_json("papers draw", {**of, **facts, "written": [str(file) for file in written]})

@@ -18,7 +18,7 @@ from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
-from transferscope_papers.figure import Drawn, Simulated, TheoryFigure
+from transferscope_papers.figure import CheckedClaim, Drawn, Simulated, TheoryFigure
 from transferscope_papers.simulate.agreement import z_score
 from transferscope_papers.study import WORK, plan_figure, simulated_points
 
@@ -47,17 +47,34 @@ class FigureMade:
     """What came of a figure.
 
     Attributes:
-        words: What to tell the reader.
-        n_failed: Points that could not be simulated; they are tried again the next time.
+        agreement: How theory and simulation agree, in a sentence.
+        claims: What the paper says of it, checked.
+        numbers: Everything that is drawn, see `numbers_of`.
+        n_points: Points that were to be simulated.
+        n_failed: Those that could not be; they are tried again the next time.
+        written: The SVG, the PDF and the CSV.
     """
 
-    words: str
+    agreement: str
+    claims: tuple[CheckedClaim, ...]
+    numbers: pd.DataFrame
+    n_points: int
     n_failed: int
+    written: tuple[Path, ...]
+
+    def words(self, title: str) -> str:
+        """What to tell the reader, below a title."""
+        lines = [title, self.agreement]
+        if self.n_failed:
+            of_all = f"{self.n_failed} of {self.n_points} points"
+            lines.append(f"{of_all} could not be simulated; they are tried again the next time")
+        lines += [f"claim {claim.sentence}" for claim in self.claims]
+        first, *others = self.written
+        return "\n".join([*lines, ", ".join([str(first), *(file.name for file in others)])])
 
 
 def make_figure(
     figure: TheoryFigure,
-    title: str,
     out: Path,
     *,
     store: str,
@@ -70,7 +87,6 @@ def make_figure(
 
     Args:
         figure: The figure with its settings.
-        title: What it shows; the first line of the words.
         out: Folder for SVG, PDF and CSV; made if it does not exist.
         store: Path or URL of the store of simulated points; empty for one in `out`.
         workers: Processes; 0 for this one, None for as many as the machine has room for.
@@ -88,19 +104,15 @@ def make_figure(
     _check_style(style)
     out.mkdir(parents=True, exist_ok=True)
     drawn = figure.drawn(_simulated(figure, store or str(out / "papers.sqlite"), workers, quiet))
-    n_points, n_failed = len(drawn.planned), len(drawn.planned) - len(drawn.simulated)
     with drawing(), mpl.style.context(style or []):
         canvas = new_figure(width * len(drawn.theory.panels), height)
         draw(canvas, drawn.theory, drawn.simulated)
     svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
-    table = out / f"{figure.name}.csv"
-    write_table(numbers_of(figure, drawn), table)
-    lines = [title, drawn.sentence]
-    if n_failed:
-        lines.append(f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time")
-    lines += [f"claim {claim.sentence}" for claim in figure.check(drawn)]
-    lines.append(f"{svg}, {pdf.name}, {table.name}")
-    return FigureMade("\n".join(lines), n_failed)
+    table, numbers = out / f"{figure.name}.csv", numbers_of(figure, drawn)
+    write_table(numbers, table)
+    n_points = len(drawn.planned)
+    claims, files = tuple(figure.check(drawn)), (svg, pdf, table)
+    return FigureMade(drawn.sentence, claims, numbers, n_points, n_points - len(drawn.simulated), files)
 
 
 def _read_size(text: str) -> tuple[float, float]:

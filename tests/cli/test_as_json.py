@@ -27,8 +27,8 @@ DOCUMENTED = {
     for command, keys in re.findall(r"^\| `([a-zA-Z ]+)` \| ((?:`\w+` ?)+)\|", PAGE.read_text("utf-8"), re.MULTILINE)
 }
 ANSWERING = {command.removesuffix(" NAME") for command in DOCUMENTED}
-WITHOUT = {"schema", "papers list", "papers draw"}
-"""What is JSON in any case, and the commands of another package."""
+WITHOUT = {"schema"}
+"""What is JSON in any case."""
 
 
 def ask(*arguments: str, code: int = 0) -> dict[str, Any]:

@@ -120,7 +120,11 @@ def test_a_folder_is_enough_to_predict_and_agrees_with_the_network_written_out(
     likely = again.predict_proba(x)
     np.testing.assert_allclose(likely.sum(axis=1), 1.0)
     logits = by_hand(folder / "best/model.safetensors", x).astype(np.float64)
-    np.testing.assert_allclose(likely, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), atol=1e-6)
+    scaled = np.exp(logits / json.loads((folder / "best/card.json").read_text())["temperature"])
+    np.testing.assert_allclose(likely, scaled / scaled.sum(axis=1, keepdims=True), atol=1e-6)
+    own = np.arange(len(x)), np.unique(np.load(folder / "classes.npz")["y_test"], return_inverse=True)[1]
+    plain = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert -np.log(likely[own]).mean() <= -np.log(plain[own]).mean() + 1e-4
 
 
 def test_the_command_writes_the_best_way_and_predicts_in_a_table(folder: Path, classes: Path, tmp_path: Path) -> None:

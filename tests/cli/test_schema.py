@@ -1,6 +1,8 @@
 """`transferscope schema`: what it says of a study file agrees with what reads one."""
 
 import json
+import shlex
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from transferscope.cli import complete
-from transferscope.cli.main import app
+from transferscope.cli.main import app, main
 from transferscope.data.catalogue import CATALOGUE
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import SettingsError
@@ -133,6 +135,32 @@ def test_names_that_the_shell_completes_are_those_there_are() -> None:
     assert complete.SCORES.split() == list(SCORES.own)
     assert complete.NETWORKS.split() == list(BACKBONES.own)
     assert complete.DATA.split() == [*CATALOGUE, "glyphs", "scenes"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("transferscope compare a b --methods lora mer", ["merlin", "merlin-ft"]),
+        ("transferscope compare a b --methods lora bitfit knn joi", ["joint"]),
+        ("transferscope rank --checkpoint 'a file' b --scores h-score log", ["logme"]),
+        ("transferscope compare a b --methods lora --lab", ["--labels"]),
+        ("transferscope compare a b --methods lora --seeds 3 --from dig", ["digits"]),
+        ("transferscope compare dig", ["digits"]),
+    ],
+)
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_every_value_of_a_list_is_completed(
+    typed: str, offered: list[str], shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_TRANSFERSCOPE_COMPLETE", f"complete_{shell}")
+    given = {"bash": "COMP_WORDS", "fish": "_TYPER_COMPLETE_ARGS"}[shell]
+    monkeypatch.setenv(given, typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(shlex.split(typed)) - 1))
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setattr(sys, "argv", ["transferscope"])
+    with pytest.raises(SystemExit):
+        main()
+    assert [line.partition("\t")[0] for line in capsys.readouterr().out.splitlines()] == offered
 
 
 @pytest.mark.parametrize(

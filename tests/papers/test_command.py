@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -23,6 +24,9 @@ from transferscope_papers.figure import Point, TheoryFigure
 from transferscope_papers.tahir2024.linear_transfer import RidgeFigure
 
 SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "matplotlib"}  # typer imports pydantic itself
+JSON_PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
+ROW = next(line for line in JSON_PAGE.read_text("utf-8").splitlines() if line.startswith("| `papers draw` |"))
+DOCUMENTED = re.findall(r"`(\w+)`", ROW.split("|")[2])
 RIDGE = ("draw", "tahir2024", "fig2", "--set", "d=10", "--set", "n=8", "--set", "seeds=5")
 
 
@@ -37,6 +41,14 @@ def test_the_list_names_every_figure_under_its_paper() -> None:
     at = lines.index("tahir2024: Tahir et al. 2024, Features are fate")
     assert lines[at + 1].split(maxsplit=1) == ["fig1", "Transferability of linear transfer with label noise"]
     assert sum(line.endswith("[--table]") for line in lines) == 12
+
+
+def test_the_list_as_json_has_what_the_list_has() -> None:
+    document = json.loads(run("list", "--json"))
+    assert (document["command"], document["version"]) == ("papers list", 1)
+    papers = document["result"]["papers"]
+    assert {paper["paper"]: paper["title"] for paper in papers} == {name: one.title for name, one in PAPERS.items()}
+    assert sum(figure["from_rows"] for paper in papers for figure in paper["figures"]) == 12
 
 
 def test_the_list_needs_nothing_that_is_slow_to_import() -> None:
@@ -92,6 +104,15 @@ def test_points_that_cannot_be_simulated_are_counted_and_tried_again(
     )
     assert words in result.stdout
     assert "14 points: largest |z| " in run(*arguments)
+    answer = json.loads(run(*arguments, "--json"))
+    assert answer["command"] == "papers draw"
+    drawn = answer["result"]
+    assert drawn.keys() == set(DOCUMENTED)
+    assert (drawn["paper"], drawn["points"], drawn["points_failed"]) == ("tahir2024", 14, 0)
+    with (tmp_path / "tahir2024-fig2.csv").open(encoding="utf-8") as file:
+        assert len(drawn["rows"]) == len(list(csv.DictReader(file)))
+    assert drawn["written"][0] == str(tmp_path / "tahir2024-fig2.svg")
+    assert {claim["holds"] for claim in drawn["claims"]} <= {True, False, None}
 
 
 @pytest.mark.real_data

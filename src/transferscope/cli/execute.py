@@ -187,15 +187,18 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
 def enlarged(spec: StudySpec, facts: Mapping[str, object]) -> Iterator[str]:
     """A line for each pretrained network that reads much larger images than the target has."""
     target = facts.get("target")
-    shape = target.get("input_shape", ()) if isinstance(target, Mapping) else ()
+    shape = list(target["input_shape"]) if isinstance(target, Mapping) else []
+    if len(shape) != 3:
+        return
+    _, height, width = shape
     for name, source in spec.sources.items():
-        if len(shape) != 3 or source.network is None:
+        if source.network is None:
             continue
         read = input_of(source.pretrained(spec.network).network)
-        if read is not None and read.size is not None and read.size**2 > 1.5 * shape[1] * shape[2]:
-            times = read.size**2 / (shape[1] * shape[2])
+        if read is not None and read.size is not None and read.size**2 > 1.5 * height * width:
+            times = read.size**2 / (height * width)
             yield (
-                f"network {name}: reads {read.size} x {read.size} pixels, and the images of {shape[1]} x {shape[2]} "
+                f"network {name}: reads {read.size} x {read.size} pixels, and the images of {height} x {width} "
                 f"are enlarged to that: about {times:.2g} times the computing of reading them as they are. --input "
                 "size=N (in a study file input = { size = N }) is faster, and may read less well"
             )

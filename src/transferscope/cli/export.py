@@ -68,6 +68,11 @@ def export(
             "trained on another machine or with other versions, and is not quite the network of the study",
             err=True,
         )
+    if card.classes is not None:
+        typer.echo(
+            f"its probabilities are those of the outputs divided by {card.temperature:.3g}, which fits these examples "
+            "best and changes no prediction"
+        )
     if card.transformers is not None:
         head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"
         typer.echo(
@@ -104,7 +109,7 @@ def predict(
     if model.card.classes is None:
         table |= {f"output_{i}": outputs[:, i] for i in range(outputs.shape[1])}
     else:
-        likely = probabilities(outputs, model.card.kind)
+        likely = probabilities(outputs, model.card)
         names = np.array(model.card.classes)
         if model.card.multi_label:
             table["prediction"] = ["|".join(names[row]) for row in outputs > 0]

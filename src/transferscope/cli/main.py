@@ -8,10 +8,11 @@ import io
 import logging
 import os
 import re
+import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -137,6 +138,31 @@ def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> 
     return spread
 
 
+def complete_several_values(environment: MutableMapping[str, str]) -> None:
+    """Let the shell complete every value of an option that takes several, and not the first alone.
+
+    What is typed reaches the program in variables (bash has its own, other shells `_TYPER_COMPLETE_ARGS`); there, too,
+    the option is repeated before each of its values, the one to be completed among them.
+    """
+    of_bash = "COMP_WORDS" in environment
+    text = environment.get("COMP_WORDS" if of_bash else "_TYPER_COMPLETE_ARGS", "")
+    try:
+        typed = shlex.split(text)
+        at = int(environment["COMP_CWORD"]) if of_bash else len(typed) - (not text.endswith(" "))
+    except (ValueError, KeyError):  # a quote that is still open
+        return
+    words, incomplete = typed[1:at], typed[at] if at < len(typed) else ""
+    lists = _LIST_OPTIONS_OF_RANK if "rank" in words[:1] else LIST_OPTIONS
+    last = next((word for word in reversed(words) if word.startswith("-")), "")
+    if last not in lists or incomplete.startswith("-"):
+        return
+    words = [*typed[:1], *one_option_per_value(words, lists), last]
+    if of_bash:
+        environment.update({"COMP_WORDS": shlex.join([*words, incomplete]), "COMP_CWORD": str(len(words))})
+    else:
+        environment["_TYPER_COMPLETE_ARGS"] = f"{shlex.join(words)} {shlex.join([incomplete]) if incomplete else ''}"
+
+
 def _show_version(wanted: bool | None) -> None:
     if wanted:
         from importlib.metadata import version
@@ -174,6 +200,8 @@ def main() -> None:
     debug = bool(os.environ.get("TRANSFERSCOPE_DEBUG")) or "--debug" in arguments
     show_log(verbose="--verbose" in arguments)
     arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose")]
+    if "_TRANSFERSCOPE_COMPLETE" in os.environ:
+        complete_several_values(os.environ)
     try:
         lists = _LIST_OPTIONS_OF_RANK if "rank" in arguments[:1] else LIST_OPTIONS
         code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)

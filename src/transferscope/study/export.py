@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.estimate import Estimate
 from transferscope.methods import Control, Method, keeps_network
 from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
+from transferscope.numerics.calibration import fit_temperature
 from transferscope.store import Store
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import MethodRecipe
@@ -21,7 +23,7 @@ from transferscope.study.kept import Run, best_way, card_of, finished_runs
 from transferscope.study.places import one_study, open_existing
 from transferscope.study.work import measure_on
 from transferscope.trained import TrainedModel, load_model, save_model
-from transferscope.training import choose_device, scale_of
+from transferscope.training import choose_device, outputs_of, scale_of, to_tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,7 @@ def export(
             card_of(cell, recipe, task.target, study=name, metric=run.metric, score=score),
             mean_score=float(np.mean([one.score for one in alike])),
             n_runs=len(alike),
+            temperature=_temperature(network, task.target),
         )
         trained = TrainedModel(network.cpu().eval(), scale_of(network, task.target.train), card)
         save_model(trained, Path(out))
@@ -154,6 +157,15 @@ def export(
             network = model.network.copy().to(choose_device(context.device))
             predictions = measure_on(network, task.target, part="target_test").predictions.numpy()
     return Exported(model, Path(out), len(predictions), _n_equal(predictions, stored), again)
+
+
+def _temperature(network: Network, target: Dataset) -> float:
+    """The temperature of the probabilities, by the test examples; 1 for numbers."""
+    if target.test.kind == "regression":
+        return 1.0
+    device = next(network.parameters()).device
+    test = to_tensors(target.test, scale_of(network, target.train), device)
+    return fit_temperature(outputs_of(network.eval(), test).cpu().numpy(), target.test.labels)
 
 
 def _method(run: Run) -> Method:

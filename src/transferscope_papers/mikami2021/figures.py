@@ -144,7 +144,33 @@ def figure_14(errors: pd.DataFrame) -> PaperFigure:
     return PaperFigure((draw_landscapes(curves, name="mikami2021-fig14"),))
 
 
-def write_paper_figure(table: Path, name: str, folder: Path) -> list[str]:
+@dataclass(frozen=True)
+class PaperFigureMade:
+    """What came of a figure.
+
+    Attributes:
+        tables: The published numbers, by title.
+        captions: What each drawing shows.
+        written: The SVG, the PDF and the CSV of each drawing, one after another.
+    """
+
+    tables: dict[str, pd.DataFrame]
+    captions: tuple[str, ...]
+    written: tuple[Path, ...]
+
+    def words(self) -> str:
+        """What to tell the reader."""
+        lines = [
+            f"{title}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}\n"
+            for title, frame in self.tables.items()
+        ]
+        for i, caption in enumerate(self.captions):
+            svg, pdf, table = self.written[3 * i : 3 * i + 3]
+            lines.append(f"{svg}, {pdf.name}, {table.name}\n{caption}")
+        return "\n".join(lines)
+
+
+def write_paper_figure(table: Path, name: str, folder: Path) -> PaperFigureMade:
     """Draw a figure of the paper from the authors' table.
 
     Args:
@@ -153,7 +179,7 @@ def write_paper_figure(table: Path, name: str, folder: Path) -> list[str]:
         folder: Where SVG, PDF and CSV go; made if it is missing.
 
     Returns:
-        Lines to print: the tables with the published numbers, and the files written.
+        The tables with the published numbers, and the files written.
 
     Raises:
         UnknownNameError: The paper has no such figure.
@@ -162,15 +188,12 @@ def write_paper_figure(table: Path, name: str, folder: Path) -> list[str]:
     make = cast(Callable[[pd.DataFrame], PaperFigure], found_at(listed("mikami2021", name).place))
     made = make(read_errors(table))
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [
-        f"{title}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}\n"
-        for title, frame in made.tables.items()
-    ]
+    written = []
     for figure in made.drawings:
-        svg, pdf = save_figure(figure.canvas, figure.svg, folder, figure.name)
-        write_table(figure.data, folder / f"{figure.name}.csv")
-        lines.append(f"{svg}, {pdf.name}, {figure.name}.csv\n{figure.caption}")
-    return lines
+        numbers = folder / f"{figure.name}.csv"
+        written += [*save_figure(figure.canvas, figure.svg, folder, figure.name), numbers]
+        write_table(figure.data, numbers)
+    return PaperFigureMade(made.tables, tuple(figure.caption for figure in made.drawings), tuple(written))
 
 
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"

@@ -1,0 +1,49 @@
+"""Probabilities that mean what they say: one temperature for the outputs of a network (Guo et al. 2017)."""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.optimize import minimize_scalar
+from scipy.special import log_expit, log_softmax
+
+_LOG_RANGE = (-12.0, 12.0)
+
+
+def fit_temperature(
+    outputs: Float[np.ndarray, "N C"], labels: Int[np.ndarray, " N"] | Bool[np.ndarray, "N C"]
+) -> float:
+    """The temperature T under which labelled examples are likeliest, with softmax(outputs / T) as their probabilities.
+
+    One number changes no prediction. It makes the outputs of a ridge regression, which lie within one unit and read as
+    if nothing were ever sure, and those of a network that was trained until it is always sure, probabilities of the
+    same kind. As in Platt (1999), a share of 1 / (N + 2) of each label is given to the other classes, so that T stays
+    above 0 where every prediction is right.
+
+    Args:
+        outputs: Logits of examples that took no part in training.
+        labels: Their classes, or which of several labels each has, for sigmoid(outputs / T).
+
+    Returns:
+        T, above 0; 1 where the outputs tell nothing (they are all alike, or there are no examples).
+    """
+    logits = outputs.astype(np.float64)
+    several = labels.dtype == np.bool_
+    differ = logits if several else logits - logits.mean(axis=1, keepdims=True)
+    size = float(np.abs(differ).max(initial=0.0))
+    if not size or not np.isfinite(size):
+        return 1.0
+    n, n_classes = logits.shape
+    wrong = 1.0 / (n + 2)
+    if several:
+        share = np.where(labels, 1 - wrong, wrong)
+    else:
+        share = np.full(logits.shape, wrong / max(n_classes - 1, 1))
+        share[np.arange(n), labels] = 1 - wrong
+
+    def risk(log_inverse: float) -> float:
+        scaled = np.exp(log_inverse) * logits / size
+        if several:
+            return -float((share * log_expit(scaled) + (1 - share) * log_expit(-scaled)).mean())
+        return -float((share * log_softmax(scaled, axis=1)).sum(axis=1).mean())
+
+    found = minimize_scalar(risk, bounds=_LOG_RANGE, method="bounded", options={"xatol": 1e-6})
+    return float(size * np.exp(-found.x))
