@@ -146,7 +146,30 @@ def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[floa
     return [float(difference) for difference in (means[0] - means[1]).dropna()]
 
 
-def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> list[str]:
+@dataclass(frozen=True)
+class StudyFigureWritten:
+    """A figure with its files.
+
+    Attributes:
+        title: What it shows, and of which study.
+        figure: What came of it.
+        written: SVG, PDF and CSV of each drawing.
+    """
+
+    title: str
+    figure: StudyFigure
+    written: tuple[Path, ...]
+
+    @property
+    def words(self) -> str:
+        """What to tell the reader."""
+        claims = [f"claim {claim.words}" for claim in self.figure.claims]
+        captions = [drawn.caption for drawn in self.figure.drawings]
+        files = [", ".join(map(str, self.written))]
+        return "\n".join([self.title, *self.figure.sentences, *claims, *files, *captions])
+
+
+def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> StudyFigureWritten:
     """Draw a figure from a finished study and write it.
 
     Args:
@@ -157,7 +180,7 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         store: The store of the study; "" for the one that its file names.
 
     Returns:
-        Lines to print.
+        What came of it.
 
     Raises:
         UnknownNameError: There is no such figure.
@@ -178,10 +201,8 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         cells = finished_cells(opened, name, before="it is drawn")
         made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [f"{known.title} ({paper} {figure}), from {name}", *made.sentences]
-    lines += [f"claim {claim.words}" for claim in made.claims]
+    written: list[Path] = []
     for drawn in made.drawings:
-        svg, pdf = save_figure(drawn.canvas, drawn.svg, folder, drawn.name)
-        write_table(drawn.data, folder / f"{drawn.name}.csv")
-        lines.append(f"{svg}, {pdf.name}, {drawn.name}.csv\n{drawn.caption}")
-    return lines
+        written += [*save_figure(drawn.canvas, drawn.svg, folder, drawn.name), folder / f"{drawn.name}.csv"]
+        write_table(drawn.data, written[-1])
+    return StudyFigureWritten(f"{known.title} ({paper} {figure}), from {name}", made, tuple(written))

@@ -1,5 +1,6 @@
 """Figures that are drawn from a finished study, on studies whose numbers are made up."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -283,6 +284,9 @@ def test_curves_of_two_sources_are_compared_at_the_end_and_on_the_way(tmp_path: 
     words = run("draw", "liu2019", "fig8cd", "--study", str(file), "--out", str(tmp_path / "out"))
     assert "final accuracy: mnist 91.0 ± 1.0 %; clothes 86.0 ± 1.0 %; from scratch 81.0 ± 1.0 % (± over seeds)" in words
     end, way = (line for line in words.splitlines() if line.startswith("claim "))
+    answer = json.loads(run("draw", "liu2019", "fig8cd", "--study", str(file), "--out", str(tmp_path), "--json"))
+    assert [claim["holds"] for claim in answer["result"]["claims"]] == [True, True]
+    assert len(answer["result"]["rows"]) == 6  # three lines at two steps
     assert end.startswith("claim holds: fine-tuning from mnist, the nearer source, ends with the higher accuracy than")
     assert "difference +4.97 points" in end  # the mean of 5, 5 and 4.9
     assert "difference +2.48 points" in way  # the mean of steps 0 and 100, of .1 and .9 of the end: half of it
