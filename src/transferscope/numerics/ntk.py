@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg
 
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
@@ -108,6 +107,8 @@ def solve_gram(
     Returns:
         The solution, shape (n, K); NaN throughout when the matrix is not positive definite.
     """
+    from scipy import linalg  # takes long, and a study without this diagnostic needs none
+
     shifted = gram + ridge * gram.trace() / len(gram) * np.eye(len(gram))
     try:
         factor = linalg.cho_factor(shifted, lower=True)

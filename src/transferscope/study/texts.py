@@ -107,10 +107,12 @@ def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> No
     Raises:
         DataError: A network has another tokenizer.
     """
+    digest = dataset.provenance.get("tokenizer")
+    if digest is None:
+        return
     from transferscope.data.texts import tokenizer_digest  # here, because pandas takes a while to import
 
-    digest = dataset.provenance.get("tokenizer")
-    for network in networks if digest is not None else ():
+    for network in networks:
         module = network.module
         folder = module.tokenizer if isinstance(module, HuggingFace) else None
         if folder is not None and f"sha256:{tokenizer_digest(folder / 'tokenizer.json')}" != digest:
