@@ -131,14 +131,16 @@ def fine_tuning(
     Args:
         batch: The samples.
         start: Layers to start from, as `perfectly_pretrained` or a pretraining run gives them.
-        settings: Step sizes and stopping; None for the defaults.
+        settings: Step sizes and stopping; None for the defaults, accelerated where the head alone is trained: that is
+            least squares, whose end does not depend on the way.
         n_frozen: Number of first layers that keep their weights: 0 for fine-tuning (tahir2024 Thm. 3.9), L-1 for linear
             transfer (tahir2024 Theorem 3.7), in between for shachaf2021 Theorem 5.5.
 
     Returns:
         Risks and statuses.
     """
-    result = train(batch.loss, start, settings or DescentSettings(), n_frozen=n_frozen)
+    chosen = settings or DescentSettings(accelerated=0 < n_frozen == len(start) - 1)
+    result = train(batch.loss, start, chosen, n_frozen=n_frozen)
     return batch.outcomes(end_to_end(result.weights), result.status, result.steps)
 
 
