@@ -38,7 +38,7 @@ def list_figures(as_json: AsJson = False) -> None:
 
 
 def _said(name: str, figure: Listed) -> dict[str, Any]:
-    return {"figure": name, "title": figure.title, "from_rows": figure.from_rows}
+    return {"figure": name, "title": figure.title, "from_rows": figure.reads == "table", "reads": figure.reads}
 
 
 @app.command()
