@@ -38,7 +38,7 @@ def list_figures(as_json: AsJson = False) -> None:
 
 
 def _said(name: str, figure: Listed) -> dict[str, Any]:
-    return {"figure": name, "title": figure.title, "from_rows": figure.from_rows}
+    return {"figure": name, "title": figure.title, "reads": figure.reads}
 
 
 @app.command()
@@ -89,8 +89,17 @@ def draw(
             raise SettingsError(f"{name} is drawn from a finished study and takes no {wrong}; leave it out")
         from transferscope_papers.from_study import write_study_figure
 
-        for line in write_study_figure(paper, figure, study, out, store=store):
-            typer.echo(line)
+        found = write_study_figure(paper, figure, study, out, store=store)
+        if not as_json:
+            typer.echo(found.words(f"{known.title} ({name})"))
+            return
+        held = [
+            {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": ""}
+            for one in found.figure.claims
+        ]
+        rows = [{"table": one.name} | row for one in found.figure.drawings for row in one.data.to_dict("records")]
+        facts = {"agreement": " ".join(found.figure.sentences), "claims": held, "points": 0, "points_failed": 0}
+        _answer(paper, figure, known, facts | {"rows": rows}, found.written)
         return
     if known.reads == "table":
         if table is None:

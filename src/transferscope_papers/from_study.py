@@ -134,6 +134,30 @@ class StudyFigure:
     claims: tuple[MeasuredClaim, ...] = ()
 
 
+@dataclass(frozen=True)
+class StudyFigureMade:
+    """A figure that was drawn from a study and written.
+
+    Attributes:
+        study: Name of the study.
+        figure: What came of it.
+        written: The SVG, the PDF and the CSV of each drawing, one after another.
+    """
+
+    study: str
+    figure: StudyFigure
+    written: tuple[Path, ...]
+
+    def words(self, title: str) -> str:
+        """What to tell the reader, below a title."""
+        lines = [f"{title}, from {self.study}", *self.figure.sentences]
+        lines += [f"claim {claim.words}" for claim in self.figure.claims]
+        for i, drawn in enumerate(self.figure.drawings):
+            svg, pdf, table = self.written[3 * i : 3 * i + 3]
+            lines.append(f"{svg}, {pdf.name}, {table.name}\n{drawn.caption}")
+        return "\n".join(lines)
+
+
 def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[float]:
     """Mean of the values of one selection minus that of another, for each seed that has both.
 
@@ -146,7 +170,7 @@ def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[floa
     return [float(difference) for difference in (means[0] - means[1]).dropna()]
 
 
-def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> list[str]:
+def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> StudyFigureMade:
     """Draw a figure from a finished study and write it.
 
     Args:
@@ -157,7 +181,7 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         store: The store of the study; "" for the one that its file names.
 
     Returns:
-        Lines to print.
+        What came of it, and the files.
 
     Raises:
         UnknownNameError: There is no such figure.
@@ -178,10 +202,9 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         cells = finished_cells(opened, name, before="it is drawn")
         made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [f"{known.title} ({paper} {figure}), from {name}", *made.sentences]
-    lines += [f"claim {claim.words}" for claim in made.claims]
+    written = []
     for drawn in made.drawings:
-        svg, pdf = save_figure(drawn.canvas, drawn.svg, folder, drawn.name)
-        write_table(drawn.data, folder / f"{drawn.name}.csv")
-        lines.append(f"{svg}, {pdf.name}, {drawn.name}.csv\n{drawn.caption}")
-    return lines
+        numbers = folder / f"{drawn.name}.csv"
+        written += [*save_figure(drawn.canvas, drawn.svg, folder, drawn.name), numbers]
+        write_table(drawn.data, numbers)
+    return StudyFigureMade(name, made, tuple(written))
