@@ -70,10 +70,10 @@ class RandomStartsFigure(TheoryFigure):
     """
 
     d: int = setting(50, Range(16, 200), quick=24)
-    starts: int = setting(600, Range(6, 10_000), quick=90)
-    data_sets: int = setting(40, Range(2, 1000), quick=10)
+    starts: int = setting(600, Range(6, 10_000), quick=60)
+    data_sets: int = setting(40, Range(2, 1000), quick=8)
     restarts: int = setting(20, Range(1, 100), quick=6)
-    steps: int = setting(6000, Range(10, 100_000), quick=1000)
+    steps: int = setting(6000, Range(10, 100_000), quick=800)
     samples: int = setting(20_000, Range(10, 1_000_000), quick=1000)
 
     name: ClassVar[str] = "merlin2020-random-starts"
@@ -219,7 +219,7 @@ class RandomStartsFigure(TheoryFigure):
         return QuadraticSettings(penalty=_PENALTY, inner_ridge=_RIDGE, n_splits=_SPLITS, steps=self.steps, lr=rate)
 
 
-_LEAST_STEPS = 800
+_LEAST_STEPS = 600
 _FEWEST_RESTARTS = 5
 
 

@@ -69,7 +69,7 @@ class ReluFigure(TheoryFigure):
     n_teacher: int = setting(100, Range(2, 1000), quick=20)
     width: int = setting(1000, Range(1, 10_000), quick=200)
     largest: int = setting(1000, Range(10, 100_000), quick=200)
-    seeds: int = setting(10, SEEDS, quick=6)
+    seeds: int = setting(10, SEEDS, quick=4)
     head_mean: float = setting(1.0, Range(-10, 10))
     head_std: float = setting(0.0, Range(0, 10))
 

@@ -3,14 +3,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from comparisons import difference
 from fabricate import FORGOTTEN, GAINS, Fabrication, fabricate, fabricate_regression
-from transferscope.analyses.compare.comparison import Call, Comparison, _call, compare_methods
+from transferscope.analyses.compare.comparison import Call, Comparison, _call, compare_methods, gains_over
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.summary import Summary, summarise_frames
+from transferscope.analyses.compare.words import objective_in_words
 
 
 def test_every_method_is_compared_at_every_size(summary: Summary) -> None:
@@ -218,6 +220,42 @@ def test_without_a_baseline_the_best_control_stands_in_for_it(tmp_path: Path, sm
         assert c.over_control == (None if c.method == "raw" else over_scratch[c.source, c.method])
         assert c.control == ("" if c.method == "raw" else "raw")
     assert all(c.over_control is None for c in compare_methods(whole))
+
+
+def test_what_merlin_owes_to_its_source_is_its_gain_over_its_objective_alone(
+    tmp_path: Path, small: Fabrication
+) -> None:
+    """Runs of the objective alone that are those from scratch: every gain over them is what it was over scratch."""
+    whole = _frames(tmp_path, replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.01}}))
+    parts = {}
+    for frame in ("cells", "records"):
+        rows = getattr(whole, frame)
+        copied = rows[rows["method"] == "scratch"].assign(method="alone", key=lambda found: found["key"] + "-alone")
+        parts[frame] = pd.concat([rows, copied], ignore_index=True)
+    predictions = {f"{key}-alone": values for key, values in whole.predictions.items()} | dict(whole.predictions)
+    alone = {"method": "merlin", "source_term": False}
+    spec = {**whole.study.spec, "methods": {**whole.study.spec["methods"], "alone": alone}}
+    frames = replace(whole, study=replace(whole.study, spec=spec), predictions=predictions, **parts)
+    gains = gains_over(frames, "alone")
+    comparisons = compare_methods(whole)
+    for c in comparisons:
+        if c.source:
+            assert c.difference is not None
+            found = gains[c.source, c.method, c.n_target]
+            assert found.mean == c.difference.mean
+            assert found.interval is not None
+            assert c.difference.interval is not None  # of another family, whose variances are shared
+            assert found.interval.low == pytest.approx(c.difference.interval.low, abs=0.001)
+    lead = next(c for c in comparisons if c.method == "merlin")
+    assert lead.difference is not None
+    (said,) = objective_in_words(compare_methods(frames), frames)
+    assert said.startswith(
+        f"With 600 labels MeRLin from fashion is {100 * lead.difference.mean:.1f} points above the same objective "
+        "without a source, alone ("
+    )
+    assert said.endswith("so that its gain is owed to the source by as much.")
+    (missing,) = objective_in_words(comparisons, whole)
+    assert missing.endswith('method = "merlin" and source_term = false in the study file would tell.')
 
 
 def test_without_a_second_seed_the_best_is_unknown(tmp_path: Path, small: Fabrication) -> None:

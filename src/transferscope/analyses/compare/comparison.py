@@ -195,11 +195,7 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     Returns:
         Sorted by number of labels, then baseline first, then source and method as in the study file.
     """
-    final = frames.final(frames.metric.record)
-    final = final[final["role"] == "method"]
-    grouped = final.sort_values("seed").groupby(["n_target", "source", "method"], sort=False)
-    groups = {(n, str(source), str(method)): rows for (n, source, method), rows in grouped}
-    by_size = {n_target: _runs(frames, groups, n_target) for n_target in frames.sizes}
+    by_size = _runs_by_size(frames)
     scratch = {n: run for n, runs in by_size.items() for run in runs if run.method == frames.baseline}
     differences = _differences(frames, by_size, scratch, level=level, of_controls=False)
     controls = _differences(frames, by_size, scratch, level=level, of_controls=True)
@@ -220,6 +216,23 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
     return tuple(found)
 
 
+def gains_over(frames: StudyFrames, method: str, *, level: float = 0.95) -> dict[tuple[str, str, int], Difference]:
+    """What the others gain over a method that reads no source, as `compare_methods` has it over training from scratch.
+
+    Args:
+        frames: The study.
+        method: The method's table in the study file.
+        level: Nominal coverage of the intervals.
+
+    Returns:
+        By source ("" for none), method and number of labels; none where the method has no run.
+    """
+    by_size = _runs_by_size(frames)
+    over = {n: run for n, runs in by_size.items() for run in runs if run.method == method and not run.source}
+    found = _differences(frames, by_size, over, level=level, of_controls=False)
+    return {at: difference for at, difference in found.items() if at[1] != method}
+
+
 @dataclass(frozen=True)
 class _Runs:
     """The finished runs of one method from one source at one size.
@@ -232,6 +245,15 @@ class _Runs:
     n_target: int
     values: pd.Series
     keys: pd.Series
+
+
+def _runs_by_size(frames: StudyFrames) -> dict[int, list[_Runs]]:
+    """The finished runs by number of labels."""
+    final = frames.final(frames.metric.record)
+    final = final[final["role"] == "method"]
+    grouped = final.sort_values("seed").groupby(["n_target", "source", "method"], sort=False)
+    groups = {(n, str(source), str(method)): rows for (n, source, method), rows in grouped}
+    return {n_target: _runs(frames, groups, n_target) for n_target in frames.sizes}
 
 
 def _runs(frames: StudyFrames, groups: Mapping[tuple[Hashable, str, str], pd.DataFrame], n_target: int) -> list[_Runs]:

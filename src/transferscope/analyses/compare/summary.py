@@ -12,7 +12,13 @@ from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import verdict_on_trained, with_what_was_learnt
 from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
-from transferscope.analyses.compare.words import MOST_IN_A_SENTENCE, Progress, cautions, weak_inner_heads
+from transferscope.analyses.compare.words import (
+    MOST_IN_A_SENTENCE,
+    Progress,
+    cautions,
+    objective_in_words,
+    weak_inner_heads,
+)
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval
 from transferscope.report.figures.choice import tick_name
@@ -118,7 +124,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     )
     noted = frames.method_cells.dropna(subset="inner_risk")
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
-    controls = controls_in_words(comparisons, frames.metric)
+    controls = (*controls_in_words(comparisons, frames.metric), *objective_in_words(comparisons, frames))
     warned = (*verdict.sentences, *controls, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
     warned = (*warned, *settings_in_words(frames))
     verdict = with_what_was_learnt(replace(verdict, sentences=warned), frames)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from transferscope.analyses.compare.comparison import Call, Comparison, Outcome, champion, gain, outcome_of
+from transferscope.analyses.compare.comparison import Call, Comparison, Outcome, champion, gain, gains_over, outcome_of
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.metric import Metric
 from transferscope.records import FinishedRuns
@@ -122,6 +122,45 @@ def over_control(lead: Comparison, metric: Metric) -> str:
         f"{capitalised(_words(lead))} is {metric.gain_in_words(gain.mean)} {candidate_words(lead.control, None)}, the "
         f"best of the controls that transfer nothing{f' ({sure})' if sure else ''}."
     )
+
+
+def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -> tuple[str, ...]:
+    """What of MeRLin's gain is owed to the source, where MeRLin leads: its objective alone can gain without any.
+
+    Args:
+        comparisons: All of a study.
+        frames: The study.
+
+    Returns:
+        For each number of labels at which MeRLin leads the difference to MeRLin without a source; where the study has
+        no such runs, one sentence that says how to get them.
+    """
+    tables = {str(name): table for name, table in frames.study.spec.get("methods", {}).items()}
+    kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
+    merlin = {name: table.get("settings", table) for name, table in tables.items() if kinds[name] == "merlin"}
+    alone = next((name for name, settings in merlin.items() if not settings.get("source_term", True)), None)
+    gains = {} if alone is None else gains_over(frames, alone)
+    said = []
+    for n_target in sorted({c.n_target for c in comparisons}):
+        group = [c for c in comparisons if c.n_target == n_target and c.transfers]
+        lead = _best(group, frames.metric) if group else None
+        if lead is None or lead.method not in merlin or lead.call not in ("positive", "leans positive"):
+            continue
+        found = gains.get((lead.source or "", lead.method, n_target))
+        if found is None:
+            return (
+                f"{capitalised(method_words(lead.method))} has an objective of its own, which can gain without a "
+                f'source: what is owed to {lead.source}, a method with method = "merlin" and source_term = false in '
+                "the study file would tell.",
+            )
+        sure = evidence(replace(lead, difference=found), frames.metric)
+        settled = found.interval is not None and found.interval.low > 0
+        said.append(
+            f"With {counted(n_target, 'label')} {_words(lead)} is {frames.metric.gain_in_words(found.mean)} the same "
+            f"objective without a source, {alone}{f' ({sure})' if sure else ''}, so that its gain "
+            f"{'is owed to the source by as much' if settled else 'need not be owed to the source'}."
+        )
+    return tuple(said)
 
 
 def recommendation(lead: Comparison, group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
