@@ -38,7 +38,7 @@ def list_figures(as_json: AsJson = False) -> None:
 
 
 def _said(name: str, figure: Listed) -> dict[str, Any]:
-    return {"figure": name, "title": figure.title, "from_rows": figure.reads == "table", "reads": figure.reads}
+    return {"figure": name, "title": figure.title, "reads": figure.reads}
 
 
 @app.command()
@@ -91,14 +91,14 @@ def draw(
 
         found = write_study_figure(paper, figure, study, out, store=store)
         if not as_json:
-            typer.echo(found.words)
+            typer.echo(found.words(f"{known.title} ({name})"))
             return
-        rows = [row for drawing in found.figure.drawings for row in drawing.data.to_dict("records")]
-        measured = [
+        held = [
             {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": ""}
             for one in found.figure.claims
         ]
-        facts = {"agreement": "\n".join(found.figure.sentences), "claims": measured, "points": 0, "points_failed": 0}
+        rows = [{"table": one.name} | row for one in found.figure.drawings for row in one.data.to_dict("records")]
+        facts = {"agreement": " ".join(found.figure.sentences), "claims": held, "points": 0, "points_failed": 0}
         _answer(paper, figure, known, facts | {"rows": rows}, found.written)
         return
     if known.reads == "table":

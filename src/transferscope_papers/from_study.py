@@ -134,6 +134,30 @@ class StudyFigure:
     claims: tuple[MeasuredClaim, ...] = ()
 
 
+@dataclass(frozen=True)
+class StudyFigureMade:
+    """A figure that was drawn from a study and written.
+
+    Attributes:
+        study: Name of the study.
+        figure: What came of it.
+        written: The SVG, the PDF and the CSV of each drawing, one after another.
+    """
+
+    study: str
+    figure: StudyFigure
+    written: tuple[Path, ...]
+
+    def words(self, title: str) -> str:
+        """What to tell the reader, below a title."""
+        lines = [f"{title}, from {self.study}", *self.figure.sentences]
+        lines += [f"claim {claim.words}" for claim in self.figure.claims]
+        for i, drawn in enumerate(self.figure.drawings):
+            svg, pdf, table = self.written[3 * i : 3 * i + 3]
+            lines.append(f"{svg}, {pdf.name}, {table.name}\n{drawn.caption}")
+        return "\n".join(lines)
+
+
 def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[float]:
     """Mean of the values of one selection minus that of another, for each seed that has both.
 
@@ -146,30 +170,7 @@ def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[floa
     return [float(difference) for difference in (means[0] - means[1]).dropna()]
 
 
-@dataclass(frozen=True)
-class StudyFigureWritten:
-    """A figure with its files.
-
-    Attributes:
-        title: What it shows, and of which study.
-        figure: What came of it.
-        written: SVG, PDF and CSV of each drawing.
-    """
-
-    title: str
-    figure: StudyFigure
-    written: tuple[Path, ...]
-
-    @property
-    def words(self) -> str:
-        """What to tell the reader."""
-        claims = [f"claim {claim.words}" for claim in self.figure.claims]
-        captions = [drawn.caption for drawn in self.figure.drawings]
-        files = [", ".join(map(str, self.written))]
-        return "\n".join([self.title, *self.figure.sentences, *claims, *files, *captions])
-
-
-def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> StudyFigureWritten:
+def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> StudyFigureMade:
     """Draw a figure from a finished study and write it.
 
     Args:
@@ -180,7 +181,7 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         store: The store of the study; "" for the one that its file names.
 
     Returns:
-        What came of it.
+        What came of it, and the files.
 
     Raises:
         UnknownNameError: There is no such figure.
@@ -201,8 +202,9 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         cells = finished_cells(opened, name, before="it is drawn")
         made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
     folder.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
+    written = []
     for drawn in made.drawings:
-        written += [*save_figure(drawn.canvas, drawn.svg, folder, drawn.name), folder / f"{drawn.name}.csv"]
-        write_table(drawn.data, written[-1])
-    return StudyFigureWritten(f"{known.title} ({paper} {figure}), from {name}", made, tuple(written))
+        numbers = folder / f"{drawn.name}.csv"
+        written += [*save_figure(drawn.canvas, drawn.svg, folder, drawn.name), numbers]
+        write_table(drawn.data, numbers)
+    return StudyFigureMade(name, made, tuple(written))

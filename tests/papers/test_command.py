@@ -48,7 +48,9 @@ def test_the_list_as_json_has_what_the_list_has() -> None:
     assert (document["command"], document["version"]) == ("papers list", 1)
     papers = document["result"]["papers"]
     assert {paper["paper"]: paper["title"] for paper in papers} == {name: one.title for name, one in PAPERS.items()}
-    assert sum(figure["from_rows"] for paper in papers for figure in paper["figures"]) == 12
+    reads = [figure["reads"] for paper in papers for figure in paper["figures"]]
+    assert reads.count("table") == 12
+    assert set(reads) == {"nothing", "table", "study"}
 
 
 def test_the_list_needs_nothing_that_is_slow_to_import() -> None:

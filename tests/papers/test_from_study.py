@@ -249,6 +249,11 @@ def test_landscapes_are_held_against_each_other_layer_by_layer(tmp_path: Path) -
 def test_features_of_all_methods_are_mapped_with_the_ratio_of_their_variances(tmp_path: Path) -> None:
     file = trained(tmp_path)
     words = run("draw", "merlin2020", "fig2a", "--study", str(file), "--out", str(tmp_path / "out"))
+    document = json.loads(run("draw", "merlin2020", "fig2a", "--study", str(file), "--out", str(tmp_path), "--json"))
+    answer = document["result"]
+    assert len(answer["claims"]) == words.count("claim ")
+    assert all(Path(file).is_file() for file in answer["written"])
+    assert {row["table"] for row in answer["rows"]} == {Path(one).stem for one in answer["written"]}
     table = pd.read_csv(tmp_path / "out" / "merlin2020-fig2a.csv")
     assert table.groupby(["method", "part"]).size().to_dict() == {
         (method, part): n
