@@ -11,8 +11,8 @@ def test_the_first_and_the_last_are_among_the_chosen(n: int, at_most: int, chose
 
 
 def test_what_was_left_out_is_said() -> None:
-    assert shown_of("source", ["a", "b"], ["a", "b"]) == ""
-    assert shown_of("source", ["a", "c"], ["a", "b", "c"]) == " Shown are 2 of 3 sources (a and c)."
+    assert shown_of("sources", ["a", "b"], ["a", "b"]) == ""
+    assert shown_of("sources", ["a", "c"], ["a", "b", "c"]) == " Shown are 2 of 3 sources (a and c)."
 
 
 def test_long_names_are_cut() -> None:
