@@ -248,14 +248,36 @@ def test_what_merlin_owes_to_its_source_is_its_gain_over_its_objective_alone(
             assert found.interval.low == pytest.approx(c.difference.interval.low, abs=0.001)
     lead = next(c for c in comparisons if c.method == "merlin")
     assert lead.difference is not None
-    (said,) = objective_in_words(compare_methods(frames), frames)
+    headline, (said,) = objective_in_words(compare_methods(frames), frames)
+    assert headline == ""
     assert said.startswith(
         f"With 600 labels MeRLin from fashion is {100 * lead.difference.mean:.1f} points above the same objective "
         "without a source, alone ("
     )
     assert said.endswith("so that its gain is owed to the source by as much.")
-    (missing,) = objective_in_words(comparisons, whole)
+    headline, (missing,) = objective_in_words(comparisons, whole)
+    assert headline == ""
     assert missing.endswith('method = "merlin" and source_term = false in the study file would tell.')
+
+
+def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
+    tmp_path: Path, small: Fabrication
+) -> None:
+    whole = _frames(tmp_path, replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.11}}))
+    alone = {frame: getattr(whole, frame).copy() for frame in ("cells", "records")}
+    for rows in alone.values():  # joint training in place of the objective without a source
+        rows.loc[rows["method"] == "joint", "source"] = ""
+    spec = {
+        **whole.study.spec,
+        "methods": {**whole.study.spec["methods"], "joint": {"method": "merlin", "source_term": False}},
+    }
+    found = summarise_frames(replace(whole, study=replace(whole.study, spec=spec), **alone))
+    end = " With 600 labels its objective without a source is not told from it: this is no evidence of transfer."
+    assert found.verdict.headline.startswith("Use MeRLin from fashion with 600 labels: ")
+    assert found.verdict.headline.endswith(end)
+    assert any(
+        sentence.endswith("so that its gain need not be owed to the source.") for sentence in found.verdict.sentences
+    )
 
 
 def test_without_a_second_seed_the_best_is_unknown(tmp_path: Path, small: Fabrication) -> None:

@@ -124,7 +124,7 @@ def over_control(lead: Comparison, metric: Metric) -> str:
     )
 
 
-def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -> tuple[str, ...]:
+def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -> tuple[str, tuple[str, ...]]:
     """What of MeRLin's gain is owed to the source, where MeRLin leads: its objective alone can gain without any.
 
     Args:
@@ -132,15 +132,16 @@ def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -
         frames: The study.
 
     Returns:
-        For each number of labels at which MeRLin leads the difference to MeRLin without a source; where the study has
-        no such runs, one sentence that says how to get them.
+        A sentence for the headline on the numbers of labels at which MeRLin leads and is not surely better than its
+        objective without a source ("" for none); and for each that it leads at the difference between the two, or where
+        the study has no such runs, one sentence that says how to get them.
     """
     tables = {str(name): table for name, table in frames.study.spec.get("methods", {}).items()}
     kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
     merlin = {name: table.get("settings", table) for name, table in tables.items() if kinds[name] == "merlin"}
     alone = next((name for name, settings in merlin.items() if not settings.get("source_term", True)), None)
     gains = {} if alone is None else gains_over(frames, alone)
-    said = []
+    said, unowed = [], []
     for n_target in sorted({c.n_target for c in comparisons}):
         group = [c for c in comparisons if c.n_target == n_target and c.transfers]
         lead = _best(group, frames.metric) if group else None
@@ -148,19 +149,23 @@ def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -
             continue
         found = gains.get((lead.source or "", lead.method, n_target))
         if found is None:
-            return (
+            asked = (
                 f"{capitalised(method_words(lead.method))} has an objective of its own, which can gain without a "
                 f'source: what is owed to {lead.source}, a method with method = "merlin" and source_term = false in '
-                "the study file would tell.",
+                "the study file would tell."
             )
+            return "", (asked,)
         sure = evidence(replace(lead, difference=found), frames.metric)
         settled = found.interval is not None and found.interval.low > 0
+        unowed += [] if settled else [n_target]
         said.append(
             f"With {counted(n_target, 'label')} {_words(lead)} is {frames.metric.gain_in_words(found.mean)} the same "
             f"objective without a source, {alone}{f' ({sure})' if sure else ''}, so that its gain "
             f"{'is owed to the source by as much' if settled else 'need not be owed to the source'}."
         )
-    return tuple(said)
+    sizes = f"With {listed([f'{size:,}' for size in unowed])} {'label' if unowed == [1] else 'labels'}"
+    lead_words = f"{sizes} its objective without a source is not told from it: this is no evidence of transfer."
+    return lead_words if unowed else "", tuple(said)
 
 
 def recommendation(lead: Comparison, group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:
