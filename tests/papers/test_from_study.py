@@ -14,7 +14,7 @@ from remembered import REMEMBERED
 from study.test_work import tables
 from transferscope.errors import DataError, SettingsError, StoreError
 from transferscope.estimate import Estimate
-from transferscope.records import Cost, Record
+from transferscope.records import Cost, Failure, Record
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.run import run_study
@@ -78,6 +78,9 @@ def make_study(
         store.plan(row, list(cells.values()))
         for (method, seed), cell in cells.items():
             final = accuracies[method][seed]
+            if np.isnan(final):
+                store.fail(cell.key, Failure("non_finite", "the loss stopped being a finite number"))
+                continue
             curve = tuple(
                 Record("accuracy", Estimate(share * final, n=100), "target_test", step)
                 for step, share in ((0, 0.1), (100, 0.9))
@@ -138,6 +141,16 @@ def test_its_claims_follow_the_intervals(tmp_path: Path) -> None:
     )  # the worst is rho 0.5 now, as every seed has it
     assert approaches.startswith("claim holds: accuracy at the smallest rho (0.5, mean over lambda) is nearer ")
     assert claims(0.80)[0].startswith("claim DOES NOT HOLD: MeRLin is not sensitive to rho and lambda")
+
+
+@pytest.mark.drawn
+def test_settings_that_diverged_are_marked_and_take_part_in_no_claim(tmp_path: Path) -> None:
+    words = fig4b(grid_study(tmp_path, worst=float("nan")), tmp_path / "out")
+    assert "5 settings, 3 seeds each: from 91.0 %" in words
+    assert "training diverged in 1 further setting: rho 8, lambda 1 (3 of 3 seeds)" in words
+    assert "its worst setting that trained lies above" in words
+    table = pd.read_csv(tmp_path / "out" / "merlin2020-fig4b.csv")
+    assert table[table["accuracy"].isna()][["rho", "lambda", "diverged"]].to_numpy().tolist() == [[8, 1, 3]]
 
 
 def test_a_claim_is_open_where_its_interval_holds_zero_or_one_seed_is_there() -> None:

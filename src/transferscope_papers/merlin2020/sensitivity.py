@@ -8,7 +8,7 @@ import pandas as pd
 from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import drawing, new_figure
+from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
 
 _WITHIN = 0.01
@@ -30,24 +30,33 @@ def figure_4b(study: FinishedStudy) -> StudyFigure:
     rows["value"] *= 100
     study.one_setting(rows, "Figure 4b")
     table = _table(study, settings, rows, baseline)
-    best, worst = (table.iloc[int(index)] for index in (table["accuracy"].argmax(), table["accuracy"].argmin()))
+    trained, diverged = table[table["diverged"] == 0], table[table["diverged"] > 0]
+    if trained.empty:
+        raise DataError(f"no setting of {study.name} has all its runs; try a smaller rate")
+    best, worst = (trained.iloc[index] for index in (trained["accuracy"].argmax(), trained["accuracy"].argmin()))
     close = int((table["accuracy"] >= best["accuracy"] - 100 * _WITHIN).sum())
     sentences = [
-        f"{len(table)} settings, {int(table['seeds'].min())} seeds each: from {worst['accuracy']:.1f} % "
+        f"{len(trained)} settings, {int(trained['seeds'].min())} seeds each: from {worst['accuracy']:.1f} % "
         f"({_named(worst)}) to {best['accuracy']:.1f} % ({_named(best)}); {close} lie within one point of the best; "
-        f"the standard deviation over seeds is {np.sqrt((table['sd'] ** 2).mean()):.2g} points"
+        f"the standard deviation over seeds is {np.sqrt((trained['sd'] ** 2).mean()):.2g} points"
     ]
+    if len(diverged):
+        named = "; ".join(
+            f"{_named(row)} ({row['diverged']:.0f} of {row['seeds']:.0f} seeds)" for _, row in diverged.iterrows()
+        )
+        sentences.append(f"in {len(diverged)} further settings the training diverged, so that they matter: {named}")
     claims = []
     if baseline:
-        above, below = (int((table[end] * sign > 0).sum()) for end, sign in (("low", 1), ("high", -1)))
+        above, below = (int((trained[end] * sign > 0).sum()) for end, sign in (("low", 1), ("high", -1)))
         sentences.append(
-            f"{above} of the {len(table)} settings lie above training from scratch and {below} below it, each by its "
+            f"{above} of the {len(trained)} settings lie above training from scratch and {below} below it, each by its "
             "own 95 % interval over seeds"
         )
         lowest = rows["method"] == _method(settings, worst)
         claims.append(
             MeasuredClaim(
-                "MeRLin is not sensitive to rho and lambda: its worst setting lies above training from scratch",
+                "MeRLin is not sensitive to rho and lambda: its worst setting "
+                f"{'that trained ' if len(diverged) else ''}lies above training from scratch",
                 "merlin2020, section A.7 with Figure 4b",
                 paired(rows, lowest, rows["method"] == baseline),
                 "points",
@@ -79,11 +88,21 @@ def _grid(study: FinishedStudy) -> dict[str, tuple[float, float]]:
 def _table(
     study: FinishedStudy, settings: Mapping[str, tuple[float, float]], rows: pd.DataFrame, baseline: str | None
 ) -> pd.DataFrame:
-    """One row per setting, in percent: its accuracy over seeds, and the difference to scratch with its interval."""
-    table = []
+    """One row per setting, in percent: its accuracy over seeds, and the difference to scratch with its interval.
+
+    A setting of which a run diverged has no accuracy: that of the other seeds would be too good.
+    """
+    table, cells = [], study.frames.method_cells
+    lost = cells[cells["failure_kind"] == "non_finite"].groupby("method").size()
     for name, (rho, ridge) in settings.items():
         own = rows["method"] == name
         values = rows.loc[own, "value"].to_numpy()
+        n_diverged = int(lost.get(name, 0))
+        if n_diverged:
+            nothing = dict.fromkeys(("accuracy", "sd", "above_scratch", "low", "high"), np.nan)
+            n_seeds = len(values) + n_diverged
+            table.append({"rho": rho, "lambda": ridge, **nothing, "seeds": n_seeds, "diverged": n_diverged})
+            continue
         if not len(values):
             raise DataError(f"no run of {name} in {study.name} is finished; try those that failed again")
         apart = np.array(paired(rows, own, rows["method"] == baseline)) if baseline else np.zeros(0)
@@ -99,6 +118,7 @@ def _table(
                 "above_scratch": np.nan if mean is None else mean.value,
                 "low": ends[0],
                 "high": ends[1],
+                "diverged": 0,
             }
         )
     return pd.DataFrame(table).sort_values(["lambda", "rho"]).reset_index(drop=True)
@@ -133,7 +153,7 @@ def _method(settings: Mapping[str, tuple[float, float]], row: pd.Series) -> str:
 def _draw(study: FinishedStudy, table: pd.DataFrame) -> Figure:
     """A cell for each setting with its mean and standard deviation; a star where it lies surely above scratch."""
     grid = table.pivot(index="lambda", columns="rho", values="accuracy")
-    low, high = float(grid.to_numpy().min()), float(grid.to_numpy().max())
+    low, high = float(np.nanmin(grid.to_numpy())), float(np.nanmax(grid.to_numpy()))
     with drawing():
         canvas = new_figure(1.6 + 0.85 * grid.shape[1], 1.3 + 0.55 * grid.shape[0])
         axes = canvas.subplots()
@@ -149,10 +169,13 @@ def _draw(study: FinishedStudy, table: pd.DataFrame) -> Figure:
             colour = "black" if row["accuracy"] > low + _DARK * (high - low) else "white"
             sure, below = "*" if row["low"] > 0 else "", "↓" if row["high"] < 0 else ""
             text = f"{row['accuracy']:.1f}{sure}{below}" + (f"\n± {row['sd']:.1f}" if row["seeds"] > 1 else "")
+            if row["diverged"]:
+                text, colour = "diverged", INK
             axes.text(x, y, text, ha="center", va="center", color=colour, fontsize=8)
         canvas.colorbar(image, ax=axes, label="accuracy on the target, %")
     caption = (
         f"Mean over {int(table['seeds'].min())} seeds, ± the standard deviation over them. A star: above training from "
         "scratch by its own paired 95 % interval; an arrow: below."
+        + (" Diverged: at least one run of the setting did." if table["diverged"].any() else "")
     )
     return Figure("merlin2020-fig4b", canvas, table, caption)
