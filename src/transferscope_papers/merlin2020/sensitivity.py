@@ -9,6 +9,7 @@ from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import INK, drawing, new_figure
+from transferscope.wording import counted
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
 
 _WITHIN = 0.01
@@ -41,10 +42,8 @@ def figure_4b(study: FinishedStudy) -> StudyFigure:
         f"the standard deviation over seeds is {np.sqrt((trained['sd'] ** 2).mean()):.2g} points"
     ]
     if len(diverged):
-        named = "; ".join(
-            f"{_named(row)} ({row['diverged']:.0f} of {row['seeds']:.0f} seeds)" for _, row in diverged.iterrows()
-        )
-        sentences.append(f"in {len(diverged)} further settings the training diverged, so that they matter: {named}")
+        named = [f"{_named(row)} ({row['diverged']:.0f} of {row['seeds']:.0f} seeds)" for _, row in diverged.iterrows()]
+        sentences.append(f"training diverged in {counted(len(diverged), 'further setting')}: {'; '.join(named)}")
     claims = []
     if baseline:
         above, below = (int((trained[end] * sign > 0).sum()) for end, sign in (("low", 1), ("high", -1)))
