@@ -1,5 +1,6 @@
 """With Ray, where it is installed: a cluster of this machine with two workers, and one of two nodes that loses one."""
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.fake_work import STRANGE
+from study.fake_work import STRANGE, count
 from study.plans import small_plan
 from transferscope.errors import MissingExtraError
 from transferscope.store import PlannedCell, Store, StudyCounts
@@ -77,6 +78,7 @@ def ray() -> Iterator[ModuleType]:
     package = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))  # nodes import the tests' work too
         package.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         yield package
         package.shutdown()
@@ -131,7 +133,7 @@ class TestOnTwoWorkers:
     def test_a_node_that_cannot_import_the_work_fails_with_its_sentence(
         self, ray: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setitem(sys.modules, "only_here", SimpleNamespace(work=None))
+        monkeypatch.setitem(sys.modules, "only_here", SimpleNamespace(work=count))
         resources = EngineSettings(backend="ray").cell_resources
         with RayBackend("only_here:work", WorkContext(tmp_path), workers=1, resources=resources) as given:
             (message,) = do_all(given, PRETRAINING[:1]).values()
@@ -151,8 +153,9 @@ class TestOnTwoWorkers:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-def test_a_lost_node_costs_its_running_cells_only(tmp_path: Path) -> None:
+def test_a_lost_node_costs_its_running_cells_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = pytest.importorskip("ray")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     from ray.cluster_utils import Cluster  # type: ignore[import-not-found, unused-ignore]
 
     package.shutdown()
