@@ -112,15 +112,15 @@ def read_cells(connection: Connection, study: int, *, only: CellState | None = N
 
 
 def _all_planned(
-    numbers: Sequence[int],
-    keys: Sequence[str],
-    roles: Sequence[Role],
-    texts: Sequence[object],
-    payload_ids: Sequence[int],
+    numbers: Sequence[Any],
+    keys: Sequence[Any],
+    roles: Sequence[Any],
+    texts: Sequence[Any],
+    payload_ids: Sequence[Any],
     payloads: Mapping[int, dict[str, Any]],
     needs: Mapping[int, tuple[str, ...]],
 ) -> Iterator[PlannedCell]:
-    """Cells as planned, by columns."""
+    """Cells as planned, by columns, which may hold anything."""
     _require_all(keys, str)
     if not set(roles) <= set(get_args(Role)):
         raise StoreError(DAMAGED)
