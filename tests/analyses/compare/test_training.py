@@ -68,6 +68,25 @@ def test_training_that_fits_is_finished(frames: StudyFrames) -> None:
     assert not baseline_unfinished(frames)
 
 
+@pytest.mark.parametrize(("fit", "expected"), [(0.302, True), (0.4, False)])
+def test_who_knows_no_more_of_its_own_labels_than_one_answer_has_not_finished(
+    fit: float, expected: bool, frames: StudyFrames
+) -> None:
+    """A loss that is level there is that of a network which was never set going, with or without a point between."""
+    facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "class_counts": {"train": [30, 40, 30]}}}
+    frames = replace(frames, study=replace(frames.study, facts=facts))
+    stuck = trained(frames, "scratch", fit=fit + 0.1, loss=level, sizes=(50,))
+    assert (("scratch", 50) in unfinished(stuck)) == expected
+    curve = (stuck.records["step"] > 0) & (stuck.records["step"] < STEPS)
+    ends = replace(stuck, records=stuck.records[~curve])
+    assert unfinished(ends) == ({("scratch", 50)} if expected else set())
+    if expected:
+        headline = summarise_frames(ends).verdict.headline
+        assert headline.startswith(
+            "Training from scratch with 50 labels is not finished after 3,000 steps (40 % of its own"
+        )
+
+
 def test_a_loss_that_falls_to_the_end_is_unfinished_and_one_that_is_level_is_not(frames: StudyFrames) -> None:
     falling = trained(frames, "joint", fit=0.5, loss=cut_off)
     (arm,) = [arm for arm in arm_trainings(falling) if arm.unfinished and arm.n_target == 600]

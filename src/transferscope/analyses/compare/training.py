@@ -1,7 +1,7 @@
 """Whether the networks of a comparison were trained to the end, by their training curves, and learnt anything."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,8 +43,9 @@ class ArmTraining:
         late_fall: Share of the fall of the training loss that happened in the second half of the steps, median over
             seeds; above 1 where the loss rose first, NaN where it did not fall.
         unfinished: Whether training was cut off in more than half of the seeds: the fit is below FITTED_ACCURACY (or
-            FITTED_R2) and the share above LATE_FALL. A loss that has levelled off is finished at whatever height, as
-            with labels that are noise, and so is what early stopping has ended.
+            FITTED_R2) and the share above LATE_FALL; or its accuracy on its own training examples is that of one
+            answer to everything. A loss that has levelled off elsewhere is finished at whatever height, as with labels
+            that are noise, and so is what early stopping has ended.
     """
 
     method: str
@@ -60,7 +61,8 @@ def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
     """How far every arm is trained that has training curves.
 
     The loss in the middle is that of the measured step nearest to half of the steps; a curve without a measurement in
-    the middle half of the steps says nothing, and its arm is left out. So are arms that are solved in closed form.
+    the middle half of the steps says nothing, and its arm is left out unless it has learnt nothing. So are arms that
+    are solved in closed form.
 
     Args:
         frames: The study.
@@ -107,12 +109,23 @@ def _runs(frames: StudyFrames) -> pd.DataFrame:
     nearest = from_half[measured.index].groupby(measured["key"], sort=False).idxmin()
     ends["middle"] = measured.loc[nearest].set_index("key")["value"]
     ends["fit"] = frames.final(frames.metric.headline, "target_train").set_index("key")["value"]
-    runs = ends.dropna(subset=["middle", "fit"])
+    at_chance = ends["fit"] < _guess(frames) + LEAST_ABOVE_GUESSING
+    runs = ends[ends["fit"].notna() & (ends["middle"].notna() | at_chance) & (ends["steps"] > 0)]
     fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
     late_fall = (runs["middle"] - runs["last"]) / fall
     poor = runs["fit"] < (FITTED_ACCURACY if classes else FITTED_R2)
     stopped = frames.cells.set_index("key")["stopped_early"].reindex(runs.index).fillna(False).astype(bool)
-    return runs.assign(late_fall=late_fall, unfinished=poor & (late_fall > LATE_FALL) & ~stopped)
+    cut_off = (poor & (late_fall > LATE_FALL)) | at_chance[runs.index]
+    return runs.assign(late_fall=late_fall, unfinished=cut_off & ~stopped)
+
+
+def _guess(frames: StudyFrames) -> float:
+    """Accuracy on training examples of one answer to everything; -1 where there are no single classes, or no counts."""
+    target = frames.study.facts.get("target", {})
+    counts = target.get("class_counts", {}).get("train") if isinstance(target, Mapping) else None
+    if frames.metric.record != "accuracy" or frames.classes is None or not counts:
+        return -1.0
+    return float(max(counts) / sum(counts))
 
 
 def verdict_on_trained(
