@@ -23,6 +23,8 @@ from transferscope_papers.command import app
 from transferscope_papers.from_study import MeasuredClaim
 from transferscope_papers.merlin2020.features import features_of
 
+pytestmark = pytest.mark.long
+
 RHOS, RIDGES = (0.5, 2.0, 8.0), (0.1, 1.0)
 
 
