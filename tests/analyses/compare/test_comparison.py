@@ -272,7 +272,7 @@ def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
         "methods": {**whole.study.spec["methods"], "joint": {"method": "merlin", "source_term": False}},
     }
     found = summarise_frames(replace(whole, study=replace(whole.study, spec=spec), **alone))
-    end = " With 600 labels MeRLin's objective without a source is not told from it: this is no evidence of transfer."
+    end = " With 600 labels MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
     assert found.verdict.headline.startswith("Use MeRLin from fashion with 600 labels: ")
     assert found.verdict.headline.endswith(end)
     assert any(

@@ -164,7 +164,9 @@ def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -
             f"{'is owed to the source by as much' if settled else 'need not be owed to the source'}."
         )
     sizes = f"With {listed([f'{size:,}' for size in unowed])} {'label' if unowed == [1] else 'labels'}"
-    lead_words = f"{sizes} MeRLin's objective without a source is not told from it: this is no evidence of transfer."
+    lead_words = (
+        f"{sizes} MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
+    )
     return lead_words if unowed else "", tuple(said)
 
 
