@@ -26,6 +26,7 @@ _METHOD_WORDS = {
     "joint": "joint training",
     "merlin": "MeRLin",
     "merlin-ft": "MeRLin-ft",
+    "merlin-target-only": "MeRLin's objective without a source",
 }
 
 

@@ -140,7 +140,7 @@ def test_names_that_the_shell_completes_are_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("transferscope compare a b --methods lora mer", ["merlin", "merlin-ft"]),
+        ("transferscope compare a b --methods lora mer", ["merlin-target-only", "merlin", "merlin-ft"]),
         ("transferscope compare a b --methods lora bitfit knn joi", ["joint"]),
         ("transferscope rank --checkpoint 'a file' b --scores h-score log", ["logme"]),
         ("transferscope compare a b --methods lora --lab", ["--labels"]),
@@ -168,7 +168,7 @@ def test_every_value_of_a_list_is_completed(
     [
         ("transferscope comp", ["compare"]),
         ("transferscope compare dig", ["digits"]),
-        ("transferscope compare a b --methods mer", ["merlin", "merlin-ft"]),
+        ("transferscope compare a b --methods mer", ["merlin-target-only", "merlin", "merlin-ft"]),
         ("transferscope rank --scores h", ["h-score"]),
         ("transferscope schema a", ["answer"]),
         ("transferscope run stud", []),  # the shell itself completes files

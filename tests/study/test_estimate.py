@@ -174,7 +174,7 @@ def test_what_the_quick_methods_alone_take_is_said(
     names = ("scratch", "fine-tune", "raw", "linear-probe")
     source = {"near": {"data": f"npz:{tmp_path}/x.npz"}}
     spec = parse_spec(tables(tmp_path, methods={name: {} for name in names}, sources=source, pretraining={"steps": 5}))
-    by_method = {name: 4000.0 if name in slow else 30.0 for name in {*names, *slow}}
+    by_method = {name: 4000.0 if name in slow else 30.0 for name in dict.fromkeys((*names, *slow))}
     found = StudyEstimate(7, sum(by_method.values()), by_method, 0.75, 2**30, 2**33, 1e6, 1e9, 2)
     monkeypatch.setattr(execute, "estimate_study", lambda *_: found)
     with Store.open(tmp_path / "s.sqlite") as store:

@@ -6,8 +6,8 @@ They are written down here because the families themselves take seconds to impor
 from collections.abc import Callable
 
 METHODS = (
-    "scratch raw random-features knn do-nothing linear-probe fine-tune l2-sp joint merlin merlin-ft all-layers-probe "
-    "wise-ft soup lora bitfit surgical bss delta co-tuning distill"
+    "scratch raw random-features knn do-nothing merlin-target-only linear-probe fine-tune l2-sp joint merlin merlin-ft "
+    "all-layers-probe wise-ft soup lora bitfit surgical bss delta co-tuning distill"
 )
 DIAGNOSTICS = (
     "weights curvature curvature-trace curvature-density landscape interpolation gradient-stability gradient-scaling "

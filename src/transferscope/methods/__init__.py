@@ -23,6 +23,7 @@ from transferscope.methods.linear_probe import LinearProbe
 from transferscope.methods.lora import LoRA
 from transferscope.methods.merlin import Merlin
 from transferscope.methods.merlin_ft import MerlinFt
+from transferscope.methods.merlin_target_only import MerlinTargetOnly
 from transferscope.methods.method import (
     Control,
     FitOptions,
@@ -66,6 +67,7 @@ _COMPARED: tuple[type[Method], ...] = (
     RandomFeatures,
     Knn,
     DoNothing,
+    MerlinTargetOnly,
     LinearProbe,
     FineTune,
     L2Sp,
@@ -120,6 +122,7 @@ __all__ = [
     "LoRA",
     "Merlin",
     "MerlinFt",
+    "MerlinTargetOnly",
     "Method",
     "RandomFeatures",
     "Raw",

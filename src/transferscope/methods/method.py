@@ -185,9 +185,10 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
 def keeps_network(method: Method) -> bool:
     """Whether a method gives a trained network of the study's architecture, to keep, to export and to look into.
 
-    Controls do not, and neither does a method whose class says `keeps_architecture = False`.
+    Most controls do not, and neither does a method whose class says `keeps_architecture = False`.
     """
-    return not isinstance(method, Control) and bool(getattr(method, "keeps_architecture", True))
+    trains = not isinstance(method, Control) or method.trains_network
+    return trains and bool(getattr(method, "keeps_architecture", True))
 
 
 def most_runs(method: Method) -> int:
@@ -196,10 +197,15 @@ def most_runs(method: Method) -> int:
 
 
 class Control:
-    """Base of the methods that train no network of their own: what transfer has to beat beside training from scratch.
+    """Base of the methods that are no way to transfer: what transfer has to beat beside training from scratch.
 
-    A control is no way to transfer, and there is nothing in it for a diagnostic of trained networks to measure.
+    Most train no network of their own, and there is nothing in them for a diagnostic of trained networks to measure.
     """
+
+    @property
+    def trains_network(self) -> bool:
+        """Whether it trains a network of the study's architecture."""
+        return False
 
     @property
     def uses_network(self) -> bool:

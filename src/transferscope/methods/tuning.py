@@ -117,7 +117,9 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     Returns:
         Values by setting, those that are given first; none for a method that chooses its own penalty or has none.
     """
-    if isinstance(method, Control | AllLayersProbe) or (isinstance(method, LinearProbe) and method.solver == "ridge"):
+    if isinstance(method, AllLayersProbe) or (isinstance(method, Control) and not method.trains_network):
+        return {}
+    if isinstance(method, LinearProbe) and method.solver == "ridge":
         return {}
     if isinstance(method, LinearProbe):
         return {"penalty": tuple(method.penalty * factor for factor in (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0))}

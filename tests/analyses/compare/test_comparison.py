@@ -252,12 +252,12 @@ def test_what_merlin_owes_to_its_source_is_its_gain_over_its_objective_alone(
     assert headline == ""
     assert said.startswith(
         f"With 600 labels MeRLin from fashion is {100 * lead.difference.mean:.1f} points above the same objective "
-        "without a source, alone ("
+        "without a source ("
     )
     assert said.endswith("so that its gain is owed to the source by as much.")
     headline, (missing,) = objective_in_words(comparisons, whole)
     assert headline == ""
-    assert missing.endswith('method = "merlin" and source_term = false in the study file would tell.')
+    assert missing.endswith("the method merlin-target-only would tell.")
 
 
 def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(

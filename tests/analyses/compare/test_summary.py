@@ -32,8 +32,8 @@ def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
     assert summary.verdict.outcomes == {50: "helps", 200: "helps", 600: "helps"}
     assert summary.verdict.sentences[-2:] == (
         "The study is not complete: 1 of 145 cells failed. This verdict rests on the others.",
-        "MeRLin has an objective of its own, which can gain without a source: what is owed to mnist, a method with "
-        'method = "merlin" and source_term = false in the study file would tell.',
+        "MeRLin has an objective of its own, which can gain without a source: what is owed to mnist, the "
+        "method merlin-target-only would tell.",
     )
 
 

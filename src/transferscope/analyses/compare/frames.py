@@ -16,7 +16,7 @@ from transferscope.store import Store, StoredCell, StudyRow
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
-CONTROLS = frozenset({"raw", "random-features", "knn", "do-nothing"})
+CONTROLS = frozenset({"raw", "random-features", "knn", "do-nothing", "merlin-target-only"})
 """transferscope's methods that are no transfer but controls, beside training from scratch."""
 
 

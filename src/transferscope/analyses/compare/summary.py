@@ -125,9 +125,18 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     noted = frames.method_cells.dropna(subset="inner_risk")
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
     without_source, objectives = objective_in_words(comparisons, frames)
+    unbeaten = controls_in_words(comparisons, frames.metric)
+    sizes = [f"{size:,}" for size in unbeaten if verdict.outcomes.get(size) == "helps"]
+    if sizes and not without_source:
+        without_source = f"With {listed(sizes)} labels no transfer does better on average than a control."
     verdict = replace(verdict, headline=f"{verdict.headline} {without_source}".strip())
-    controls = (*controls_in_words(comparisons, frames.metric), *objectives)
-    warned = (*verdict.sentences, *controls, *cautions(frames.study.facts, [c.n_target for c in comparisons]), *weak)
+    warned = (
+        *verdict.sentences,
+        *unbeaten.values(),
+        *objectives,
+        *cautions(frames.study.facts, [c.n_target for c in comparisons]),
+        *weak,
+    )
     warned = (*warned, *settings_in_words(frames))
     verdict = with_what_was_learnt(replace(verdict, sentences=warned), frames)
     return Summary(frames, comparisons, comparison_table(comparisons), verdict)

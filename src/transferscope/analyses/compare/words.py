@@ -136,10 +136,7 @@ def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -
         objective without a source ("" for none); and for each that it leads at the difference between the two, or where
         the study has no such runs, one sentence that says how to get them.
     """
-    tables = {str(name): table for name, table in frames.study.spec.get("methods", {}).items()}
-    kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
-    merlin = {name: table.get("settings", table) for name, table in tables.items() if kinds[name] == "merlin"}
-    alone = next((name for name, settings in merlin.items() if not settings.get("source_term", True)), None)
+    merlin, alone = _merlin_of(frames)
     gains = {} if alone is None else gains_over(frames, alone)
     said, unowed = [], []
     for n_target in sorted({c.n_target for c in comparisons}):
@@ -149,18 +146,13 @@ def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -
             continue
         found = gains.get((lead.source or "", lead.method, n_target))
         if found is None:
-            asked = (
-                f"{capitalised(method_words(lead.method))} has an objective of its own, which can gain without a "
-                f'source: what is owed to {lead.source}, a method with method = "merlin" and source_term = false in '
-                "the study file would tell."
-            )
-            return "", (asked,)
+            return "", (_objective_asked(lead.method, lead.source),)
         sure = evidence(replace(lead, difference=found), frames.metric)
         settled = found.interval is not None and found.interval.low > 0
         unowed += [] if settled else [n_target]
         said.append(
             f"With {counted(n_target, 'label')} {_words(lead)} is {frames.metric.gain_in_words(found.mean)} the same "
-            f"objective without a source, {alone}{f' ({sure})' if sure else ''}, so that its gain "
+            f"objective without a source{f' ({sure})' if sure else ''}, so that its gain "
             f"{'is owed to the source by as much' if settled else 'need not be owed to the source'}."
         )
     sizes = f"With {listed([f'{size:,}' for size in unowed])} {'label' if unowed == [1] else 'labels'}"
@@ -168,6 +160,29 @@ def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -
         f"{sizes} MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
     )
     return lead_words if unowed else "", tuple(said)
+
+
+def objective_missing(method: str, source: str | None, frames: StudyFrames) -> str:
+    """What would tell what a method owes to its source, where it is MeRLin and no run is without one; "" elsewhere."""
+    merlin, alone = _merlin_of(frames)
+    return _objective_asked(method, source) if source and method in merlin and alone is None else ""
+
+
+def _merlin_of(frames: StudyFrames) -> tuple[set[str], str | None]:
+    """The names under which a study has MeRLin with a source, and its objective without one (None if it has not)."""
+    tables = {str(name): table for name, table in frames.study.spec.get("methods", {}).items()}
+    kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
+    merlin = {name for name, kind in kinds.items() if kind == "merlin"}
+    alone = {name for name in merlin if not tables[name].get("settings", tables[name]).get("source_term", True)}
+    own = [name for name, kind in kinds.items() if kind == "merlin-target-only"]
+    return merlin - alone, next(iter([*own, *sorted(alone)]), None)
+
+
+def _objective_asked(method: str, source: str | None) -> str:
+    return (
+        f"{capitalised(method_words(method))} has an objective of its own, which can gain without a source: what is "
+        f"owed to {source}, the method merlin-target-only would tell."
+    )
 
 
 def recommendation(lead: Comparison, group: Sequence[Comparison], outcome: Outcome, metric: Metric) -> str:

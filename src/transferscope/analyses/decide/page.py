@@ -6,7 +6,7 @@ from dataclasses import replace
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import baseline_unfinished, cut_off_in_words, with_what_was_learnt
-from transferscope.analyses.compare.words import cautions
+from transferscope.analyses.compare.words import cautions, objective_missing
 from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
 from transferscope.analyses.decide.tables import arms_table
@@ -30,7 +30,10 @@ def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> V
     if unfinished:
         verdict = Verdict({}, unfinished, (*held_back(decision), *warned))
     else:
-        verdict = Verdict({}, headline(decision), (*sentences(decision), *warned))
+        lead = decision.transfer if decision.transfer and decision.transfer.call == "better" else None
+        owed = objective_missing(lead.arm.method, lead.arm.source, frames) if lead else ""
+        said = (*sentences(decision), *([owed] if owed else []))
+        verdict = Verdict({}, headline(decision), (*said, *warned))
     return with_what_was_learnt(verdict, frames)
 
 

@@ -44,6 +44,7 @@ METHODS_RACED = (
     "random-features",
     "knn",
     "do-nothing",
+    "merlin-target-only",
     "linear-probe",
     "fine-tune",
     "l2-sp",

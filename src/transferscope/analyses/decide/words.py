@@ -50,7 +50,7 @@ def _answer(decision: Decision) -> str:
         if control is not None and transfer is not None and transfer.call == "better":
             return (
                 f"Better than training from scratch{labels}: {arm_words(transfer)}, by {gain_words(transfer)}; whether "
-                f"it beats {arm_words(control)}, which trains no network, is open."
+                f"it beats {arm_words(control)}, a control, is open."
             )
         return (
             f"Undecided{labels} after {counted(decision.n_runs, 'run')}: whether transfer helps is open"
@@ -166,7 +166,7 @@ def _control(decision: Decision) -> str:
     if decision.whether == "helps":
         winner = transfer if transfer.beats_controls else next(arm for arm in decision.arms if arm.beats_controls)
         by = gain_words(replace(winner, gain=winner.over_control or winner.gain))
-        return f"{capitalised(arm_words(winner))} beats the best control, {name}, which trains no network, by {by}."
+        return f"{capitalised(arm_words(winner))} beats the best control, {name}, by {by}."
     if decision.whether == "no" and transfer.call == "better":
         return (
             f"{capitalised(arm_words(transfer))} is better than training from scratch, by {gain_words(transfer)}, but "

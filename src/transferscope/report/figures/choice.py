@@ -42,4 +42,5 @@ _TICK_NAMES = {
     "raw": "Ridge on inputs",
     "random-features": "Random features",
     "do-nothing": "Unchanged source",
+    "merlin-target-only": "MeRLin, no source",
 }
