@@ -85,3 +85,11 @@ def test_what_makes_no_sense_is_refused(
 def test_the_probability_of_best_shares_ties() -> None:
     means = np.array([[0.9, 0.8, 0.9], [0.1, 0.2, 0.0], [0.5, 0.5, 0.5]])
     assert probability_of_best(means) == pytest.approx([(0.5 + 0 + 1 / 3) / 3, (0 + 1 + 1 / 3) / 3, (0.5 + 1 / 3) / 3])
+
+
+def test_the_chances_are_the_same_without_p_values() -> None:
+    rng = np.random.default_rng(3)
+    differences, gains = rng.normal(size=(4, 5)), rng.integers(-1, 2, size=(5, 4, 30))
+    both, alone = (best_arm(differences, gains=gains, n_draws=1000, with_p=with_p) for with_p in (True, False))
+    np.testing.assert_array_equal(both.chance, alone.chance)
+    assert np.isnan(alone.p).all()

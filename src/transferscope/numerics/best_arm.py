@@ -43,6 +43,7 @@ def best_arm(
     groups: Shaped[np.ndarray, " _"] | None = None,
     seed: int = 0,
     n_draws: int = 4000,
+    with_p: bool = True,
 ) -> BestArm:
     """The chance of every arm, and of the control, to be the best, and the arms that are shown not to be.
 
@@ -61,6 +62,7 @@ def best_arm(
         groups: Group of every test example, shape (n,).
         seed: Of the draws.
         n_draws: At least 1,000.
+        with_p: Whether the p-values are wanted too, which take the square of the number of arms; else they are NaN.
 
     Returns:
         Both, for the control and every arm.
@@ -81,7 +83,7 @@ def best_arm(
         seeds = present[used].any(axis=0)
         arms = np.vstack([np.zeros(seeds.sum()), differences[used][:, seeds]])
         at = np.concatenate([[0], 1 + used])
-        chance[at], p[at] = _best(arms, part, used, seed, n_draws)
+        chance[at], p[at] = _best(arms, part, used, seed, n_draws, with_p)
     return BestArm(chance, p)
 
 
@@ -91,6 +93,7 @@ def _best(
     kept: Int[np.ndarray, " used"],
     seed: int,
     n_draws: int,
+    with_p: bool,
 ) -> tuple[Float[np.ndarray, " arms"], Float[np.ndarray, " arms"]]:
     k = len(arms)
     split = seed_part(arms)
@@ -112,10 +115,13 @@ def _best(
     own_spread = k if k > 2 else 1  # two centred arms have one spread between them
     varying = of_seeds * df / rng.chisquare(df[:own_spread], size=(n_draws, own_spread))
     errors = np.sqrt(varying) * rng.standard_normal((n_draws, k))
+    mean, examples = split.mean, np.diag(covariance)
+    chance = _chances(mean, of_seeds, varying, centring * examples, centring, rng)
+    if not with_p:
+        return chance, np.full(k, np.nan)
     if part is not None:
         for at, noise in example_noise(covariance, len(part.profiles), n_draws, seed):
             errors[at] += noise
-    mean, examples = split.mean, np.diag(covariance)
     between = np.maximum(examples + examples[:, None] - 2 * covariance, 0.0)
     stderr = np.sqrt(of_seeds + of_seeds[:, None] + between)  # by the arm in question and the other one
     np.fill_diagonal(stderr, np.inf)  # an arm is not compared with itself
@@ -128,8 +134,7 @@ def _best(
             np.subtract(drawn, drawn[arm], out=further)
             np.divide(further, stderr[arm][:, None], out=further)
             reached[arm] += (further.max(axis=0) >= ahead[arm]).sum()
-    p = (1 + reached) / (n_draws + 1)
-    return _chances(mean, of_seeds, varying, centring * examples, centring, rng), p
+    return chance, (1 + reached) / (n_draws + 1)
 
 
 def _chances(

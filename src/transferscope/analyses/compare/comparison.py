@@ -251,7 +251,7 @@ def _runs_by_size(frames: StudyFrames) -> dict[int, list[_Runs]]:
     """The finished runs by number of labels."""
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"]
-    grouped = final.sort_values("seed").groupby(["n_target", "source", "method"], sort=False)
+    grouped = final.sort_values("seed").set_index("seed").groupby(["n_target", "source", "method"], sort=False)
     groups = {(n, str(source), str(method)): rows for (n, source, method), rows in grouped}
     return {n_target: _runs(frames, groups, n_target) for n_target in frames.sizes}
 
@@ -261,8 +261,7 @@ def _runs(frames: StudyFrames, groups: Mapping[tuple[Hashable, str, str], pd.Dat
     for source, method in itertools.product(["", *frames.sources], frames.methods):
         rows = groups.get((n_target, source, method))
         if rows is not None:
-            by_seed = rows.set_index("seed")
-            found.append(_Runs(source, method, n_target, by_seed["value"], by_seed["key"]))
+            found.append(_Runs(source, method, n_target, rows["value"], rows["key"]))
     return found
 
 
@@ -458,7 +457,8 @@ def chances_of_best(
         beside = np.stack([_by_seed(frames, runs[i]) - _by_seed(frames, runs[at]) for i in others])
         gains = _gains(frames, [runs[i] for i in others], runs[at])
         known = gains is not None and not (np.isnan(gains).all(axis=(0, 2)) & ~np.isnan(beside).all(axis=1)).any()
-        chance[[at, *others]] = best_arm(beside, gains=gains if known else None, seed=_DRAWS_SEED).chance
+        best = best_arm(beside, gains=gains if known else None, seed=_DRAWS_SEED, with_p=False)
+        chance[[at, *others]] = best.chance
     most = np.ones(len(runs))
     for i, difference in enumerate(differences):
         if difference is not None and difference.tested:
