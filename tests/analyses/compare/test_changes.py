@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 import pandas as pd
 
 from transferscope.analyses.compare.summary import Summary
@@ -7,6 +8,7 @@ from transferscope.analyses.compare.words import change_in_words
 from transferscope.records import FinishedRuns
 
 
+@pytest.mark.long
 def test_a_study_that_has_changed_since_is_said(summary: Summary) -> None:
     frames = summary.frames
     then = frames.finished_runs
