@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-import pytest
 import pandas as pd
+import pytest
 
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words

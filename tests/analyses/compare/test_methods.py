@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.figures import draw_differences
 from transferscope.analyses.compare.summary import Summary, summarise
