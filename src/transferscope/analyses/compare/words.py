@@ -518,16 +518,16 @@ def _seconds_of_a_seed(comparisons: Sequence[Comparison]) -> float:
 
 
 def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:
-    """Sentences about test examples that are trained on, sources that are the target, and classes without a label.
+    """Sentences about shared data, classes without a label, and batch normalisation that follows the target's batches.
 
     Args:
         facts: The facts of a study, as `study` stored them.
         sizes: Numbers of target labels in the study.
 
     Returns:
-        None to three sentences.
+        None to four sentences.
     """
-    said = (_leakage(facts), _source_is_target(facts), _unseen_classes(facts, sizes))
+    said = (_leakage(facts), _source_is_target(facts), _unseen_classes(facts, sizes), _follows_batches(facts))
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -550,6 +550,17 @@ def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:
         f"(target_batch) or more labels."
         for (method, n_target), found in risks.items()
         if max(found) >= WEAK_INNER_RISK
+    )
+
+
+def _follows_batches(facts: Mapping[str, object]) -> str:
+    names = [name for name, source in _table(facts.get("sources")).items() if _table(source).get("follows_batches")]
+    if not names:
+        return ""
+    return (
+        f"{listed(names)} {'has' if len(names) == 1 else 'have'} batch normalisation, which training lets follow the "
+        'target\'s batches (batch_norm = "train"): with few labels fine-tuning can end far below the linear probe for '
+        'that alone. batch_norm = "auto" in [training] keeps the statistics of pre-training.'
     )
 
 
