@@ -202,6 +202,7 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
             "network": spec.network.identity,
             "pretraining": recipe.identity,
         }
+        parts |= _momentum(data)
         shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
         for n_source in _source_sizes(spec, data, name):
             yield _Stem(shared, payload, "pretrain", name, n_source)
@@ -261,6 +262,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "training": spec.training.identity,
             "tuning": None if tuning is None else tuning.as_json(),
             **arithmetic,
+            **(_momentum(data) if method.start == "random" else {}),
         }
     )
     has_data = origin is not None and origin.data is not None
@@ -298,6 +300,11 @@ def _arithmetic(spec: StudySpec) -> dict[str, Any]:
     on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
     device = asked.partition(":")[0] if on_cluster else choose_device(asked).type
     return ({"threads": threads} if threads != 1 else {}) | ({"device": device} if device != "cpu" else {})
+
+
+def _momentum(data: DataFacts) -> dict[str, Any]:
+    """Statistics of batch normalisation that follow faster than those of the network itself."""
+    return {} if data.least_momentum is None else {"least_momentum": data.least_momentum}
 
 
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
