@@ -18,13 +18,13 @@ from transferscope.models import input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.places import open_new
-from transferscope.study.plan import StudyPlan, plan_cells
+from transferscope.study.plan import StudyPlan, plan_cells, with_precision
 from transferscope.study.run import run_study
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, depends_on_source, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table
-from transferscope.wording import counted, large_count, listed, memory, rough_duration
+from transferscope.wording import counted, large_count, listed, memory, precision_in_words, rough_duration
 
 
 def execute(
@@ -60,7 +60,9 @@ def execute(
                 for line in () if quiet else (*understood(plan.study.facts), *enlarged(spec, plan.study.facts)):
                     typer.echo(line, err=True)
                 if estimate != "none":
-                    cells = plan.cells if whole is None or plan.data is None else plan_cells(whole, plan.data)
+                    cells = plan.cells
+                    if whole is not None and plan.data is not None:
+                        cells = tuple(plan_cells(with_precision(whole, plan.study.facts), plan.data))
                     expect(cells, store, whole or spec, quiet=quiet, ask=estimate == "asked")
 
             return run_study(spec, store, retry_failed=retry_failed, on_event=view, on_plan=tell)
@@ -176,6 +178,8 @@ def at_terminal() -> bool:
 
 def understood(facts: Mapping[str, object]) -> Iterator[str]:
     """What a user's own data were taken for, a line each: "target flowers: classification, 3 classes: ..."."""
+    if "precision" in facts:
+        yield f"precision: {precision_in_words(facts['precision'])}"
     sources = facts.get("sources")
     named = {f"source {name}": entry for name, entry in sources.items()} if isinstance(sources, Mapping) else {}
     for role, entry in {"target": facts.get("target"), **named}.items():

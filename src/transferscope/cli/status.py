@@ -62,14 +62,17 @@ def status(
 
 def _show(store: "Store", name: str) -> None:
     from transferscope.study.status import study_status
-    from transferscope.wording import cell_words, weights_in_words
+    from transferscope.wording import cell_words, precision_in_words, weights_in_words
 
     found = study_status(store, name)
     typer.echo(summary(found))
-    sources = store.study(name).facts.get("sources") or {}
+    facts = store.study(name).facts
+    sources = facts.get("sources") or {}
     for source, entry in sources.items():
         if isinstance(entry, dict) and "file" in entry:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
+    if "precision" in facts:
+        typer.echo(f"  precision: {precision_in_words(facts['precision'])}")
     if said := _networks(store, name):
         typer.echo(f"  networks on disk: {said}")
     for cell in found.failed:
@@ -101,12 +104,14 @@ def _facts(store: "Store", name: str) -> dict[str, Any]:
     """What `_show` says, as JSON values."""
     from transferscope.study.status import kept_networks, study_status
 
-    sources = store.study(name).facts.get("sources") or {}
+    facts = store.study(name).facts
+    sources = facts.get("sources") or {}
     return {
         **status_facts(study_status(store, name)),
         "weights": {source: entry for source, entry in sources.items() if isinstance(entry, dict) and "file" in entry},
         "networks": asdict(kept_networks(store, name)),
         "notes": list(_weak_inner_heads(store, name)),
+        **({"precision": facts["precision"]} if "precision" in facts else {}),
     }
 
 

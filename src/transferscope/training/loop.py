@@ -19,7 +19,7 @@ from transferscope.training.learner import Draw, Learner
 from transferscope.training.losses import class_weights
 from transferscope.training.settings import TrainingSettings, lr_factor
 from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
-from transferscope.training.tensors import Batch
+from transferscope.training.tensors import Batch, choose_precision
 
 Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
@@ -103,6 +103,8 @@ def train(
         SettingsError: Images are augmented whose labels lie on a grid over them.
     """
     settings.check_labels(on_grid=any(draw.data.labels.ndim > 2 for draw in learner.draws.values()))
+    device = next(iter(learner.draws.values())).data.device
+    settings = replace(settings, precision=choose_precision(settings.precision, device))
     if not learner.trained_parameters():
         return _untrained(learner, curve, watch)
     with torch.random.fork_rng(devices=[]):
