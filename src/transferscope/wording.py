@@ -154,6 +154,16 @@ def cell_words(role: str, labels: Mapping[str, object]) -> str:
     return ", ".join(parts)
 
 
+def precision_in_words(chosen: object) -> str:
+    """What precision = "auto" became when a study was planned.
+
+    Args:
+        chosen: "float32" or "bfloat16", from the facts of the study.
+    """
+    has = "has" if chosen == "bfloat16" else "has no"
+    return f'{chosen}, as precision = "auto" was planned on a machine that {has} instructions for bfloat16'
+
+
 def weights_in_words(entry: Mapping[str, object]) -> str:
     """What the file of a network gave to the network of a study.
 

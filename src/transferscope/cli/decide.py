@@ -14,6 +14,7 @@ from transferscope.cli.options import (
     EarlyStoppingOption,
     KeepOption,
     MixUpOption,
+    PrecisionOption,
     TuningOption,
     YesOption,
 )
@@ -83,6 +84,7 @@ def decide(
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",
     mix_up: MixUpOption = 0.0,
+    precision: PrecisionOption = "float32",
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     keep: KeepOption = None,
     yes: YesOption = False,
@@ -117,6 +119,7 @@ def decide(
         early_stopping=early_stopping,
         class_weights=class_weights,
         mix_up=mix_up,
+        precision=precision,
     )
     study = write_race(
         target,

@@ -71,6 +71,8 @@ def _devices() -> Iterator[Finding]:
     import psutil
     import torch
 
+    from transferscope.training import choose_precision
+
     allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     yield Finding("processors", f"{allowed} for this process; torch would use {torch.get_num_threads()} threads")
     memory = psutil.virtual_memory()
@@ -78,6 +80,9 @@ def _devices() -> Iterator[Finding]:
     for number in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(number)
         yield Finding(f"cuda:{number}", f"{card.name}, {card.total_memory / _GB:.0f} GB")
+    native = [kind for kind in ("cpu", "cuda") if choose_precision("auto", torch.device(kind)) == "bfloat16"]
+    where = f"in the instructions of {' and '.join(native)}" if native else "not in the instructions of this machine"
+    yield Finding("bfloat16", f'{where}; precision = "auto" looks for it', "ok" if native else "absent")
     if torch.backends.mps.is_available():
         yield Finding("mps", "the GPU of this Mac")
     elif not torch.cuda.is_available():

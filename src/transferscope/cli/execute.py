@@ -19,7 +19,7 @@ from transferscope.store import PlannedCell, Store
 from transferscope.study.estimate import StudyEstimate, estimate_study
 from transferscope.study.inputs import inputs_of
 from transferscope.study.places import open_new
-from transferscope.study.plan import StudyPlan, plan_cells
+from transferscope.study.plan import StudyPlan, plan_cells, with_precision
 from transferscope.study.run import run_study
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, depends_on_source, read_spec
@@ -63,7 +63,9 @@ def execute(
                 for line in () if quiet else (*understood(plan.study.facts), *enlarged(spec, plan.study.facts)):
                     typer.echo(line, err=True)
                 if estimate != "none":
-                    cells = plan.cells if whole is None or plan.data is None else plan_cells(whole, plan.data)
+                    cells = plan.cells
+                    if whole is not None and plan.data is not None:
+                        cells = tuple(plan_cells(with_precision(whole, plan.study.facts), plan.data))
                     expect(cells, store, whole or spec, quiet=quiet, ask=estimate == "asked")
 
             return run_study(spec, store, retry_failed=retry_failed, on_event=view, on_plan=tell, inputs=inputs)

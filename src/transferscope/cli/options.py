@@ -35,6 +35,9 @@ EarlyStoppingOption = Annotated[
 ]
 ClassWeightsOption = Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")]
 MixUpOption = Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")]
+PrecisionOption = Annotated[
+    str, typer.Option(help="Of training: float32, bfloat16, or auto for bfloat16 where this machine computes in it.")
+]
 KeepOption = Annotated[
     str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
+from transferscope.wording import precision_in_words
 
 if TYPE_CHECKING:
     from transferscope.store import Store, StudyCounts
@@ -71,10 +72,13 @@ def _show(store: "Store", name: str) -> None:
 
     found = study_status(store, name)
     typer.echo(summary(found))
-    sources = store.study(name).facts.get("sources") or {}
+    facts = store.study(name).facts
+    sources = facts.get("sources") or {}
     for source, entry in sources.items():
         if isinstance(entry, dict) and "file" in entry:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
+    if "precision" in facts:
+        typer.echo(f"  precision: {precision_in_words(facts['precision'])}")
     if said := _networks(store, name):
         typer.echo(f"  networks on disk: {said}")
     for cell in found.failed:
@@ -106,12 +110,14 @@ def _facts(store: "Store", name: str) -> dict[str, Any]:
     """What `_show` says, as JSON values."""
     from transferscope.study.status import kept_networks, study_status
 
-    sources = store.study(name).facts.get("sources") or {}
+    facts = store.study(name).facts
+    sources = facts.get("sources") or {}
     return {
         **status_facts(study_status(store, name)),
         "weights": {source: entry for source, entry in sources.items() if isinstance(entry, dict) and "file" in entry},
         "networks": asdict(kept_networks(store, name)),
         "notes": list(_weak_inner_heads(store, name)),
+        **({"precision": facts["precision"]} if "precision" in facts else {}),
     }
 
 
@@ -167,6 +173,8 @@ def summary(found: "StudyStatus") -> str:
 
 def understood(facts: Mapping[str, object]) -> Iterator[str]:
     """What a user's own data were taken for, a line each: "target flowers: classification, 3 classes: ..."."""
+    if "precision" in facts:
+        yield f"precision: {precision_in_words(facts['precision'])}"
     sources = facts.get("sources")
     named = {f"source {name}": entry for name, entry in sources.items()} if isinstance(sources, Mapping) else {}
     for role, entry in {"target": facts.get("target"), **named}.items():

@@ -75,8 +75,8 @@ class FineTune(FineTuning):
         return own.blocks() if self.layer_decay == 0 else frozen
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
-        """Backbone and head, each at its rate; each block at its own where rates decay towards the input."""
-        if self.layer_decay in (0, 1):
+        """Backbone and head, each at its rate; each block on its own where rates decay or blocks begin later."""
+        if self.layer_decay == 0 or (self.layer_decay == 1 and not self.unfreeze):
             return super().groups(own)
         *_, head = super().groups(own)
         seen: set[nn.Parameter] = set()  # one that two blocks share has the rate of the upper one

@@ -89,6 +89,6 @@ def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str,
     if inputs[0].dtype == torch.int32:  # tokens, which end with the longest text of each batch
         longest = max(batch.shape[-1] for batch in inputs)
         inputs = [F.pad(batch, (0, longest - batch.shape[-1]), value=-1) for batch in inputs]
-    together = network.features(torch.cat(inputs))
+    together = network.features(inputs[0] if len(inputs) == 1 else torch.cat(inputs))
     parts = together.split([len(batch.inputs) for batch in batches.values()])
     return dict(zip(batches, parts, strict=True))

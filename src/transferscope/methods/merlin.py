@@ -192,7 +192,7 @@ class Merlin:
         size = self.target_batch or options.training.batch_size
         draws = {"target": Draw(train, size)} | ({"source": Draw(source.train)} if source else {})
         objective = _MerlinObjective(self, own, head_s, target.train.n_outputs, risks, head_t)
-        learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen)
+        learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen, own)
         fitted = fit_learner(learner, target, options, as_network=as_network, source_head=head_s)
         return replace(fitted, notes={**fitted.notes, **risks.notes()})
 

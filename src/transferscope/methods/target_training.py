@@ -106,7 +106,7 @@ class TargetTraining:
                 layer.eval()
             return loss(batches["target"])
 
-        learner = Learner(module, self.all_groups(begun), {"target": Draw(target.train)}, objective, frozen)
+        learner = Learner(module, self.all_groups(begun), {"target": Draw(target.train)}, objective, frozen, own)
         return fit_learner(learner, target, options, as_network=predictor, source_head=begun.source_head)
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:

@@ -9,17 +9,18 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import torch
 
 from transferscope.data.task import Dataset
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import PRETRAINING_VERSION, Control, check_task, keeps_network
-from transferscope.store import PlannedCell, StudyRow, gc_paused
+from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
 from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec, depends_on_source
-from transferscope.training import TrainingSettings, choose_device
+from transferscope.training import TrainingSettings, choose_device, choose_precision
 
 DIAGNOSE_VERSION = 2
 """Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
@@ -44,18 +45,27 @@ class StudyPlan:
     inputs: Mapping[str, Any] | None = None
 
 
-def plan_study(spec: StudySpec) -> StudyPlan:
+def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     """Load the data of a study, check them, and plan its cells.
+
+    Args:
+        spec: The study.
+        store: Where it was planned before, perhaps; None for nowhere.
 
     Raises:
         DataError: The data are missing, or the study cannot be done with them.
         NetworkError: The network cannot read the data.
         SettingsError: Two methods or sources are one and the same.
     """
+    planned = [] if store is None else [row.facts for row in store.studies() if row.name == spec.name]
+    asked, spec = spec, with_precision(spec, planned[0] if planned else {})
     data = load_data(spec)
     _check_tasks(spec, data)
     leakage = count_leakage(data)
     facts = {**data.as_json(), "leakage": leakage, **surroundings()}
+    if spec is not asked:
+        of_pretraining = asked.pretraining is not None and asked.pretraining.precision == "auto"
+        facts["precision"] = (spec.pretraining if of_pretraining and spec.pretraining else spec.training).precision
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
     if controls:
         facts["controls"] = controls
@@ -63,6 +73,28 @@ def plan_study(spec: StudySpec) -> StudyPlan:
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))
     return StudyPlan(study, cells, {"target_test_labels": data.target.test.labels}, data.facts)
+
+
+def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
+    """A study with the precision that "auto" stands for.
+
+    Args:
+        spec: The study.
+        facts: Of the study as it was planned before, maybe on another machine: it keeps what was chosen then. Empty for
+            a new one, which takes what `choose_precision` says of this machine.
+
+    Returns:
+        The study itself where nothing is left to be chosen.
+    """
+    recipes = {"training": spec.training, "pretraining": spec.pretraining}
+    open_ones = {name: one for name, one in recipes.items() if one is not None and one.precision == "auto"}
+    if not open_ones:
+        return spec
+    chosen = facts.get("precision")
+    if chosen not in ("float32", "bfloat16"):
+        chosen = choose_precision("auto", torch.device(_device_of(spec)))
+    changes: dict[str, Any] = {name: replace(one, precision=chosen) for name, one in open_ones.items()}
+    return replace(spec, **changes)
 
 
 def _check_tasks(spec: StudySpec, data: StudyData) -> None:
@@ -296,15 +328,20 @@ def _arithmetic(spec: StudySpec) -> dict[str, Any]:
 
     It is part of a cell's key, and in its payload, so that whoever does the cell does it in this way.
     """
-    threads, asked = spec.engine.threads, spec.engine.device
-    on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
-    device = asked.partition(":")[0] if on_cluster else choose_device(asked).type
+    threads, device = spec.engine.threads, _device_of(spec)
     return ({"threads": threads} if threads != 1 else {}) | ({"device": device} if device != "cpu" else {})
 
 
 def _momentum(data: DataFacts) -> dict[str, Any]:
     """Statistics of batch normalisation that follow faster than those of the network itself."""
     return {} if data.least_momentum is None else {"least_momentum": data.least_momentum}
+
+
+def _device_of(spec: StudySpec) -> str:
+    """The kind of device that does the cells."""
+    asked = spec.engine.device
+    on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
+    return asked.partition(":")[0] if on_cluster else choose_device(asked).type
 
 
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:

@@ -152,7 +152,7 @@ def run_study(
     check_place(store)
     do = partial(run_plan, store=store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
     with followed(spec.track, store, spec.name):
-        plan = replace(plan_study(spec), inputs=inputs)
+        plan = replace(plan_study(spec, store), inputs=inputs)
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
             on_plan(plan)

@@ -499,6 +499,8 @@ def _check_grid(
                 continue
             if not values:
                 mistakes.add(f"{where} {key} = [] is empty; give the values to try")
+            if key == "precision" and "auto" in values:
+                mistakes.add(f'{where} precision holds "auto", which stands for one of the others; give those to try')
             for value in values:
                 _check_value(valid[key], key, value, where, mistakes)
 

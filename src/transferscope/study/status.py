@@ -73,6 +73,10 @@ def edited_plan(spec: "StudySpec", store: Store | None) -> EditedPlan | None:
         SettingsError: Two methods or sources are one and the same.
     """
     row = None if store is None else next((row for row in store.studies() if row.name == spec.name), None)
+    if "auto" in [one.precision for one in (spec.training, spec.pretraining) if one is not None]:
+        from transferscope.study.plan import with_precision
+
+        spec = with_precision(spec, {} if row is None else row.facts)
     if row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json()))):
         return None
     from transferscope.study.facts import load_data  # these need torch, and where a study stands does not

@@ -119,8 +119,8 @@ def submit(
             f"{spec.name} is a race: which cells come next is decided where its data are; start `transferscope run` in "
             "a job of its own instead"
         )
-    plan = plan_study(spec)
     with open_new(spec.store, files=spec.files_folder) as store:
+        plan = plan_study(spec, store)
         plan_into(plan, store)
         counts = store.counts(spec.name)
     left = counts.planned + counts.running

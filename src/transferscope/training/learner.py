@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from transferscope.models.network import Network
 from transferscope.training.tensors import Batch, TensorSet
 
 
@@ -57,6 +58,8 @@ class Learner:
         draws: The sets to draw batches from, by name ("source", "target").
         objective: The loss on one batch of each.
         frozen: Modules that stay in evaluation mode (frozen batch normalisation).
+        network: What the objective reads batches with, part of `module`; what its fixed first blocks make of an example
+            is computed once. None to run all of it in every step.
     """
 
     module: nn.Module
@@ -64,6 +67,7 @@ class Learner:
     draws: Mapping[str, Draw]
     objective: Objective
     frozen: Sequence[nn.Module] = field(default=())
+    network: Network | None = None
 
     def train_mode(self) -> None:
         """Training mode for all but the frozen modules."""

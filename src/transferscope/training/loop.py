@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from transferscope.estimate import Status
 from transferscope.records import Cost, Record
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.curve import CURVE_POINTS
+from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
 from transferscope.training.learner import Draw, Learner
 from transferscope.training.losses import class_weights
 from transferscope.training.settings import TrainingSettings, lr_factor
 from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
-from transferscope.training.tensors import Batch
+from transferscope.training.tensors import Batch, choose_precision
 
 Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
@@ -102,6 +103,8 @@ def train(
         SettingsError: Images are augmented whose labels lie on a grid over them.
     """
     settings.check_labels(on_grid=any(draw.data.labels.ndim > 2 for draw in learner.draws.values()))
+    device = next(iter(learner.draws.values())).data.device
+    settings = replace(settings, precision=choose_precision(settings.precision, device))
     if not learner.trained_parameters():
         return _untrained(learner, curve, watch)
     with torch.random.fork_rng(devices=[]):
@@ -146,6 +149,7 @@ class _Loop:
         }
         self.weights = {name: _class_weights(draw, settings) for name, draw in learner.draws.items()}
         self.state = RunState()
+        self.fixed: FixedBlocks | None = None
         self.eval_every = settings.eval_every or max(1, n_steps // CURVE_POINTS)
         tag = f"{settings} seed={options.seed} n_steps={n_steps}"
         self.file = CheckpointFile(options.checkpoint, tag) if options.checkpoint else None
@@ -158,6 +162,9 @@ class _Loop:
             self._measure(0)
             self._watch(0)
         self.learner.train_mode()
+        started = time.perf_counter()
+        self.fixed = fixed_blocks(self.learner, self.settings, self.n_steps)
+        self.state.seconds += time.perf_counter() - started
         status = self._steps()
         if not self.state.best or status == "non_finite":
             return TrainingRun(tuple(self.state.history), self._cost(), status)
@@ -192,7 +199,13 @@ class _Loop:
         for group, initial in zip(self.optimiser.param_groups, self.initial_lrs, strict=True):
             group["lr"] = initial * factor
         batches = {name: self._batch(name, step) for name in self.streams}
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
+        with ExitStack() as within:
+            within.enter_context(
+                torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16")
+            )
+            if self.fixed is not None:
+                ((name, batch),) = batches.items()
+                within.enter_context(self.fixed.begun(batch, self.streams[name].indices(step)))
             loss = self.learner.objective(batches, step)
         self.optimiser.zero_grad()
         torch.autograd.backward(loss)

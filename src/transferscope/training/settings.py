@@ -37,7 +37,8 @@ class TrainingSettings:
         augment: "none"; "flip-crop": random horizontal flips and crops after padding by 4 pixels; or "standard": random
             parts of 8 to 100 % of the area, enlarged to the image's size, and flips (images only).
         eval_every: Steps between two points of the training curve; None for 20 points in all.
-        precision: "float32", or "bfloat16" for mixed precision.
+        precision: "float32", or "bfloat16" for mixed precision; "auto" is "bfloat16" where the device computes it
+            natively, see `tensors.choose_precision`. A study has the one that it was planned with.
         batch_norm: With which statistics batch normalisation works where training starts from a pretrained network:
             "train" with those of each batch, and predicts with their running means; "source" with the running means of
             pre-training, which stay as they are; "target" with the means over the target's training inputs, computed
@@ -69,7 +70,7 @@ class TrainingSettings:
     warmup: float = 0.0
     augment: Literal["none", "flip-crop", "standard"] = "none"
     eval_every: int | None = None
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "auto"] = "float32"
     batch_norm: Literal["train", "source", "target", "auto"] = field(default="train", metadata=ADDED_LATER)
     early_stopping: int | None = field(default=None, metadata=ADDED_LATER)
     class_weights: Literal["none", "balanced"] = field(default="none", metadata=ADDED_LATER)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -342,3 +342,26 @@ def choose_device(name: str) -> torch.device:
             f"device {name!r} was asked for and this machine has {torch.cuda.device_count()}, from cuda:0"
         )
     return torch.device(name)
+
+
+def choose_precision(
+    asked: Literal["float32", "bfloat16", "auto"], device: torch.device
+) -> Literal["float32", "bfloat16"]:
+    """The precision that a setting names.
+
+    Args:
+        asked: "auto" is "bfloat16" where the device has instructions for it, otherwise "float32": on a processor
+            AMX-BF16 or AVX512-BF16 (without them it is several times slower than float32), on a GPU of NVIDIA those
+            since Ampere.
+        device: Where training takes place.
+    """
+    if asked != "auto":
+        return asked
+    if device.type == "cuda":
+        native = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    elif device.type == "cpu" and hasattr(torch.cpu, "get_capabilities"):
+        known = torch.cpu.get_capabilities()
+        native = bool(known.get("amx_bf16") or known.get("avx512_bf16"))
+    else:
+        native = device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()  # torch before 2.10
+    return "bfloat16" if native else "float32"

@@ -84,6 +84,7 @@ class Budget:
         early_stopping: Likewise.
         class_weights: Likewise.
         mix_up: Likewise.
+        precision: Likewise, and for pre-training.
     """
 
     steps: int | None = None
@@ -96,11 +97,12 @@ class Budget:
     early_stopping: int | None = None
     class_weights: str = "none"
     mix_up: float = 0.0
+    precision: str = "float32"
 
     @property
     def training(self) -> dict[str, Any]:
         """Further settings of [training] that are not as they are without any."""
-        names = ("batch_norm", "early_stopping", "class_weights", "mix_up")
+        names = ("batch_norm", "early_stopping", "class_weights", "mix_up", "precision")
         return {name: value for name in names if (value := getattr(self, name)) != getattr(Budget, name)}
 
 
@@ -276,7 +278,11 @@ def study_tables(
             for key, name, one in zip(source_keys, names[:-1], sources, strict=True)
         },
         "network": network,
-        "pretraining": {"steps": budget.pretraining_steps, "lr": budget.lr},
+        "pretraining": {
+            "steps": budget.pretraining_steps,
+            "lr": budget.lr,
+            **{name: value for name, value in budget.training.items() if name == "precision"},
+        },
         "training": {
             "steps": budget.steps or first_steps(str(network.get("name", ""))),
             "lr": budget.lr if lr is None else lr,

@@ -27,6 +27,7 @@ from transferscope.wording import (
     listed,
     memory,
     p_words,
+    precision_in_words,
     probability_words,
     weights_in_words,
 )
@@ -434,6 +435,8 @@ def origins_section(summary: Summary) -> Section:
         else f"{len(all_seeds):,} seeds from {all_seeds[0]} to {all_seeds[-1]}"
     )
     blocks: list[Block] = [Text(f"Study {study.name}, first planned {study.created}; {seeds}.")]
+    if "precision" in facts:
+        blocks.append(Text(f"Precision: {precision_in_words(facts['precision'])}."))
     data = _data_table(facts)
     if data.rows:
         blocks.append(data)

@@ -1,0 +1,398 @@
+"""What the fixed first blocks of a backbone make of each training example: computed once in a run.
+
+Blocks that keep their weights and stay in evaluation mode make the same of an example in every pass over the data.
+What leaves the last fixed block is computed for all training examples before the first step, and the steps begin there.
+Whether a backbone can be cut in this way is tried out on a few examples; where it cannot, all blocks run in every step.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from transferscope.models.network import Network
+from transferscope.training.evaluate import frozen_features
+from transferscope.training.feature_cache import is_kept
+from transferscope.training.learner import Learner
+from transferscope.training.settings import TrainingSettings
+from transferscope.training.tensors import Batch, TensorSet
+
+MOST_MEMORY = 0.25
+"""Of the memory that is free before training, the share that the outputs may take."""
+
+TOLERANCE = 1e-5
+"""Greatest difference between two ways to the same features, as a share of the largest of them."""
+
+_TRIED = 8
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A module that need not run.
+
+    Attributes:
+        module: The module.
+        shape: Of its output for one example; None where that is the number of tokens.
+        length: Of the tuple that it returns, with None after its output; 0 where it returns a tensor.
+    """
+
+    module: nn.Module
+    shape: tuple[int | None, ...]
+    length: int
+
+    def returned(self, output: Tensor) -> Any:
+        """The output as the module returns it."""
+        return (output, *[None] * (self.length - 1)) if self.length else output
+
+    def shape_of(self, n: int, n_tokens: int) -> tuple[int, ...]:
+        """Shape of its output for so many examples of so many tokens."""
+        return (n, *[n_tokens if size is None else size for size in self.shape])
+
+
+@dataclass
+class FixedBlocks:
+    """The outputs of the last fixed block for all training examples, and passes that begin with them.
+
+    Attributes:
+        features: The backbone.
+        skipped: Parts before the last, from the input up.
+        last: The part whose outputs are kept.
+        in_line: Whether nothing stands between the parts, so that one may return what it was given. Otherwise they
+            return zeros, for the code between them.
+        is_mixed: Whether training steps are in mixed precision.
+        longest: Number of tokens of the longest text.
+        outputs: What is kept, by example; empty before it is computed.
+        is_channels_last: Whether that are maps which lie in memory with their channels last.
+        state: Of the fixed blocks when it was computed, from `state_now`: it must not change.
+    """
+
+    features: nn.Module
+    skipped: list[_Part]
+    last: _Part
+    in_line: bool
+    is_mixed: bool
+    longest: int
+    outputs: Tensor = field(default_factory=lambda: torch.empty(0), init=False)
+    is_channels_last: bool = field(default=False, init=False)
+    state: list[object] = field(default_factory=list, init=False)
+
+    @torch.no_grad()
+    def compute(self, data: TensorSet, order: Int[Tensor, " N"], batch_size: int) -> None:
+        """Compute what is kept, in batches as large as those of training, so that the same arithmetic is used.
+
+        Args:
+            data: The training examples.
+            order: All of them, in the order in which they are read.
+            batch_size: Examples in a batch.
+
+        Raises:
+            ValueError: In mixed precision, which keeps two or three digits, outputs depend on the batch.
+        """
+        if self.is_mixed and None in self.last.shape:
+            raise ValueError("in mixed precision outputs depend on the longest text of a batch")
+        for start in range(0, len(order), batch_size):
+            index = torch.cat([order[start : start + batch_size], order])[:batch_size]  # the last one is filled up
+            with torch.autocast(data.device.type, torch.bfloat16, enabled=self.is_mixed):
+                output = _reached(self.features, self.last.module, data.batch(index).inputs)
+            if not start:
+                self.is_channels_last = output.ndim == 4 and not output.is_contiguous()
+                whole = output.new_zeros(1).expand(self.last.shape_of(len(data), self.longest))
+                self.outputs = self._laid(whole).contiguous()
+            left = order[start:]
+            if self.is_mixed and len(left) < batch_size:  # a smaller batch in training, rounded after other sums
+                with torch.autocast(data.device.type, torch.bfloat16):
+                    alone = _reached(self.features, self.last.module, data.batch(left).inputs)
+                if not torch.equal(alone, output[: len(left)]):
+                    raise ValueError("in mixed precision a smaller batch gives other outputs")
+            output = self._laid(output)
+            if None in self.last.shape:
+                self.outputs[index, : output.shape[1]] = output
+            else:
+                self.outputs[index] = output
+
+    def _laid(self, output: Tensor) -> Tensor:
+        return output.movedim(1, -1) if self.is_channels_last else output
+
+    @contextmanager
+    def begun(self, batch: Batch, index: Int[Tensor, " n"]) -> Iterator[None]:
+        """Within, a pass of the backbone over the batch's very inputs begins with what is kept of them.
+
+        Args:
+            batch: Of one training step, neither augmented nor blended.
+            index: Of its examples.
+        """
+        plain = self.features.forward
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            usable = (
+                len(args) == 1
+                and not kwargs
+                and args[0] is batch.inputs
+                and torch.is_autocast_enabled(batch.inputs.device.type) == self.is_mixed
+                and not self._is_watched()
+                and self.state_now() == self.state  # otherwise a method trains them after all
+            )
+            if not usable:
+                return plain(*args, **kwargs)
+            outputs = self.outputs[:, : batch.inputs.shape[-1]] if None in self.last.shape else self.outputs
+            kept = outputs[index.to(outputs.device)]
+            return self.replayed(plain, batch.inputs, kept.movedim(-1, 1) if self.is_channels_last else kept)
+
+        with _computing(self.features, forward):
+            yield
+
+    def replayed(self, plain: Callable[..., Any], inputs: Tensor, kept: Tensor, *, filling: float = 0.0) -> Any:
+        """The features of inputs, from what is kept of them.
+
+        Args:
+            plain: The backbone's own forward.
+            inputs: The inputs.
+            kept: Outputs of the last fixed block for them.
+            filling: What the outputs of the blocks before it are filled with.
+        """
+
+        def stand_in(part: _Part) -> Callable[..., Any]:
+            shape = part.shape_of(len(inputs), inputs.shape[-1])
+            return lambda *args, **kwargs: part.returned(args[0] if self.in_line else kept.new_full(shape, filling))
+
+        if self.last.module is self.features:
+            return kept
+        with ExitStack() as replaced:
+            for part in self.skipped:
+                replaced.enter_context(_computing(part.module, stand_in(part)))
+            replaced.enter_context(_computing(self.last.module, lambda *args, **kwargs: self.last.returned(kept)))
+            return plain(inputs)
+
+    def _is_watched(self) -> bool:
+        """Whether anyone looks at what the parts are given or return."""
+        modules = [module for part in (*self.skipped, self.last) for module in part.module.modules()]
+        return any(module._forward_hooks or module._forward_pre_hooks for module in modules)
+
+    def state_now(self) -> list[object]:
+        """Which weights the fixed blocks have, whether these are trained, and the modes of their modules."""
+        found: list[object] = []
+        for part in (*self.skipped, self.last):
+            tensors = (*part.module.parameters(), *part.module.buffers())
+            found += [(id(tensor), tensor._version, tensor.requires_grad) for tensor in tensors]
+            found += [module.training for module in part.module.modules() if tensors]
+        return found
+
+
+def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> FixedBlocks | None:
+    """The fixed first blocks of the network that a learner trains, for steps that need not run them again.
+
+    Args:
+        learner: In training mode, in which it is left.
+        settings: Of the training.
+        n_steps: Length of the run.
+
+    Returns:
+        None where all must run in every step: there are no fixed blocks, or batches come from several sets; inputs are
+        augmented or blended; there is less than one pass over the examples; what would be kept is too large; or the
+        backbone cannot be cut: a block runs several times or passes on more than one tensor, what leads to the kept
+        outputs is random, trained, or changed by the pass, or what follows reads more than them.
+    """
+    network, draws = learner.network, list(learner.draws.values())
+    if network is None or len(draws) != 1 or settings.mix_up:
+        return None
+    data = draws[0].data
+    batch_size = min(draws[0].batch_size or settings.batch_size, len(data))
+    augmented = settings.augment != "none" and data.inputs.ndim == 4
+    if augmented or n_steps * batch_size <= len(data):
+        return None
+    modules, in_line = _fixed_modules(network)
+    if not modules:
+        return None
+    order = torch.arange(len(data), device=data.device)
+    if data.inputs.dtype == torch.int32:  # texts by length
+        order = (data.inputs >= 0).any(dim=1).sum(dim=1).argsort(stable=True)
+    is_mixed = settings.precision == "bfloat16"
+    found: FixedBlocks | None = None
+    with torch.random.fork_rng(devices=[data.device] if data.device.type == "cuda" else []):
+        try:
+            found = _tried_out(network.features, modules, in_line, data, order, is_mixed, learner)
+            learner.train_mode()
+            shape = torch.Size(found.last.shape_of(len(data), found.longest))
+            needed, free = shape.numel() * (2 if is_mixed else 4), _free_memory(data.device)
+            if needed > MOST_MEMORY * free:
+                raise ValueError(f"{free} bytes are free, and the outputs of the fixed ones need {needed}")
+            whole = in_line and modules[-1] in (network.features, *list(network.features.children())[-1:])
+            if whole and not is_mixed and is_kept(network.features):
+                found.outputs = frozen_features(network, data)
+            else:
+                found.compute(data, order, batch_size)
+        except Exception as error:  # code of another package may raise anything
+            found = None
+            _log.debug("all blocks run in every step: %s", error)
+    learner.train_mode()
+    if found is not None:
+        found.state = found.state_now()
+    return found
+
+
+def _fixed_modules(network: Network) -> tuple[list[nn.Module], bool]:
+    """The modules up to the last fixed block, and whether each is given what the one before it returns."""
+    features, blocks = network.features, network.named_blocks()
+    names = []
+    for name, block in blocks.items():
+        modules = [module for module in block.modules() if type(module) not in (nn.Module, nn.ParameterList)]
+        if any(module.training for module in modules) or any(p.requires_grad for p in block.parameters()):
+            break
+        names.append(name)
+    if not names:
+        return [], True
+    if isinstance(features, nn.Sequential) and not network.block_names:
+        children = list(features.named_children())
+        end = 1 + [name for name, _ in children].index(names[-1])
+        for _, child in children[end:]:  # pooling, say, after which there is less to keep
+            if any(True for _ in child.parameters()) or any(isinstance(part, _DropoutNd) for part in child.modules()):
+                break
+            end += 1
+        return [child for _, child in children[:end]], type(features).forward is nn.Sequential.forward
+    if len(names) == len(blocks):
+        return [features], True
+    return [features.get_submodule(name) for name in names], False
+
+
+def _tried_out(
+    features: nn.Module,
+    modules: list[nn.Module],
+    in_line: bool,
+    data: TensorSet,
+    order: Int[Tensor, " N"],
+    is_mixed: bool,
+    learner: Learner,
+) -> FixedBlocks:
+    """Passes over a few examples: a backbone that is cut behind the last module.
+
+    Raises:
+        ValueError: It cannot be cut there.
+    """
+    few = order[torch.linspace(0, len(data) - 1, _TRIED, device=data.device).long()]
+    one = [0, 0, 0]  # the shortest text, which is longer beside others
+    whole, part = data.batch(few).inputs, data.batch(few[one]).inputs
+    lengths = (whole.shape[-1], part.shape[-1])
+    features.eval()
+    with torch.no_grad():
+        of_whole, _ = _outputs(features, modules, whole)
+        of_part, expected = _outputs(features, modules, part)
+        parts = [_part(*found, lengths) for found in zip(modules, of_whole, of_part, strict=True)]
+        found = FixedBlocks(features, parts[:-1], parts[-1], in_line, is_mixed, lengths[0])
+        kept = _first(of_whole[-1])[one]
+        if None in parts[-1].shape:
+            kept = kept[:, : lengths[1]]
+        if not _same(found.replayed(features.forward, part, kept, filling=torch.nan), expected):
+            raise ValueError("the features depend on more than what the last fixed block passes on for an example")
+    learner.train_mode()
+    buffers = {buffer: buffer.clone() for buffer in features.buffers()}
+    state = _random_state(data.device)
+    output = _reached(features, modules[-1], part)
+    changed = [buffer for buffer, before in buffers.items() if not torch.equal(buffer, before)]
+    for buffer in changed:
+        buffer.copy_(buffers[buffer])
+    if changed or not torch.equal(state, _random_state(data.device)) or not _same(output, _first(of_part[-1])):
+        raise ValueError("what leads to the last fixed block is random, or different in training")
+    if output.requires_grad:
+        raise ValueError("what leads to the last fixed block is trained")
+    return found
+
+
+def _part(module: nn.Module, of_whole: Any, of_part: Any, lengths: tuple[int, int]) -> _Part:
+    """A module by its outputs for two batches, whose longest texts have these lengths."""
+    sizes = list(zip(_first(of_whole).shape[1:], _first(of_part).shape[1:], strict=True))
+    if any(one != other and (i > 0 or (one, other) != lengths) for i, (one, other) in enumerate(sizes)):
+        raise ValueError(f"outputs of {tuple(_first(of_whole).shape)} and {tuple(_first(of_part).shape)}")
+    shape = tuple(one if one == other else None for one, other in sizes)
+    return _Part(module, shape, len(of_whole) if isinstance(of_whole, tuple) else 0)
+
+
+def _first(output: Any) -> Tensor:
+    """The one tensor that a module returns."""
+    first, *others = output if isinstance(output, tuple) else (output,)
+    if not isinstance(first, Tensor) or not first.is_floating_point() or any(other is not None for other in others):
+        raise ValueError(f"a block passes on {type(output).__name__}")
+    return first
+
+
+def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> tuple[list[Any], Tensor]:
+    """What each module returns in one pass, in which they must be called once and in order, and the features."""
+    called: list[tuple[int, Any]] = []
+
+    def note(place: int) -> Callable[[Any], None]:
+        return lambda output: called.append((place, output))
+
+    with ExitStack() as hooks:
+        for place, module in enumerate(modules):
+            hooks.enter_context(_hooked(module, note(place)))
+        whole: Tensor = features(inputs)
+    if [place for place, _ in called] != list(range(len(modules))):
+        raise ValueError("blocks run several times, not at all, or in another order")
+    return [output for _, output in called], whole
+
+
+class _ReachedError(Exception):
+    """A pass has come to the module, and need not go on."""
+
+
+def _reached(features: nn.Module, last: nn.Module, inputs: Tensor) -> Tensor:
+    """What leaves a module in a pass that ends there."""
+    found: list[Any] = []
+
+    def stop(output: Any) -> None:
+        found.append(output)
+        raise _ReachedError
+
+    try:
+        with _hooked(last, stop):
+            features(inputs)
+    except _ReachedError:
+        pass
+    return _first(found[0])
+
+
+def _same(values: Tensor, expected: Tensor) -> bool:
+    return bool((values - expected).abs().max() <= TOLERANCE * expected.abs().max())
+
+
+@contextmanager
+def _hooked(module: nn.Module, function: Callable[[Any], None]) -> Iterator[None]:
+    """Within, a function is given what a module returns."""
+    handle = module.register_forward_hook(lambda _, __, output: function(output))
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _computing(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
+    """Within, a module computes something else."""
+    before = module.__dict__.get("forward")
+    module.__dict__["forward"] = function
+    try:
+        yield
+    finally:
+        if before is None:
+            del module.__dict__["forward"]
+        else:
+            module.__dict__["forward"] = before
+
+
+def _random_state(device: torch.device) -> Tensor:
+    if device.type == "cuda":
+        return torch.cat([torch.get_rng_state(), torch.cuda.get_rng_state(device)])
+    return (
+        torch.cat([torch.get_rng_state(), torch.mps.get_rng_state()]) if device.type == "mps" else torch.get_rng_state()
+    )
+
+
+def _free_memory(device: torch.device) -> int:
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available

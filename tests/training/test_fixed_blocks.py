@@ -1,0 +1,390 @@
+"""Training that begins behind the fixed blocks against training that runs them in every step."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from torch import Tensor, nn
+
+from cases_of_methods import blobs
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.methods import Delta, FineTune, FitOptions, L2Sp, LoRA, MerlinFt, Method, Surgical
+from transferscope.models import Network, NetworkSettings, build_network
+from transferscope.models.inputs import NetworkInput
+from transferscope.testing.methods import same, weights_of
+from transferscope.training import TrainingSettings, feature_cache, loop, outputs_of, pixel_scale, to_tensors
+from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
+
+TRAINING = TrainingSettings(steps=6, batch_size=8, lr=0.05, eval_every=3)
+OPTIONS = FitOptions(TRAINING, seed=7, device="cpu")
+
+
+def images(n: int = 21) -> TransferTask:
+    pixels = np.random.default_rng(0).random((n, 3, 16, 16)).astype(np.float32)
+    part = replace(blobs(n, 3, seed=0), inputs=pixels)
+    return TransferTask(Dataset("images", part, part))
+
+
+def network(name: str = "conv4") -> Network:
+    widths = {"resnet20": (2, 2, 3), "conv4": (3, 3, 3, 3), "lenet": (3, 4, 6)}[name]
+    return build_network(NetworkSettings(name, widths), (3, 16, 16), 4, seed=0)
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> list[FixedBlocks | None]:
+    """What was found for each run."""
+    noted: list[FixedBlocks | None] = []
+
+    def note(*given: Any) -> FixedBlocks | None:
+        noted.append(fixed_blocks(*given))
+        return noted[-1]
+
+    monkeypatch.setattr(loop, "fixed_blocks", note)
+    return noted
+
+
+def both(method: Method, task: TransferTask, start: Network, options: FitOptions = OPTIONS) -> tuple[Network, Network]:
+    """The network that comes of training, and that of training with all blocks in every step."""
+    once = method.fit(task, start, options).network
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(loop, "fixed_blocks", lambda *_: None)
+        return once, method.fit(task, start, options).network
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        FineTune(frozen_blocks=2, lr_scale=1.0),
+        FineTune(frozen_blocks=2, lr_scale=1.0, unfreeze=0.5),
+        FineTune(layer_decay=0.0, lr_scale=1.0),
+        L2Sp(frozen_blocks=2),
+        LoRA(frozen_blocks=3),
+        Surgical(block="conv4"),
+        MerlinFt(frozen_blocks=2, adapters="lora"),
+        Delta(frozen_blocks=1, attention="none"),
+    ],
+    ids=lambda method: method.name,
+)
+def test_weights_are_the_same_bit_for_bit(method: Method, found: list[FixedBlocks | None]) -> None:
+    once, always = both(method, images(), network())
+    assert found[0] is not None
+    assert len(found[0].outputs) == 21
+    assert same(weights_of(once), weights_of(always))
+
+
+@pytest.mark.parametrize("name", ["resnet20", "lenet"])
+def test_other_networks_and_mixed_precision_give_the_same_bit_for_bit(
+    name: str, found: list[FixedBlocks | None]
+) -> None:
+    mixed = replace(OPTIONS, training=replace(TRAINING, precision="bfloat16"))
+    for options in (OPTIONS, mixed):
+        once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), images(), network(name), options)
+        assert same(weights_of(once), weights_of(always))
+    assert [type(one) for one in found] == 2 * [FixedBlocks]
+    assert [one.outputs.dtype for one in found if one is not None] == [torch.float32, torch.bfloat16]
+
+
+def test_a_frozen_block_runs_over_the_training_examples_once() -> None:
+    task, start = images(), network()
+    read: list[int] = []
+    counted = start.copy()
+    counted.features[2].register_forward_hook(lambda _, inputs, __: read.append(len(inputs[0])))  # type: ignore[index]
+    FineTune(frozen_blocks=3).fit(task, counted, replace(OPTIONS, curve_examples=0))
+    watched = sum(read)  # someone looks at it, so that it runs in every step
+    assert watched >= 6 * 7
+
+    class Counting(nn.Module):
+        def __init__(self, block: nn.Module) -> None:
+            super().__init__()
+            self.block = block
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            read.append(len(inputs))
+            outputs: Tensor = self.block(inputs)
+            return outputs
+
+    start.features[2] = Counting(start.features[2])  # type: ignore[index, operator]
+    read.clear()
+    FineTune(frozen_blocks=3).fit(task, start, replace(OPTIONS, curve_examples=0))
+    assert sum(read) == 1 + (8 + 3 + 3) + 3 * 8  # the check of the inputs; those tried out; 21 examples, filled up
+
+
+@pytest.mark.parametrize("cut", [1, 4])
+def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    method, options = FineTune(frozen_blocks=3, lr_scale=1.0), replace(OPTIONS, checkpoint_seconds=0.0)
+    whole = method.fit(images(), network(), options).network
+
+    class KilledError(Exception):
+        pass
+
+    def die(step: int, n_steps: int) -> None:
+        raise KilledError
+
+    options = replace(options, checkpoint=tmp_path / "run")
+    monkeypatch.setattr(loop, "CHECK_EVERY", cut + 1)  # progress is told after that step, and the one before is kept
+    with pytest.raises(KilledError):
+        method.fit(images(), network(), replace(options, on_progress=die))
+    assert (tmp_path / "run").exists()
+    assert same(weights_of(method.fit(images(), network(), options).network), weights_of(whole))
+
+
+@pytest.mark.parametrize(
+    ("training", "n_examples"),
+    [
+        ({"augment": "flip-crop"}, 21),
+        ({"mix_up": 0.4}, 21),
+        ({"steps": 2}, 21),
+        ({}, 48),
+    ],
+    ids=["augmented", "blended", "less than a pass", "one pass"],
+)
+def test_inputs_that_change_or_are_read_once_run_through_all_blocks(
+    training: Mapping[str, Any], n_examples: int, found: list[FixedBlocks | None]
+) -> None:
+    options = replace(OPTIONS, training=replace(TRAINING, **training), curve_examples=0)
+    FineTune(frozen_blocks=2).fit(images(n_examples), network("conv4"), options)
+    assert found == [None]
+
+
+def test_outputs_that_take_more_than_a_quarter_of_the_free_memory_are_not_kept(
+    found: list[FixedBlocks | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = 21 * 3 * 4 * 4 * 4  # conv4's second block, in float32
+    for free in (4 * needed - 1, 4 * needed):
+        memory = type("Memory", (), {"available": free})
+        monkeypatch.setattr(psutil, "virtual_memory", lambda memory=memory: memory)
+        FineTune(frozen_blocks=2).fit(images(), network("conv4"), replace(OPTIONS, curve_examples=0))
+    assert [one is None for one in found] == [True, False]
+
+
+class Attention(nn.Module):
+    """An encoder of texts that masks what is not there, its layers called with the mask."""
+
+    def __init__(
+        self, *, masked: bool = True, drop: float = 0.0, in_tuples: bool = False, shared: bool = False
+    ) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(12, 8)
+        self.place = nn.Parameter(0.1 * torch.randn(1, 9, 8))
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(8, 2, 16, drop, batch_first=True) for _ in range(3))
+        self.dropout, self.masked, self.shared = nn.Dropout(drop), masked, shared
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        there = tokens[:, 0] >= 0
+        hidden = self.embed(tokens[:, 0].long().clamp(min=0)) + self.place[:, : tokens.shape[-1]]
+        hidden = self.dropout(hidden)
+        for layer in self.layers:
+            hidden = layer(hidden, src_key_padding_mask=~there if self.masked else None)
+        if self.shared:
+            hidden = hidden + self.embed(tokens[:, 0].long().clamp(min=0))
+        weights = there[..., None].to(hidden.dtype) if self.masked else torch.ones_like(hidden[..., :1])
+        pooled: Tensor = (hidden * weights).sum(dim=1) / weights.sum(dim=1)
+        return pooled
+
+
+def texts() -> TransferTask:
+    draw = np.random.default_rng(0)
+    tokens = np.full((21, 2, 9), -1, dtype=np.int32)
+    for text in tokens:
+        length = draw.integers(2, 10)
+        text[0, :length], text[1, :length] = draw.integers(1, 12, length), 0
+    part = LabelledSet(tokens, np.arange(21) % 4, ("a", "b", "c", "d"))
+    return TransferTask(Dataset("texts", part, part))
+
+
+def encoder(**settings: Any) -> Network:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        features = Attention(**settings)
+        names = ("embed", "layers.0", "layers.1", "layers.2")
+        return Network(features, nn.Linear(8, 4), 8, input=NetworkInput(vocabulary=12), block_names=names)
+
+
+def distance(one: Network, other: Network) -> float:
+    values, expected = (torch.cat([p.detach().flatten() for p in net.parameters()]) for net in (one, other))
+    return float((values - expected).double().norm() / expected.double().norm())
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 3, 4])
+def test_texts_of_other_lengths_give_the_same(n_blocks: int, found: list[FixedBlocks | None]) -> None:
+    once, always = both(FineTune(frozen_blocks=n_blocks, lr_scale=1.0), texts(), encoder())
+    assert found[0] is not None
+    assert found[0].outputs.shape == ((21, 8) if n_blocks == 4 else (21, 9, 8))
+    assert distance(once, always) < 1e-6
+    with torch.no_grad():
+        inputs = torch.from_numpy(texts().target.test.inputs)
+        assert torch.allclose(once.eval()(inputs), always.eval()(inputs), rtol=0, atol=1e-5)
+
+
+class InTuples(nn.Module):
+    """A layer as those of older versions of transformers, which return a tuple."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, hidden: tuple[Tensor, None] | Tensor, **given: Tensor) -> tuple[Tensor, None]:
+        return self.layer(hidden[0] if isinstance(hidden, tuple) else hidden, **given), None
+
+
+class First(nn.Module):
+    """The tensor of a layer that returns a tuple."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, hidden: tuple[Tensor, None], **given: Tensor) -> Tensor:
+        first: Tensor = self.layer(hidden, **given)[0]
+        return first
+
+
+def test_blocks_that_return_tuples_give_the_same(found: list[FixedBlocks | None]) -> None:
+    start = encoder()
+    layers = start.features.layers
+    assert isinstance(layers, nn.ModuleList)
+    start.features.layers = nn.ModuleList([InTuples(layers[0]), InTuples(layers[1]), First(InTuples(layers[2]))])
+    once, always = both(FineTune(frozen_blocks=3, lr_scale=1.0), texts(), start)
+    assert found[0] is not None
+    assert [part.length for part in (*found[0].skipped, found[0].last)] == [0, 2, 2]
+    assert distance(once, always) < 1e-6
+
+
+def test_dropout_above_the_fixed_blocks_draws_the_same(found: list[FixedBlocks | None]) -> None:
+    start = encoder(drop=0.3)
+    start.features.dropout = nn.Identity()
+    once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), texts(), start)
+    assert found[0] is not None
+    assert distance(once, always) < 1e-6
+
+
+class Random(nn.Module):
+    """Adds what is drawn anew in every pass, in training alone."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return inputs + torch.randn_like(inputs) if self.training else inputs
+
+
+class Counter(nn.Module):
+    """Between blocks, without weights: batch normalisation with statistics that training moves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.normalise = nn.BatchNorm2d(3, affine=False)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.normalise(inputs)
+        return outputs
+
+
+class Skipping(nn.Module):
+    """The last block reads the output of the first, too."""
+
+    def __init__(self, blocks: nn.Sequential) -> None:
+        super().__init__()
+        self.blocks = blocks
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        first = self.blocks[0](inputs)
+        second = self.blocks[1](first)
+        return self.blocks[4](self.blocks[3](self.blocks[2](second) + first.mean(dim=(2, 3), keepdim=True)))  # type: ignore[no-any-return]
+
+
+class Twice(nn.Module):
+    """Every block runs twice."""
+
+    def __init__(self, blocks: nn.Sequential) -> None:
+        super().__init__()
+        self.blocks = blocks
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.blocks(inputs) + self.blocks(-inputs)  # type: ignore[no-any-return]
+
+
+def with_between(between: nn.Module) -> Network:
+    changed = network("conv4")
+    parts = list(changed.features.named_children())
+    changed.features = nn.Sequential()
+    for name, part in (*parts[:1], ("between", between), *parts[1:]):
+        changed.features.add_module(name, part)
+    return changed
+
+
+def wrapped(kind: Callable[[nn.Sequential], nn.Module]) -> Network:
+    plain = network("conv4")
+    assert isinstance(plain.features, nn.Sequential)
+    names = tuple(f"blocks.conv{i}" for i in range(1, 5))
+    return Network(kind(plain.features), plain.head, plain.n_features, block_names=names)
+
+
+@pytest.mark.parametrize(
+    ("start", "task"),
+    [
+        (with_between(Random()), images()),
+        (with_between(nn.Dropout(0.5)), images()),
+        (with_between(Counter()), images()),
+        (wrapped(Skipping), images()),
+        (wrapped(Twice), images()),
+        (encoder(masked=False), texts()),
+        (encoder(shared=True), texts()),
+        (encoder(drop=0.3), texts()),
+    ],
+    ids=["noise", "dropout", "statistics", "skipping", "twice", "no mask", "embedding read again", "dropout of texts"],
+)
+def test_a_backbone_that_cannot_be_cut_is_trained_as_ever(
+    start: Network, task: TransferTask, found: list[FixedBlocks | None]
+) -> None:
+    once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), task, start)
+    assert found == [None]
+    assert same(weights_of(once), weights_of(always))
+
+
+def test_in_mixed_precision_texts_run_through_all_blocks(found: list[FixedBlocks | None]) -> None:
+    mixed = replace(OPTIONS, training=replace(TRAINING, precision="bfloat16"), curve_examples=0)
+    FineTune(frozen_blocks=2).fit(texts(), encoder(), mixed)
+    assert found == [None]
+
+
+def test_features_of_a_backbone_that_is_fixed_as_a_whole_come_from_the_disk(
+    found: list[FixedBlocks | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feature_cache, "LEAST_PARAMETERS", 1)
+    task, start = images(), network()
+    expected = outputs_of(start.features, to_tensors(task.target.train, pixel_scale(task.target.train)))
+    once, always = both(FineTune(layer_decay=0.0, lr_scale=1.0), task, start)
+    FineTune(layer_decay=0.0).fit(task, start, OPTIONS)
+    first, second = found
+    assert first is not None
+    assert second is not None
+    assert torch.equal(first.outputs, expected)
+    assert torch.equal(second.outputs, expected)
+    assert distance(once, always) < 1e-6
+
+
+def test_blocks_that_a_method_trains_after_all_run_in_every_step(found: list[FixedBlocks | None]) -> None:
+    class Later(FineTune):
+        def before_step(self, own: Network, n_steps: int) -> Callable[[int], None]:
+            first = own.blocks()[0]
+
+            def prepare(step: int) -> None:
+                first.requires_grad_(step >= 3)
+
+            return prepare
+
+        def groups(self, own: Network) -> Any:
+            for parameter in own.parameters():
+                parameter.requires_grad_(True)
+            made = super().groups(own)
+            own.blocks()[0].requires_grad_(False)
+            return made
+
+    adamw = replace(OPTIONS, training=replace(TRAINING, optimiser="adamw", lr=0.01), curve_examples=0)
+    once, always = both(Later(frozen_blocks=1, lr_scale=1.0), images(), network("conv4"), adamw)
+    assert same(weights_of(once), weights_of(always))
+    before = network("conv4").blocks()[0].state_dict()
+    assert not same(dict(before), dict(once.blocks()[0].state_dict()))
