@@ -21,7 +21,7 @@ $(OPTIONAL): $(READY)
 demo: $(READY)  ## rendered glyphs -> real handwritten digits, every method, 3 seeds, ends in a report
 	$(BIN)/transferscope demo --out demo-out
 
-PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # The check of every shape and type at run time doubles the time of a test: `make test SHAPES=checked` makes it in the
 # tests of parts, as CI does; what whole analyses and commands call is checked by the tests of its own folder. Figures are
 # drawn in tests marked `drawn`, the blocks of the docs among them, in which every kind of figure comes.
@@ -40,9 +40,8 @@ else
 	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(QUICK)
 endif
 
-test-long: $(OPTIONAL)  ## what `test` leaves out, that of parts with every shape and type checked
-	$(PYTEST) $(LONG) $(addprefix --ignore=,$(WHOLE))
-	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(LONG) $(WHOLE)
+test-long: $(OPTIONAL)  ## what `test` leaves out
+	$(UNCHECKED) $(UNDRAWN) $(PYTEST) $(LONG)
 
 test-all: $(OPTIONAL)  ## the minutes-long tests too
 	$(PYTEST)

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from transferscope.store import Store
 
 
+_LONGEST = ("test_blocks.py", "test_notebooks.py", "test_contract.py", "test_golden.py", "test_fuzz.py", "test_ray.py")
+"""Files that begin first, because a process takes whole files: one that begins last is waited for."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: _LONGEST.index(item.path.name) if item.path.name in _LONGEST else len(_LONGEST))
     if os.environ.get("TRANSFERSCOPE_DATA"):
         return
     skip = pytest.mark.skip(reason="TRANSFERSCOPE_DATA names no folder with the real data sets")

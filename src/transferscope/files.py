@@ -49,6 +49,11 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 )
 
 
+def expanded(path: str) -> Path:
+    """A path with the user's folder for "~"; "~" before an unknown name stays as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises RuntimeError for an unknown name
+
+
 def network_file_system(path: Path, *, mounts: Path = Path("/proc/self/mounts")) -> str | None:
     """The kind of network file system that a path lies on, as in "nfs4"; None for a disk of this machine.
 

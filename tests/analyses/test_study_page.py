@@ -180,6 +180,7 @@ def test_a_regression_gets_a_report_without_classes(tmp_path: Path) -> None:
     assert 'id="figure-classes"' not in page
 
 
+@pytest.mark.long
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, small: Fabrication) -> None:
     (tmp_path / "taken").write_text("")
     out = tmp_path / "taken" / "r.html"

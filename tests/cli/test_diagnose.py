@@ -68,6 +68,7 @@ def test_without_a_start_and_a_source_all_others_are_measured_and_written(files:
         assert f"What it cannot tell: {IMPLICATIONS[DIAGNOSTICS[name].headline].limits}" in said
 
 
+@pytest.mark.long
 def test_a_start_and_a_source_make_everything_apply(files: Files) -> None:
     start = write_network(files.folder / "start.pt", seed=1)
     code, said, _ = files.call("--against", start, "--source", write_data(files.folder / "source.npz", seed=1))

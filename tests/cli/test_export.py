@@ -190,6 +190,7 @@ def test_a_folder_of_photographs_is_read_as_that_of_the_study(folder: Path, tmp_
     assert table["prediction"].tolist() == [["dark", "light", "mid"][i] for i in logits.argmax(axis=1)]
 
 
+@pytest.mark.long
 def test_a_run_that_kept_its_network_is_not_trained_again(folder: Path, classes: Path, tmp_path: Path) -> None:
     found = export(classes, tmp_path / "kept", method="scratch", labels=20)
     assert not found.trained_again

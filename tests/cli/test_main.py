@@ -144,6 +144,7 @@ def test_a_message_cannot_steer_the_terminal_and_is_not_endless(
 
 _INTERRUPTED = """
 import builtins, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 real = builtins.__import__
 def interrupting(name, *rest, **named):
     if name == {module!r}:

@@ -1,6 +1,8 @@
 import html
+import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from transferscope.cli import main
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
+from transferscope.study.spec import StudySpec, read_spec
 
 Call = Callable[..., int]
 
@@ -131,6 +134,54 @@ def test_bad_input_is_exit_code_2_and_nothing_is_begun(
     assert said.out == ""
     assert said.err.startswith(f"transferscope: {message}") or message in said.err
     assert said.err.count("\n") == 1
+
+
+def test_a_finished_study_is_not_planned_again_until_something_changes(
+    call: Call, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = STUDY + "[engine]\nbackend = 'inline'\n"
+    Path("digits.toml").write_text(study)
+    assert call("run", "digits.toml", "--quiet") == 0
+    said = capsys.readouterr().out
+    calls: list[str] = []
+
+    def planned(*_: object, **__: object) -> None:
+        calls.append("run")
+        raise KeyboardInterrupt
+
+    def read(path: Path) -> StudySpec:
+        calls.append("read")
+        return read_spec(path)
+
+    monkeypatch.setattr("transferscope.cli.execute.run_study", planned)
+    monkeypatch.setattr("transferscope.study.spec.read_spec", read)
+    assert call("run", "digits.toml", "--quiet") == 0
+    assert capsys.readouterr().out == said
+    assert call("status", "digits.toml") == 0
+    capsys.readouterr()
+    assert call("run", "digits.toml", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["result"]["cells"]["done"] == 1
+    assert calls == []
+    assert call("run", "digits.toml", "--workers", "0") == 130
+    Path("digits.toml").write_text(study.replace("seeds = 1", "seeds = 2"))
+    assert call("status", "digits.toml") == 0
+    assert "asks for 1 more cells" in capsys.readouterr().out
+    assert call("run", "digits.toml") == 130
+    assert calls == ["read", "run", "read", "read", "run"]
+
+
+@pytest.mark.long
+def test_a_finished_study_needs_no_torch(call: Call) -> None:
+    Path("digits.toml").write_text(STUDY + "[engine]\nbackend = 'inline'\n")
+    assert call("run", "digits.toml", "--quiet") == 0
+    for command in ("run", "status"):
+        asked = (
+            f"import sys\nsys.argv = ['transferscope', '{command}', 'digits.toml']\n"
+            "from transferscope.cli import main\ntry:\n    main.main()\n"
+            "finally:\n    print(sorted({'torch', 'pandas', 'scipy'} & set(sys.modules)))"
+        )
+        ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+        assert ran.stdout.splitlines()[-1] == "[]"
 
 
 def test_an_interruption_before_the_first_cell_is_exit_code_130(

@@ -133,6 +133,7 @@ def test_gap_of_a_function_half_outside() -> None:
     assert share.stderr < 0.02
 
 
+@pytest.mark.long
 def test_gap_standard_error_agrees_with_repeated_sampling() -> None:
     rng = np.random.default_rng(4)
     shares = []

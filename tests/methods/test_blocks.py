@@ -32,6 +32,7 @@ def images() -> tuple[TransferTask, Network]:
     return TransferTask(Dataset("images", train, train)), network
 
 
+@pytest.mark.long
 def test_the_first_step_moves_the_named_block_and_the_head() -> None:
     task = classification_task()
     network = network_for(task, Surgical())

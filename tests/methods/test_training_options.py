@@ -331,6 +331,26 @@ def test_statistics_are_those_of_a_control_too_and_of_training_from_scratch_neve
 
 
 @pytest.mark.usefixtures("own_random_state")
+def test_auto_keeps_statistics_where_there_are_any() -> None:
+    task = uneven()
+    kept, auto = (FineTune().fit(task, normalised(), options(batch_norm=kind)).network for kind in ("source", "auto"))
+    assert all(torch.equal(auto.state_dict()[name], tensor) for name, tensor in kept.state_dict().items())
+    plain = network_for(task, FineTune())
+    FineTune().fit(task, plain, options(batch_norm="auto"))  # no sentence: it asks for nothing that is not there
+
+
+@pytest.mark.usefixtures("own_random_state")
+def test_statistics_of_random_weights_follow_at_least_as_fast_as_those_of_pytorch() -> None:
+    task, slow, usual = uneven(), normalised(), normalised()
+    layers(slow)[1].momentum, layers(usual)[1].momentum = 0.001, 0.1
+    fitted = [Scratch().fit(task, one, options(steps=5)).network for one in (slow, usual)]
+    assert all(torch.equal(fitted[0].state_dict()[k], v) for k, v in fitted[1].state_dict().items())
+    assert layers(slow)[1].momentum == 0.001
+    tuned = FineTune().fit(task, slow, options(steps=5)).network
+    assert layers(tuned)[1].momentum == 0.001  # of a network that is trained already
+
+
+@pytest.mark.usefixtures("own_random_state")
 @pytest.mark.parametrize("method", [FineTune(unfreeze=0.5), MerlinFt(), FineTune(head="probe")])
 def test_they_stay_whatever_a_method_unfreezes(method: Method) -> None:
     network = normalised()

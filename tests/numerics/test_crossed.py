@@ -119,8 +119,17 @@ def test_seeds_whose_examples_are_not_known_are_left_out() -> None:
 
 def test_the_noise_of_the_examples_has_their_covariance() -> None:
     covariance = np.array([[2.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    drawn = example_noise(covariance, 1000, 40_000, 0)
+    ((_, drawn),) = example_noise(covariance, 1000, 40_000, 0)
     np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.06)
+
+
+def test_noise_in_parts_is_the_same_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = np.random.default_rng(0).normal(size=(6, 6))
+    ((_, whole),) = example_noise(root @ root.T, 30, 1000, 7)
+    monkeypatch.setattr("transferscope.numerics.crossed.MOST_KEPT", 6 * 300)
+    places, parts = zip(*example_noise(root @ root.T, 30, 1000, 7), strict=True)
+    assert places == (slice(0, 300), slice(300, 600), slice(600, 900), slice(900, 1000))
+    np.testing.assert_allclose(np.vstack(parts), whole, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -113,6 +114,12 @@ def test_the_step_down_maximum_is_the_one_counted_by_hand() -> None:
         running = max(running, (1 + exceeding) / 501)
         expected[left.pop(0)] = running
     np.testing.assert_allclose(step_down_maximum(observed, null), [expected[arm] for arm in range(4)])
+
+
+def test_statistics_are_divided_by_their_scales() -> None:
+    rng = np.random.default_rng(6)
+    observed, null, scale = rng.random(5), np.abs(rng.normal(size=(300, 5))), rng.random(5) + 0.5
+    np.testing.assert_array_equal(step_down_maximum(observed, null, scale), step_down_maximum(observed, null / scale))
 
 
 def test_independent_statistics_are_adjusted_as_sidak_does() -> None:
@@ -357,3 +364,14 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, object], error: type[
     given: dict[str, object] = {"scores": scores, "control": control} | changes
     with pytest.raises(error, match=message):
         many_to_one(given.pop("scores"), given.pop("control"), **given)  # type: ignore[arg-type]
+
+
+def test_many_comparisons_take_little_more_memory_than_one_table_of_their_draws() -> None:
+    rng = np.random.default_rng(7)
+    tracemalloc.start()
+    try:
+        many_to_one(rng.normal(size=(2, 150, 3)), rng.normal(size=(2, 3)), n_draws=10_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3.5 * (2 * 150 * 10_000 * 8)  # it was 6.0 with copies of the whole table

@@ -26,6 +26,8 @@ COMPUTED = (
 )
 """Figures whose claims need no simulation: theory has a value for every point."""
 
+SLOW_TO_DRAW = ("shachaf2021-fig2a", "shachaf2021-fig2b")
+
 
 def quick(name: str) -> TheoryFigure:
     return FIGURES[name].configured(quick=True, changes={})
@@ -127,7 +129,10 @@ def distorted(drawn: Drawn) -> Iterator[Drawn]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", sorted(FIGURES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long) if name in SLOW_TO_DRAW else name for name in sorted(FIGURES)],
+)
 def test_every_claim_can_fail(name: str) -> None:
     figure, generator = quick(name), np.random.default_rng(1)
 

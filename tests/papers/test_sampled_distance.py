@@ -12,6 +12,7 @@ from transferscope.theory.distances import wasserstein_1
 from transferscope_papers.tahir2024.sampled_distance import reduced, sampled_distance
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:invalid escape sequence")  # in POT's own docstrings
 def test_samples_in_the_plane_see_the_distance_and_samples_in_many_dimensions_see_their_own_bias() -> None:
     generator = np.random.default_rng(1)

@@ -77,7 +77,7 @@ def compare(
     lr: Annotated[
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
-    batch_norm: BatchNormOption = "train",
+    batch_norm: BatchNormOption = None,
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",
     mix_up: MixUpOption = 0.0,

@@ -80,7 +80,7 @@ def decide(
     history: Annotated[
         bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
     ] = True,
-    batch_norm: BatchNormOption = "train",
+    batch_norm: BatchNormOption = None,
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",
     mix_up: MixUpOption = 0.0,

@@ -5,18 +5,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import typer
 
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
-from transferscope.cli.status import status_facts, summary
+from transferscope.cli.status import status_facts, summary, understood
 from transferscope.methods import Control
 from transferscope.models import input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.estimate import StudyEstimate, estimate_study
+from transferscope.study.inputs import inputs_of
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan, plan_cells, with_precision
 from transferscope.study.run import run_study
@@ -24,7 +25,7 @@ from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, depends_on_source, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table
-from transferscope.wording import counted, large_count, listed, memory, precision_in_words, rough_duration
+from transferscope.wording import counted, large_count, listed, memory, rough_duration
 
 
 def execute(
@@ -34,6 +35,7 @@ def execute(
     quiet: bool = False,
     estimate: Literal["none", "shown", "asked"] = "none",
     whole: StudySpec | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study, into the store that it names.
 
@@ -44,6 +46,7 @@ def execute(
         estimate: Whether to say first what it will take, and to ask on a terminal whether to go on where that is more
             than ten minutes.
         whole: The study that the estimate is of, where this is the beginning of a larger one with the same data.
+        inputs: As in `run_study`.
 
     Returns:
         Where the study stands at the end.
@@ -65,7 +68,7 @@ def execute(
                         cells = tuple(plan_cells(with_precision(whole, plan.study.facts), plan.data))
                     expect(cells, store, whole or spec, quiet=quiet, ask=estimate == "asked")
 
-            return run_study(spec, store, retry_failed=retry_failed, on_event=view, on_plan=tell)
+            return run_study(spec, store, retry_failed=retry_failed, on_event=view, on_plan=tell, inputs=inputs)
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
@@ -176,18 +179,6 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def understood(facts: Mapping[str, object]) -> Iterator[str]:
-    """What a user's own data were taken for, a line each: "target flowers: classification, 3 classes: ..."."""
-    if "precision" in facts:
-        yield f"precision: {precision_in_words(facts['precision'])}"
-    sources = facts.get("sources")
-    named = {f"source {name}": entry for name, entry in sources.items()} if isinstance(sources, Mapping) else {}
-    for role, entry in {"target": facts.get("target"), **named}.items():
-        provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
-        if isinstance(provenance, Mapping) and "understood" in provenance:
-            yield f"{role}: {provenance['spec']}: {provenance['understood']}"
-
-
 def enlarged(spec: StudySpec, facts: Mapping[str, object]) -> Iterator[str]:
     """A line for each pretrained network that reads much larger images than the target has."""
     target = facts.get("target")
@@ -226,7 +217,7 @@ def run_and_report(
     from transferscope.analyses.study_page import build_report
 
     spec = read_spec(study)
-    status = execute(spec, estimate=estimate)
+    status = execute(spec, estimate=estimate, inputs=inputs_of(study, spec))
     page = study.with_suffix(".html")
     if json_of is None:
         typer.echo(f"{summary(status)}\n")

@@ -23,7 +23,11 @@ TuningOption = Annotated[
     bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on training labels.")
 ]
 BatchNormOption = Annotated[
-    str, typer.Option(help="Statistics of batch normalisation in a pretrained network: train, source or target.")
+    str | None,
+    typer.Option(
+        help="Statistics of batch normalisation in a pretrained network: train, source, target or auto. "
+        "[auto where all sources are networks, else train]"
+    ),
 ]
 EarlyStoppingOption = Annotated[
     int | None,

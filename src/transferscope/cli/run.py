@@ -3,7 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ from transferscope.cli.options import (
     WorkersOption,
     YesOption,
 )
+from transferscope.cli.status import status_facts, summary, understood
 
 if TYPE_CHECKING:
     from transferscope.study.spec import StudySpec
@@ -44,19 +45,31 @@ def run(
 
     Ctrl-C stops it; the same command goes on from there.
     """
-    from transferscope.cli.execute import execute, with_options
-    from transferscope.study.run import NETWORK_DISK
-    from transferscope.study.spec import read_spec
+    from transferscope.study.inputs import if_finished, inputs_of
+    from transferscope.study.places import NETWORK_DISK
 
     if network_disk:
         os.environ[NETWORK_DISK] = "1"
-    spec = read_spec(study)
     given = {"workers": workers, "threads": threads, "device": device, "keep": keep}
-    spec = replace(spec, engine=with_options(spec.engine, given | {"backend": backend, "address": address}))
+    given |= {"backend": backend, "address": address}
+    as_written = store is None and all(option is None for option in given.values())
+    if as_written and (finished := if_finished(study)) is not None:
+        status, row = finished
+        for line in () if quiet else understood(row.facts):
+            typer.echo(line, err=True)
+        _conclude(status, str(study), as_json=as_json)
+        return
+    from transferscope.cli.execute import execute, with_options  # with torch, which takes longer than all else
+    from transferscope.study.spec import read_spec
+
+    spec = read_spec(study)
+    inputs = inputs_of(study, spec) if as_written else None
+    spec = replace(spec, engine=with_options(spec.engine, given))
     if store is None:
         _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
-    status = execute(spec, retry_failed=retry_failed, quiet=quiet, estimate="shown" if yes else "asked")
+    estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
+    status = execute(spec, retry_failed=retry_failed, quiet=quiet, estimate=estimate, inputs=inputs)
     _conclude(status, store or str(study), as_json=as_json)
 
 
@@ -77,7 +90,6 @@ def _refuse_to_redo(study: Path, spec: "StudySpec") -> None:
 
 
 def _conclude(status: "StudyStatus", place: str, *, as_json: bool) -> None:
-    from transferscope.cli.status import status_facts, summary
     from transferscope.store import without_password
 
     if as_json:

@@ -1,6 +1,6 @@
 """`transferscope status`: where studies stand."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -30,8 +30,8 @@ def status(
             for row in store.studies():
                 _show(store, row.name)
         return
+    from transferscope.study.inputs import is_as_planned
     from transferscope.study.places import find_study
-    from transferscope.study.spec import read_spec  # a store alone needs nothing of the study engine
     from transferscope.study.status import StudyStatus, edited_plan
 
     address = find_study(Path(place))
@@ -40,7 +40,12 @@ def status(
         known = found is not None and address.name in [row.name for row in found.studies()]
         if found is not None and known and not as_json:
             _show(found, address.name)
-        edited = edited_plan(read_spec(Path(place)), found)  # last: a mistake in the file hides nothing that is stored
+        if found is not None and known and is_as_planned(Path(place), found, address.name):
+            edited = None
+        else:
+            from transferscope.study.spec import read_spec  # with torch
+
+            edited = edited_plan(read_spec(Path(place)), found)  # last: a mistake hides nothing that is stored
         facts = [_facts(found, address.name)] if found is not None and known and as_json else []
     if as_json:
         asked: dict[str, Any] | None = None
@@ -163,3 +168,17 @@ def summary(found: "StudyStatus") -> str:
     if counts.blocked:
         words.append(f"{counts.blocked} blocked by failed ones")
     return ", ".join(words)
+
+
+def understood(facts: Mapping[str, object]) -> Iterator[str]:
+    """What a user's own data were taken for, a line each: "target flowers: classification, 3 classes: ..."."""
+    if "precision" in facts:
+        from transferscope.wording import precision_in_words
+
+        yield f"precision: {precision_in_words(facts['precision'])}"
+    sources = facts.get("sources")
+    named = {f"source {name}": entry for name, entry in sources.items()} if isinstance(sources, Mapping) else {}
+    for role, entry in {"target": facts.get("target"), **named}.items():
+        provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
+        if isinstance(provenance, Mapping) and "understood" in provenance:
+            yield f"{role}: {provenance['spec']}: {provenance['understood']}"

@@ -49,8 +49,8 @@ def work(
     from transferscope.cli.progress import study_view
     from transferscope.cli.status import status_facts, summary
     from transferscope.store import Store
-    from transferscope.study.places import find_study
-    from transferscope.study.run import NETWORK_DISK, Limits, work_on
+    from transferscope.study.places import NETWORK_DISK, find_study
+    from transferscope.study.run import Limits, work_on
     from transferscope.study.spec import read_spec
     from transferscope.wording import counted
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from transferscope.errors import DataError, MissingDataError, SettingsError
+from transferscope.files import expanded
 
 
 def data_folder() -> Path | None:
@@ -58,11 +59,6 @@ def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
             f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most / 1e9:g} GB; save less of it, "
             "or set TRANSFERSCOPE_MOST_GB to more"
         )
-
-
-def expanded(path: str) -> Path:
-    """A path with the user's folder for "~"; "~" before an unknown name stays as it is."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111  # Path.expanduser raises RuntimeError for an unknown name
 
 
 def find_path(path: str) -> Path:

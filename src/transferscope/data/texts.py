@@ -16,7 +16,7 @@ from jaxtyping import Int32
 from transferscope.data.arrays import Parts, RawPart, check_labels, comparable_labels, to_class_labels, to_targets
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.label_sets import flags, label_matrix, named_labels
-from transferscope.data.places import check_bytes, expanded, find_path
+from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
 from transferscope.data.splits import split_off_test
 from transferscope.data.tables import read_table
@@ -29,7 +29,7 @@ from transferscope.errors import (
     missing_extra,
     unknown_name,
 )
-from transferscope.files import require_regular
+from transferscope.files import expanded, require_regular
 
 MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""

@@ -17,6 +17,8 @@ from transferscope.numerics.crossed import (
     seed_part,
 )
 
+_DRAWS_AT_A_TIME = 400
+
 
 @dataclass(frozen=True, slots=True)
 class BestArm:
@@ -111,14 +113,22 @@ def _best(
     varying = of_seeds * df / rng.chisquare(df[:own_spread], size=(n_draws, own_spread))
     errors = np.sqrt(varying) * rng.standard_normal((n_draws, k))
     if part is not None:
-        errors += example_noise(covariance, len(part.profiles), n_draws, seed)
+        for at, noise in example_noise(covariance, len(part.profiles), n_draws, seed):
+            errors[at] += noise
     mean, examples = split.mean, np.diag(covariance)
-    p = np.empty(k)
-    for arm in range(k):
-        stderr = np.sqrt(of_seeds + of_seeds[arm] + np.maximum(examples + examples[arm] - 2 * covariance[arm], 0.0))
-        stderr[arm] = np.inf  # it is not compared with itself
-        ahead = ((mean - mean[arm]) / stderr).max()
-        p[arm] = (1 + (((errors - errors[:, [arm]]) / stderr).max(axis=1) >= ahead).sum()) / (n_draws + 1)
+    between = np.maximum(examples + examples[:, None] - 2 * covariance, 0.0)
+    stderr = np.sqrt(of_seeds + of_seeds[:, None] + between)  # by the arm in question and the other one
+    np.fill_diagonal(stderr, np.inf)  # an arm is not compared with itself
+    ahead = ((mean - mean[:, None]) / stderr).max(axis=1)
+    reached = np.zeros(k, dtype=np.int64)
+    for start in range(0, n_draws, _DRAWS_AT_A_TIME):  # as many as stay in the processor's cache
+        drawn = np.ascontiguousarray(errors[start : start + _DRAWS_AT_A_TIME].T)
+        further = np.empty_like(drawn)
+        for arm in range(k):
+            np.subtract(drawn, drawn[arm], out=further)
+            np.divide(further, stderr[arm][:, None], out=further)
+            reached[arm] += (further.max(axis=0) >= ahead[arm]).sum()
+    p = (1 + reached) / (n_draws + 1)
     return _chances(mean, of_seeds, varying, centring * examples, centring, rng), p
 
 

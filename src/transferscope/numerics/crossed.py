@@ -3,7 +3,7 @@
 Analyses of variance of two-way tables with one value per cell, for unbalanced tables too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,6 +15,9 @@ from transferscope.errors import DataError
 
 PRIOR_DF = 6.0
 """Most degrees of freedom that the mean variance of several arms lends to each (chosen by simulation)."""
+
+MOST_KEPT = 1_000_000
+"""Draws of more numbers than this are neither kept for the next call nor made all at once (8 MB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +216,27 @@ def example_covariance(
 
 def example_noise(
     covariance: Float[np.ndarray, "arms arms"], n_groups: int, n_draws: int, seed: int
-) -> Float[np.ndarray, "draws arms"]:
-    """Draws of what the test examples add: Student's t with this covariance and n_groups - 1 degrees of freedom."""
+) -> Iterator[tuple[slice, Float[np.ndarray, "_ arms"]]]:
+    """Draws of what the test examples add: Student's t with this covariance and n_groups - 1 degrees of freedom.
+
+    Yields:
+        Which of the draws, and these, shape (part of n_draws, K): all at once, or where they are more than `MOST_KEPT`
+        numbers one part after another. How they are divided moves the last digits alone.
+    """
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(_student(len(covariance), n_groups - 1, n_draws, seed) @ root.T, dtype=np.float64)
+    k, df = len(covariance), n_groups - 1
+    if k * n_draws <= MOST_KEPT:
+        yield slice(0, n_draws), _student(k, df, n_draws, seed) @ root.T
+        return
+    rows = max(MOST_KEPT // k, 1)
+    parts = [slice(start, min(start + rows, n_draws)) for start in range(0, n_draws, rows)]
+    after, again = np.random.default_rng((seed, 4)), np.random.default_rng((seed, 4))
+    for part in parts:  # the scales come after all normal draws, which are made twice rather than kept
+        after.standard_normal((part.stop - part.start, k))
+    scale = np.sqrt(df / after.chisquare(df, size=(n_draws, 1)))
+    for part in parts:
+        yield part, (again.standard_normal((part.stop - part.start, k)) * scale[part]) @ root.T
 
 
 @lru_cache(maxsize=4)

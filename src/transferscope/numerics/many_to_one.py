@@ -19,6 +19,7 @@ from scipy import special, stats
 
 from transferscope.errors import DataError, SettingsError
 from transferscope.numerics.crossed import (
+    MOST_KEPT,
     PRIOR_DF,
     ExamplePart,
     SeedPart,
@@ -43,6 +44,8 @@ Covers = Literal["seeds and test examples", "seeds", "test examples", "nothing"]
 """What an interval speaks of: other seeds, other test examples, both, or there is none."""
 
 _MOST_SEEDS = 200
+_AT_A_TIME = 64
+"""Comparisons whose quantiles are taken together, since each takes a copy of the draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,17 +290,19 @@ def _compare(
     testable = of_seeds.testable
     seed_variance = np.where(testable, of_seeds.variance / np.maximum(n, 1), 0.0)
     errors = _draws(values, of_seeds, covariance, n_groups, n_draws, seed)  # (draws, tested comparisons)
+    np.abs(errors, out=errors)
 
     difference = np.array([part.mean for part in parts])
     stderr = np.sqrt(seed_variance + examples)
     tested, alpha = np.flatnonzero(testable), 1 - level
     d, scale = np.abs(difference.ravel()[tested]), (stderr * multipliers).ravel()[tested]
-    sizes_of_errors = np.abs(errors)
     p, p_alone, half, inner = (np.full(j * k, np.nan) for _ in range(4))
-    p[tested] = adjusted = step_down_maximum(d / scale, sizes_of_errors / scale)
+    p[tested] = adjusted = step_down_maximum(d / scale, errors, scale)
     if len(tested):
-        p_alone[tested] = (1 + (sizes_of_errors >= d).sum(axis=0)) / (n_draws + 1)
-        half[tested], inner[tested] = np.quantile(sizes_of_errors, [level, 0.9], axis=0)
+        p_alone[tested] = (1 + (errors >= d).sum(axis=0)) / (n_draws + 1)
+    for at in range(0, len(tested), _AT_A_TIME):
+        part = slice(at, at + _AT_A_TIME)
+        half[tested[part]], inner[tested[part]] = np.quantile(errors[:, part], [level, 0.9], axis=0)
     one_seed = (~testable & (examples > 0) & (n > 0)).ravel()
     half[one_seed] = stats.t.isf(alpha / 2, n_groups - 1) * stderr.ravel()[one_seed]
 
@@ -312,8 +317,12 @@ def _compare(
     to_decide = np.flatnonzero(is_open.ravel()[tested])
     if len(to_decide):
         left = (adjusted >= alpha) | is_open.ravel()[tested]
-        critical = np.quantile((sizes_of_errors[:, left] / scale[left]).max(axis=1), level)
-        alone = np.maximum((sizes_of_errors[:, to_decide] / scale[to_decide] >= critical).mean(axis=0), 1 / n_draws)
+        largest = np.zeros(n_draws)
+        for one in np.flatnonzero(left):
+            np.maximum(largest, errors[:, one] / scale[one], out=largest)
+        critical = np.quantile(largest, level)
+        shares = np.array([(errors[:, one] / scale[one] >= critical).mean() for one in to_decide])
+        alone = np.maximum(shares, 1 / n_draws)
         which = tested[to_decide]
         needed[which] = _seeds_to_decide(
             np.abs(difference).ravel()[which],
@@ -371,7 +380,9 @@ def _findings(
 
 
 def step_down_maximum(
-    observed: Float[np.ndarray, " comparisons"], null: Float[np.ndarray, "draws comparisons"]
+    observed: Float[np.ndarray, " comparisons"],
+    null: Float[np.ndarray, "draws comparisons"],
+    scale: Float[np.ndarray, " comparisons"] | None = None,
 ) -> Float[np.ndarray, " comparisons"]:
     """Adjusted p-values of many statistics from draws of their joint distribution without any effect.
 
@@ -380,16 +391,19 @@ def step_down_maximum(
 
     Args:
         observed: Statistics, large ones speak for an effect; shape (C,).
-        null: Draws of all of them together, shape (M, C).
+        null: Draws of all of them together, at least 0, shape (M, C).
+        scale: What the draws of each are divided by first, shape (C,); None for 1.
 
     Returns:
         Adjusted p-values, shape (C,).
     """
     order = np.argsort(-observed, kind="stable")
-    largest = np.maximum.accumulate(null[:, order[::-1]], axis=1)[:, ::-1]
-    p = (1 + (largest >= observed[order]).sum(axis=0)) / (len(null) + 1)
+    largest, reached = np.zeros(len(null)), np.zeros(len(observed), dtype=np.int64)
+    for at in order[::-1]:  # from the smallest statistic on: one row of maxima instead of a table
+        np.maximum(largest, null[:, at] if scale is None else null[:, at] / scale[at], out=largest)
+        reached[at] = (largest >= observed[at]).sum()
     adjusted = np.empty_like(observed)
-    adjusted[order] = np.maximum.accumulate(p)
+    adjusted[order] = np.maximum.accumulate((1 + reached[order]) / (len(null) + 1))
     return adjusted
 
 
@@ -423,24 +437,27 @@ def _draws(
     n_draws: int,
     seed: int,
 ) -> Float[np.ndarray, "draws tested"]:
-    """Draws of the errors of the comparisons that can be tested, size by size."""
-    columns = []
+    """Draws of the errors of the comparisons that can be tested, size by size; those of one lie side by side."""
+    tested = of_seeds.testable.ravel()
+    errors = np.empty((int(tested.sum()), n_draws)).T
+    filled = 0
     for size, usable in enumerate(of_seeds.testable):
         if not usable.any():
             continue
         present = ~np.isnan(values[size][usable])
         n, share = present.sum(axis=1), of_seeds.share[size]
         common = _common_noise(present, float(of_seeds.common_df[size]), n_draws, (seed, size))
-        own = _own_noise(tuple(of_seeds.df[size][usable].tolist()), n_draws, (seed, size))
-        drawn = math.sqrt(share) * common + math.sqrt(1 - share) * own
-        columns.append(drawn * np.sqrt(of_seeds.variance[size][usable] / n))
-    if not columns:
-        return np.zeros((n_draws, 0))
-    errors = np.hstack(columns)
-    tested = of_seeds.testable.ravel()
+        df = tuple(of_seeds.df[size][usable].tolist())
+        own_noise = _own_noise if len(df) * n_draws <= MOST_KEPT else _own_noise.__wrapped__
+        drawn = math.sqrt(1 - share) * own_noise(df, n_draws, (seed, size))
+        drawn += math.sqrt(share) * common
+        drawn *= np.sqrt(of_seeds.variance[size][usable] / n)
+        errors[:, filled : filled + len(df)] = drawn
+        filled += len(df)
     within = covariance[np.ix_(tested, tested)]
     if within.any():
-        errors += example_noise(within, n_groups, n_draws, seed)
+        for part, noise in example_noise(within, n_groups, n_draws, seed):
+            errors[part] += noise
     return errors
 
 
@@ -476,7 +493,9 @@ def _own_noise(df: tuple[float, ...], n_draws: int, seed: tuple[int, int]) -> Fl
     if k > 1:
         z -= z.mean(axis=1, keepdims=True)
         z *= math.sqrt(k / (k - 1))
-    return np.asarray(z * np.sqrt(np.array(df) / rng.chisquare(df, size=(n_draws, k))), dtype=np.float64)
+    chi2 = rng.chisquare(df, size=(n_draws, k))
+    z *= np.sqrt(np.divide(np.array(df), chi2, out=chi2), out=chi2)
+    return np.asarray(z, dtype=np.float64)
 
 
 def _seeds_to_decide(

@@ -21,7 +21,7 @@ from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.methods import Control
-from transferscope.methods.common import check_batch_norm
+from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
 from transferscope.models import (
     LoadReport,
     NetworkInput,
@@ -73,11 +73,14 @@ class DataFacts:
         target: Fingerprint of the target.
         n_target: Number of target training examples.
         sources: The sources by name.
+        least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
+            instead of the network's own, which is smaller; None where it is not.
     """
 
     target: str
     n_target: int
     sources: Mapping[str, SourceFacts]
+    least_momentum: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,14 @@ class PretrainedSource:
         checksum: SHA-256 of its file's content; of a named network without a file, a digest of its weights.
         report: What the weights give to the network.
         input: How inputs are brought to it, in words; "" for inputs as they are, standardised by the target.
+        follows_batches: Whether it has batch normalisation, which training lets follow the target's batches.
     """
 
     pretrained: Pretrained
     checksum: str
     report: LoadReport
     input: str
+    follows_batches: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """What the report says of it, as JSON values."""
@@ -109,6 +114,8 @@ class PretrainedSource:
             described["architecture"] = self.pretrained.network.name
         if self.report.missing:
             described["lacking"] = list(self.report.missing)
+        if self.follows_batches:
+            described["follows_batches"] = True
         return described | ({"input": self.input} if self.input else {})
 
 
@@ -121,19 +128,22 @@ class StudyData:
         sources: The sources that are data, by name.
         networks: The sources that are networks, by name.
         held_out: The further test sets of each source that has any, by name.
+        least_momentum: As in `DataFacts`.
     """
 
     target: Dataset
     sources: Mapping[str, Dataset]
     networks: Mapping[str, PretrainedSource]
     held_out: Mapping[str, Mapping[str, Dataset]] = field(default_factory=dict)
+    least_momentum: float | None = None
 
     @property
     def facts(self) -> DataFacts:
         """What cells depend on."""
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
-        return DataFacts(self.target.fingerprint, len(self.target.train), {**data, **networks})
+        sources = {**data, **networks}
+        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum)
 
     def _fingerprint(self, source: str) -> str:
         """Of a source and, where it has any, of its further test sets."""
@@ -258,11 +268,13 @@ def load_data(spec: StudySpec) -> StudyData:
         for key, dataset in further.items():
             with _noted(faults, ""):  # another test part is refused where it does not fit
                 replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
+    least_momentum = None
     if spec.network.module is None or _builds_network(spec):
         with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
             shape = shape_as_read(target, spec.network)
             check_kind(target.train, input_of(spec.network))
             network = build_network(spec.network, shape, target.train.n_outputs, seed=0)
+            least_momentum = LEAST_MOMENTUM if slow_statistics(network) else None
             for dataset, training in (
                 (target, spec.training),
                 *((source, spec.pretraining) for source in sources.values()),
@@ -283,9 +295,12 @@ def load_data(spec: StudySpec) -> StudyData:
             check_kind(target.test, known)
             check_batch_norm(found.network, spec.training)
             digest = checksums.get(name) or fingerprint_of(found)
-            opened[name] = PretrainedSource(pretrained, digest, found.report, "" if known is None else str(known))
+            words = "" if known is None else str(known)
+            follows = spec.training.batch_norm == "train" and bool(batch_norms(found.network.features))
+            opened[name] = PretrainedSource(pretrained, digest, found.report, words, follows)
     _raise_all(faults)
-    return StudyData(target, sources, opened, {name: further for name, further in held_out.items() if further})
+    given = {name: further for name, further in held_out.items() if further}
+    return StudyData(target, sources, opened, given, least_momentum)
 
 
 def _builds_network(spec: StudySpec) -> bool:

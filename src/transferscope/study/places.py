@@ -1,5 +1,6 @@
 """Studies by what a person types: the TOML of a study file, and the store that a file, path or URL means."""
 
+import os
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from transferscope.errors import MissingDataError, SettingsError, StoreError, unknown_name
+from transferscope.files import expanded
 from transferscope.store import Store, without_password
+
+NETWORK_DISK = "TRANSFERSCOPE_NETWORK_DISK"
+"""Environment variable that allows a SQLite store on a network file system when it is not empty."""
 
 LONGEST_FILE = 10_000_000
 """Bytes; a longer file is no study file."""
@@ -36,8 +41,6 @@ def store_of(study: Path, store: str) -> str:
     path = store.removeprefix("sqlite:///")
     if "://" in path or path == ":memory:":
         return store
-    from transferscope.data.places import expanded  # all of `data` comes with it, which a store alone does not need
-
     return str(study.parent / expanded(path))
 
 
@@ -120,6 +123,23 @@ def open_existing(place: str) -> Store:
         StoreError: There is no such store.
     """
     return Store.open(find_study(Path(place)).store if place.endswith(".toml") else place, create=False)
+
+
+def check_place(store: Store) -> None:
+    """Refuse to run a study where its runners could damage or miss what the others leave.
+
+    Raises:
+        StoreError: The store is a SQLite file on a network file system, or the folder of its networks is another one
+            than that of the other runners.
+    """
+    if (kind := store.network_disk) is not None and not os.environ.get(NETWORK_DISK):
+        raise StoreError(
+            f"the store {store.place} is a SQLite file on a network file system ({kind}), where runners on two "
+            'machines damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the '
+            "study file, or a path on a disk of this machine; if no other machine ever uses it, allow it with "
+            f"--network-disk or {NETWORK_DISK}=1"
+        )
+    store.check_files()
 
 
 def studies_in(store: Store, place: str) -> list[str]:

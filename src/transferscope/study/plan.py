@@ -35,12 +35,14 @@ class StudyPlan:
         cells: Its cells, in the order in which they should be done.
         arrays: Arrays of the study: "target_test_labels".
         data: What its data are, as far as cells depend on them; None for a study without any.
+        inputs: What it was made from, as `transferscope.study.inputs` says; None where that is not known.
     """
 
     study: StudyRow
     cells: tuple[PlannedCell, ...]
     arrays: Mapping[str, np.ndarray]
     data: DataFacts | None = None
+    inputs: Mapping[str, Any] | None = None
 
 
 def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
@@ -232,6 +234,7 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
             "network": spec.network.identity,
             "pretraining": recipe.identity,
         }
+        parts |= _momentum(data)
         shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
         for n_source in _source_sizes(spec, data, name):
             yield _Stem(shared, payload, "pretrain", name, n_source)
@@ -291,6 +294,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "training": spec.training.identity,
             "tuning": None if tuning is None else tuning.as_json(),
             **arithmetic,
+            **(_momentum(data) if method.start == "random" else {}),
         }
     )
     has_data = origin is not None and origin.data is not None
@@ -333,6 +337,11 @@ def _device_of(spec: StudySpec) -> str:
     asked = spec.engine.device
     on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
     return asked.partition(":")[0] if on_cluster else choose_device(asked).type
+
+
+def _momentum(data: DataFacts) -> dict[str, Any]:
+    """Statistics of batch normalisation that follow faster than those of the network itself."""
+    return {} if data.least_momentum is None else {"least_momentum": data.least_momentum}
 
 
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:

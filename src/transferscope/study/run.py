@@ -2,7 +2,6 @@
 
 import logging
 import math
-import os
 import signal
 import threading
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
+from typing import Any
 
 from transferscope.errors import SettingsError, StoreError
 from transferscope.methods import Control, Scratch
@@ -26,7 +26,9 @@ from transferscope.study.backends import (
 )
 from transferscope.study.backends.choice import backend_of
 from transferscope.study.context import KEEP, WorkContext
+from transferscope.study.inputs import DOCUMENT, kept_inputs
 from transferscope.study.kept import keys_to_keep, tidy
+from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.race import Race
 from transferscope.study.race_looks import note_look
@@ -116,6 +118,7 @@ def run_study(
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
     on_plan: Callable[[StudyPlan], None] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study.
 
@@ -132,6 +135,8 @@ def run_study(
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
         on_plan: Called once when the data are read and before anything is done, with the plan.
+        inputs: What the plan is made from (`transferscope.study.inputs.inputs_of`), kept with the study so that a run
+            with nothing to do need not plan it again; None where the study comes from no file, or not from it alone.
 
     Returns:
         Where the study stands at the end.
@@ -147,7 +152,7 @@ def run_study(
     check_place(store)
     do = partial(run_plan, store=store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
     with followed(spec.track, store, spec.name):
-        plan = plan_study(spec, store)
+        plan = replace(plan_study(spec, store), inputs=inputs)
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
             on_plan(plan)
@@ -221,28 +226,9 @@ def run_plan(
     if counts.planned or counts.running:
         _run_cells(plan, store, engine, work, on_event, more=more)
     tidy(store, name)
+    if plan.inputs is not None:
+        store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=True))
     return study_status(store, name)
-
-
-NETWORK_DISK = "TRANSFERSCOPE_NETWORK_DISK"
-"""Environment variable that allows a SQLite store on a network file system when it is not empty."""
-
-
-def check_place(store: Store) -> None:
-    """Refuse to run a study where its runners could damage or miss what the others leave.
-
-    Raises:
-        StoreError: The store is a SQLite file on a network file system, or the folder of its networks is another one
-            than that of the other runners.
-    """
-    if (kind := store.network_disk) is not None and not os.environ.get(NETWORK_DISK):
-        raise StoreError(
-            f"the store {store.place} is a SQLite file on a network file system ({kind}), where runners on two "
-            'machines damage it; name a PostgreSQL database as store = "postgresql+psycopg://user@host/name" in the '
-            "study file, or a path on a disk of this machine; if no other machine ever uses it, allow it with "
-            f"--network-disk or {NETWORK_DISK}=1"
-        )
-    store.check_files()
 
 
 def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> None:
@@ -259,6 +245,8 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
+    if plan.inputs is not None:
+        store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=False))
     if retry_failed:
         store.retry_failed(name)
     else:

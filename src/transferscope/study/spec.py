@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from transferscope import registry
 from transferscope.data.load import seen_from
-from transferscope.data.places import expanded
 from transferscope.errors import SettingsError, unknown_name
+from transferscope.files import expanded
 from transferscope.methods import METHODS, Method
 from transferscope.methods.tuning import search_grid
 from transferscope.models import NetworkSettings

@@ -42,7 +42,8 @@ class TrainingSettings:
         batch_norm: With which statistics batch normalisation works where training starts from a pretrained network:
             "train" with those of each batch, and predicts with their running means; "source" with the running means of
             pre-training, which stay as they are; "target" with the means over the target's training inputs, computed
-            once before training (AdaBN; Li, Wang, Shi, Liu, Hou 2017). Scales and shifts are trained in any case.
+            once before training (AdaBN; Li, Wang, Shi, Liu, Hou 2017); "auto" like "source", also where the network has
+            no batch normalisation, which the two refuse. Scales and shifts are trained in any case.
         early_stopping: Points of the training curve without a better risk on held-out training examples after which
             training ends, at least 1; the weights of the best point are kept. A stratified quarter of the training
             examples is held out, none where there are fewer than four for each class (or 16 in all). None trains on all
@@ -70,7 +71,7 @@ class TrainingSettings:
     augment: Literal["none", "flip-crop", "standard"] = "none"
     eval_every: int | None = None
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
-    batch_norm: Literal["train", "source", "target"] = field(default="train", metadata=ADDED_LATER)
+    batch_norm: Literal["train", "source", "target", "auto"] = field(default="train", metadata=ADDED_LATER)
     early_stopping: int | None = field(default=None, metadata=ADDED_LATER)
     class_weights: Literal["none", "balanced"] = field(default="none", metadata=ADDED_LATER)
     mix_up: float = field(default=0.0, metadata=ADDED_LATER)

@@ -45,3 +45,10 @@ def test_inner_heads_that_predict_no_better_than_the_mean_are_told_once_for_each
     )
     assert weak_inner_heads([("merlin", 600, 0.949)]) == ()
     assert weak_inner_heads([]) == ()
+
+
+def test_statistics_that_follow_the_batches_of_a_small_target_are_said() -> None:
+    facts = {"sources": {"imagenet": {"network": "x", "follows_batches": True}, "other": {"network": "y"}}}
+    (said,) = cautions(facts, [100])
+    assert said.startswith("imagenet has batch normalisation, which training lets follow the target's batches")
+    assert said.endswith('batch_norm = "auto" in [training] keeps the statistics of pre-training.')

@@ -1,12 +1,14 @@
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.records import FinishedRuns
 
 
+@pytest.mark.long
 def test_a_study_that_has_changed_since_is_said(summary: Summary) -> None:
     frames = summary.frames
     then = frames.finished_runs

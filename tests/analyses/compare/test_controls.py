@@ -12,7 +12,8 @@ from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.metric import ACCURACY
 from transferscope.analyses.compare.question import Budget, compare, study_tables
 from transferscope.analyses.compare.summary import summarise
-from transferscope.analyses.compare.verdict import controls_in_words
+from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
+from transferscope.analyses.compare.words import Progress, outcomes_in_words
 from transferscope.analyses.decide.question import decide
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError
@@ -50,7 +51,9 @@ def test_controls_are_no_transfer_and_dilute_nothing(tmp_path: Path) -> None:
     p_values = [[c.difference.p for c in s.comparisons if c.transfers and c.difference] for s in (found, without)]
     assert len(p_values[0]) == len(p_values[1])
     assert not np.isnan(p_values).any()
-    assert "nearest neighbours" not in found.verdict.headline
+    assert found.verdict.headline.startswith(
+        "Use nearest neighbours on the source's features from mnist with 50 labels, a "
+    )
     assert any("no transfer does better on average than nearest neighbours" in s for s in found.verdict.sentences)
 
 
@@ -105,3 +108,21 @@ def test_both_cheap_controls_run_in_a_comparison_and_in_a_race(tmp_path: Path) -
     assert calls["random-features"] == calls["do-nothing"] == "control"
     (tuned,) = [arm for arm in raced.decision.arms if arm.arm.method == "fine-tune"]
     assert tuned.over_control is not None
+
+
+def test_a_control_with_as_good_a_mean_as_the_best_transfer_is_what_is_recommended() -> None:
+    group = [baseline(), candidate("merlin", 0.03, "positive"), candidate("joint", 0.02, "positive")]
+    progress = Progress(total=9, done=9, failed=0)
+    beaten, level = (reach_verdict(group, ACCURACY, progress, controls=[control(gain)]) for gain in (0.01, 0.03))
+    assert beaten.outcomes == {600: "helps"}
+    assert beaten.headline.startswith("Use MeRLin from mnist with 600 labels: +3.0 points")
+    assert level.outcomes == {600: "no more than a control"}
+    assert level.headline.startswith(
+        "Use ridge on the raw inputs with 600 labels, a control: +3.0 points over training"
+    )
+    assert "; no way of transfer has a better mean, MeRLin from mnist with +3.0 points over" in level.headline
+    assert outcomes_in_words(level.outcomes) == (
+        "Transfer is better than training from scratch, and no better on average than a control, with 600 labels."
+    )
+    worse = [baseline(), candidate("merlin", -0.03, "negative")]
+    assert reach_verdict(worse, ACCURACY, progress, controls=[control(0.0)]).outcomes == {600: "hurts"}

@@ -3,6 +3,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.figures import draw_differences
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -23,6 +25,7 @@ def test_one_table_for_each_size_with_the_best_first(summary: Summary) -> None:
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
 
 
+@pytest.mark.long
 def test_of_very_many_ways_the_page_shows_the_best_and_says_where_all_are(tmp_path: Path) -> None:
     gains = {f"source {i}": {"joint": 0.002 * i} for i in range(40)}
     with fabricate(tmp_path / "s.sqlite", Fabrication(gains=gains, sizes=(50,), n_seeds=2, n_test=20)) as store:

@@ -33,6 +33,7 @@ from transferscope.study.spec import StudySpec, parse_spec, read_spec
 QUICK = Budget(steps=20, pretraining_steps=20, workers=0)
 
 
+@pytest.mark.long
 def test_five_lines_are_enough(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None

@@ -103,3 +103,4 @@ def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(
     assert study.sources["Net"].weights == f"{tmp_path}/w.pt"
     assert study.network.options == {"width": 7}
     assert study.target.transforms == ()  # each network brings images to its own size
+    assert study.training.batch_norm == "auto"  # that of training that begins with what somebody else has trained

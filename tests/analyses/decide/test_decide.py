@@ -286,6 +286,7 @@ def test_a_race_that_began_before_its_settings_were_kept_is_known_by_its_study(d
     assert [(look.risk, look.runs) for look in found.looks] == [(0.05, 0), (0.2, 8)]
 
 
+@pytest.mark.long
 def test_runs_on_another_test_set_do_not_count(data: Path, tmp_path: Path) -> None:
     """One test example is changed: every run is made again, and none is compared with those before."""
     with np.load(data / "target.npz") as target:

@@ -32,6 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return opened
 
 
+@pytest.mark.long
 def test_networks_of_a_cell_are_joined_from_start_to_end(store: Store) -> None:
     mapped = map_study(store, "small")
     ways = mapped.ways()

@@ -181,6 +181,7 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
         audited(store)
 
 
+@pytest.mark.long
 def test_page_json_and_files(store: Store, tmp_path: Path) -> None:
     run(store, *(study(tmp_path, name, name, ("one", "two")) for name in ("x", "y")))
     result = audited(store)

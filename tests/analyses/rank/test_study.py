@@ -133,6 +133,7 @@ def test_a_seed_whose_pretraining_failed_is_passed_over(store: Store, tmp_path: 
         assert ranking.seeds == (0, 2)
 
 
+@pytest.mark.long
 def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(160, 4)).astype(np.float32)

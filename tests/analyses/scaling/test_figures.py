@@ -27,6 +27,7 @@ def test_curves_told_apart_by_numbers_are_drawn_over_them(names: list[object], t
     assert figure.canvas.axes[0].get_xlabel() == title
 
 
+@pytest.mark.long
 def test_on_a_telephone_the_same_panels_stand_below_each_other() -> None:
     figure = draw_linearised(analysis_of(["a", "b", "c"]))
     assert figure is not None

@@ -21,6 +21,7 @@ def made(settings: SceneSettings) -> Scenes:
     return render(N, settings, seed=0, start=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [PLAIN, EVERYTHING])
 def test_an_image_depends_on_its_index_and_seed_only(settings: SceneSettings) -> None:
     whole = scenes(40, settings, seed=3)

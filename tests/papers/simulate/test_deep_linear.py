@@ -93,6 +93,7 @@ def test_the_batch_takes_the_path_of_a_plain_loop_over_full_matrices(depth: int,
         np.testing.assert_allclose(beta[b].numpy(), slow, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 def test_a_rotation_of_hidden_units_changes_nothing() -> None:
     rng = np.random.default_rng(1)
     rotation = torch.from_numpy(np.linalg.qr(rng.standard_normal((5, 5))).Q)

@@ -66,6 +66,7 @@ def test_merlin_pays_for_a_wrong_feature() -> None:
     assert (run.objective > 1.05 * float(source_minimum(0.01).value)).all()
 
 
+@pytest.mark.long
 def test_pretraining_keeps_the_feature_it_starts_from_and_reaches_the_source_minimum() -> None:
     start = start_at_feature([0, 1], D, feature=1, width=8, penalty=0.01)
     run = pretrain(targets(12), start, SETTINGS)

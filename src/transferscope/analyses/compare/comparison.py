@@ -35,6 +35,7 @@ the adjusted p-value is below LEANING, which is only that. "no baseline": nothin
 
 Outcome = Literal[
     "helps",
+    "no more than a control",
     "hurts",
     "does not help",
     "seems to help",
@@ -46,10 +47,11 @@ Outcome = Literal[
 ]
 """What transfer does at one number of labels, or from one source.
 
-helps: at least one method is better than training from scratch. hurts: every one is worse. does not help: every one is
-worse or equivalent. seems to help: none is better, but at least one leans that way. seems to hurt: every one is worse
-or leans that way. undecided: none of these. one seed: there is no spread to judge by. no baseline: nothing was trained
-from scratch. nothing to compare: only the baseline has a result.
+helps: at least one method is better than training from scratch. no more than a control: so it is, and a control has as
+good a mean as the best of them (`verdict.unbeaten_control`; `outcome_of` sees no controls). hurts: every one is worse.
+does not help: every one is worse or equivalent. seems to help: none is better, but at least one leans that way. seems
+to hurt: every one is worse or leans that way. undecided: none of these. one seed: there is no spread to judge by. no
+baseline: nothing was trained from scratch. nothing to compare: only the baseline has a result.
 """
 
 ALPHA = 0.05

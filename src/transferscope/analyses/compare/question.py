@@ -79,7 +79,8 @@ class Budget:
         lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
         keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
-        batch_norm: As in `TrainingSettings`, for all methods.
+        batch_norm: As in `TrainingSettings`, for all methods; None for "auto" where all sources are networks, and
+            "train" elsewhere.
         early_stopping: Likewise.
         class_weights: Likewise.
         mix_up: Likewise.
@@ -92,7 +93,7 @@ class Budget:
     lr: float = 0.01
     workers: int | None = None
     keep: str | None = None
-    batch_norm: str = "train"
+    batch_norm: str | None = None
     early_stopping: int | None = None
     class_weights: str = "none"
     mix_up: float = 0.0
@@ -266,6 +267,7 @@ def study_tables(
             names = [with_tokenizer(name, folder_of_tokenizer.absolute()) for name in names]
     if not network:
         names = [_at_most(name, LARGEST) for name in names]
+    given = {"batch_norm": "auto"} if len(networks) == len(sources) else {}
     tables: dict[str, Any] = {
         "name": study,
         "seeds": seeds,
@@ -284,6 +286,7 @@ def study_tables(
         "training": {
             "steps": budget.steps or first_steps(str(network.get("name", ""))),
             "lr": budget.lr if lr is None else lr,
+            **given,
             **budget.training,
         },
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},

@@ -116,19 +116,18 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     if not comparisons:
         raise StoreError(_why_empty(frames))
     progress = progress_of(frames)
+    controls = [c for c in comparisons if c.is_control]
     verdict = verdict_on_trained(
         [c for c in comparisons if not c.is_control] or comparisons,
         frames,
         progress,
-        lambda trained: reach_verdict(trained, frames.metric, progress),
+        lambda trained: reach_verdict(trained, frames.metric, progress, controls=controls),
     )
     noted = frames.method_cells.dropna(subset="inner_risk")
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
-    without_source, objectives = objective_in_words(comparisons, frames)
+    said_of = [size for size, outcome in verdict.outcomes.items() if outcome == "no more than a control"]
+    without_source, objectives = objective_in_words(comparisons, frames, said_of=said_of)
     unbeaten = controls_in_words(comparisons, frames.metric)
-    sizes = [f"{size:,}" for size in unbeaten if verdict.outcomes.get(size) == "helps"]
-    if sizes and not without_source:
-        without_source = f"With {listed(sizes)} labels no transfer does better on average than a control."
     verdict = replace(verdict, headline=f"{verdict.headline} {without_source}".strip())
     warned = (
         *verdict.sentences,

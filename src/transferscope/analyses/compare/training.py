@@ -70,13 +70,13 @@ def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
     Returns:
         Sorted by number of labels, then method and source as in the study file.
     """
-    runs = _runs(frames)
+    by_arm = dict(list(_runs(frames).groupby(["n_target", "method", "source"], sort=False)))
     found = []
     for n_target in frames.sizes:
         for method in frames.methods:
             for source in ["", *frames.sources]:
-                rows = runs[(runs["n_target"] == n_target) & (runs["method"] == method) & (runs["source"] == source)]
-                if len(rows):
+                rows = by_arm.get((n_target, method, source))
+                if rows is not None:
                     found.append(
                         ArmTraining(
                             method=method,

@@ -23,6 +23,7 @@ from transferscope.analyses.compare.words import (
     over_control,
     reach,
     recommendation,
+    recommended_control,
     seeds_to_decide,
 )
 from transferscope.report.page import Verdict
@@ -44,42 +45,74 @@ _TWO_SEEDS = (
 _NO_BASELINE = "Add [methods.scratch] to the study file and run it again; the cells that are done stay done."
 
 
-def reach_verdict(comparisons: Sequence[Comparison], metric: Metric, progress: Progress) -> Verdict:
+def reach_verdict(
+    comparisons: Sequence[Comparison], metric: Metric, progress: Progress, *, controls: Sequence[Comparison] = ()
+) -> Verdict:
     """The verdict on a study, which opens with what to do.
 
     Numbers of labels come in ascending order.
 
     Args:
-        comparisons: At least one.
+        comparisons: At least one; no controls.
         metric: What they were judged by.
         progress: How much of the study is done.
+        controls: Those of the study.
 
     Returns:
-        The verdict.
+        The verdict. Where some way of transfer is better than training from scratch and none has a better mean than
+        the best control, it is the control that is to be used.
     """
     by_size: dict[int, list[Comparison]] = {}
     for comparison in sorted(comparisons, key=lambda c: c.n_target):
         by_size.setdefault(comparison.n_target, []).append(comparison)
     outcomes = {size: outcome_of(group) for size, group in by_size.items()}
-    headline = f"{capitalised('; '.join(_clauses(by_size, outcomes, metric)))}."
+    unbeaten = {
+        size: control
+        for size, group in by_size.items()
+        if outcomes[size] == "helps" and (control := unbeaten_control([*group, *controls], size, metric)) is not None
+    }
+    headline = f"{capitalised('; '.join(_clauses(by_size, outcomes, unbeaten, metric)))}."
     said_already = len(by_size) == 1 and set(outcomes.values()) <= _NOTHING_TESTED.keys()
     body = [_paragraph(by_size[size], outcomes[size], metric, with_reach=not said_already) for size in by_size]
     sentences = (*body, scope_in_words(comparisons), *_next_steps(comparisons, outcomes), completeness(progress))
+    outcomes |= dict.fromkeys(unbeaten, "no more than a control")
     return Verdict(outcomes, headline, tuple(sentence for sentence in sentences if sentence))
 
 
+def unbeaten_control(comparisons: Sequence[Comparison], n_target: int, metric: Metric) -> Comparison | None:
+    """The best control at one number of labels, where no way of transfer has a better mean; None where one has."""
+    group = [c for c in comparisons if c.n_target == n_target]
+    best = {}
+    for kind in ("control", "transfer"):
+        wanted = [c for c in group if (c.is_control if kind == "control" else c.transfers)]
+        best[kind] = max(wanted, key=lambda c: _quality(c, metric), default=None)
+    control, transfer = best["control"], best["transfer"]
+    if control is None or transfer is None or _quality(control, metric) < _quality(transfer, metric):
+        return None
+    return control
+
+
+def _quality(c: Comparison, metric: Metric) -> float:
+    return c.score.value if metric.higher_is_better else -c.score.value
+
+
 def _clauses(
-    by_size: Mapping[int, Sequence[Comparison]], outcomes: Mapping[int, Outcome], metric: Metric
+    by_size: Mapping[int, Sequence[Comparison]],
+    outcomes: Mapping[int, Outcome],
+    unbeaten: Mapping[int, Comparison],
+    metric: Metric,
 ) -> Iterator[str]:
     """One recommendation for all numbers of labels that share it, with the numbers of the smallest."""
     shared: dict[tuple[object, ...], list[int]] = {}
     leads = {size: champion(group, outcomes[size], metric) for size, group in by_size.items()}
     for size, outcome in outcomes.items():
-        lead = leads[size]
-        shared.setdefault((outcome, lead.source, lead.method) if outcome == "helps" else (outcome,), []).append(size)
+        who = unbeaten.get(size, leads[size])
+        shared.setdefault((outcome, who.source, who.method) if outcome == "helps" else (outcome,), []).append(size)
     for first, *others in shared.values():
         lead, outcome = leads[first], outcomes[first]
-        if outcome not in _NOTHING_TESTED:
+        if first in unbeaten:
+            yield recommended_control(unbeaten[first], lead, metric) + _also(others)
+        elif outcome not in _NOTHING_TESTED:
             yield recommendation(lead, by_size[first], outcome, metric) + _also(others)
         elif len(by_size) == 1:
             yield f"{_NOTHING_TESTED[outcome]}: {reach(lead, by_size[first], metric)}"
@@ -146,20 +179,15 @@ def controls_in_words(comparisons: Sequence[Comparison], metric: Metric) -> dict
     Returns:
         Sentences about means, by number of labels, ascending; none where transfer is ahead or there is no control.
     """
-
-    def better(c: Comparison) -> float:
-        return c.score.value if metric.higher_is_better else -c.score.value
-
     said = {}
     for n_target in sorted({c.n_target for c in comparisons}):
-        group = [c for c in comparisons if c.n_target == n_target]
-        control = max((c for c in group if c.is_control), key=better, default=None)
-        transfer = max((c for c in group if c.transfers), key=better, default=None)
-        if control is not None and transfer is not None and better(control) >= better(transfer):
-            who, best = (candidate_words(c.method, c.source) for c in (control, transfer))
+        control = unbeaten_control(comparisons, n_target, metric)
+        if control is not None:
+            ways = [c for c in comparisons if c.n_target == n_target and c.transfers]
+            best = max(ways, key=lambda c: _quality(c, metric))
             said[n_target] = (
-                f"With {counted(n_target, 'label')} no transfer does better on average than {who} "
-                f"({metric.shown(control.score.value)}), a control: the best, {best}, reaches "
-                f"{metric.in_words(transfer.score.value)}."
+                f"With {counted(n_target, 'label')} no transfer does better on average than "
+                f"{candidate_words(control.method, control.source)} ({metric.shown(control.score.value)}), a control: "
+                f"the best, {candidate_words(best.method, best.source)}, reaches {metric.in_words(best.score.value)}."
             )
     return said

@@ -44,6 +44,7 @@ _OF_SOURCE: dict[Outcome, str] = {
 
 _OUTCOMES: dict[str, str] = {
     "helps": "transfer helps",
+    "no more than a control": "transfer is better than training from scratch, and no better on average than a control,",
     "hurts": "every way of transfer is worse than training from scratch",
     "does not help": "no way of transfer is better than training from scratch",
     "seems to help": "it is undecided whether transfer helps, leaning towards help,",
@@ -124,12 +125,15 @@ def over_control(lead: Comparison, metric: Metric) -> str:
     )
 
 
-def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -> tuple[str, tuple[str, ...]]:
+def objective_in_words(
+    comparisons: Sequence[Comparison], frames: StudyFrames, *, said_of: Iterable[int] = ()
+) -> tuple[str, tuple[str, ...]]:
     """What of MeRLin's gain is owed to the source, where MeRLin leads: its objective alone can gain without any.
 
     Args:
         comparisons: All of a study.
         frames: The study.
+        said_of: Numbers of labels that the headline need not speak of.
 
     Returns:
         A sentence for the headline on the numbers of labels at which MeRLin leads and is not surely better than its
@@ -149,7 +153,7 @@ def objective_in_words(comparisons: Sequence[Comparison], frames: StudyFrames) -
             return "", (_objective_asked(lead.method, lead.source),)
         sure = evidence(replace(lead, difference=found), frames.metric)
         settled = found.interval is not None and found.interval.low > 0
-        unowed += [] if settled else [n_target]
+        unowed += [] if settled or n_target in said_of else [n_target]
         said.append(
             f"With {counted(n_target, 'label')} {_words(lead)} is {frames.metric.gain_in_words(found.mean)} the same "
             f"objective without a source{f' ({sure})' if sure else ''}, so that its gain "
@@ -206,6 +210,21 @@ def recommendation(lead: Comparison, group: Sequence[Comparison], outcome: Outco
         outcome, ""
     )
     return f"it is undecided whether transfer helps {labels}{leaning}; the best of it is {best}{_decided_by(lead)}"
+
+
+def recommended_control(control: Comparison, lead: Comparison, metric: Metric) -> str:
+    """What to do where no way of transfer has a better mean than a control, in a clause without its capital.
+
+    Args:
+        control: The control.
+        lead: The way of transfer to speak of.
+        metric: What they are judged by.
+    """
+    labels, gained = counted(lead.n_target, "label"), _gain_over_scratch(control, metric)
+    return (
+        f"use {_words(control)} with {labels}, a control: {gained}{_time(control)}; no way of transfer has a "
+        f"better mean, {_words(lead)} with {_gain_over_scratch(lead, metric)}"
+    )
 
 
 def _gain_over_scratch(c: Comparison, metric: Metric) -> str:
@@ -499,16 +518,16 @@ def _seconds_of_a_seed(comparisons: Sequence[Comparison]) -> float:
 
 
 def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:
-    """Sentences about test examples that are trained on, sources that are the target, and classes without a label.
+    """Sentences about shared data, classes without a label, and batch normalisation that follows the target's batches.
 
     Args:
         facts: The facts of a study, as `study` stored them.
         sizes: Numbers of target labels in the study.
 
     Returns:
-        None to three sentences.
+        None to four sentences.
     """
-    said = (_leakage(facts), _source_is_target(facts), _unseen_classes(facts, sizes))
+    said = (_leakage(facts), _source_is_target(facts), _unseen_classes(facts, sizes), _follows_batches(facts))
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -531,6 +550,17 @@ def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:
         f"(target_batch) or more labels."
         for (method, n_target), found in risks.items()
         if max(found) >= WEAK_INNER_RISK
+    )
+
+
+def _follows_batches(facts: Mapping[str, object]) -> str:
+    names = [name for name, source in _table(facts.get("sources")).items() if _table(source).get("follows_batches")]
+    if not names:
+        return ""
+    return (
+        f"{listed(names)} {'has' if len(names) == 1 else 'have'} batch normalisation, which training lets follow the "
+        'target\'s batches (batch_norm = "train"): with few labels fine-tuning can end far below the linear probe for '
+        'that alone. batch_norm = "auto" in [training] keeps the statistics of pre-training.'
     )
 
 
