@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
+from transferscope.wording import precision_in_words
 
 if TYPE_CHECKING:
     from transferscope.store import Store, StudyCounts
@@ -67,7 +68,7 @@ def status(
 
 def _show(store: "Store", name: str) -> None:
     from transferscope.study.status import study_status
-    from transferscope.wording import cell_words, precision_in_words, weights_in_words
+    from transferscope.wording import cell_words, weights_in_words
 
     found = study_status(store, name)
     typer.echo(summary(found))
@@ -173,8 +174,6 @@ def summary(found: "StudyStatus") -> str:
 def understood(facts: Mapping[str, object]) -> Iterator[str]:
     """What a user's own data were taken for, a line each: "target flowers: classification, 3 classes: ..."."""
     if "precision" in facts:
-        from transferscope.wording import precision_in_words
-
         yield f"precision: {precision_in_words(facts['precision'])}"
     sources = facts.get("sources")
     named = {f"source {name}": entry for name, entry in sources.items()} if isinstance(sources, Mapping) else {}

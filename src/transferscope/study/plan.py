@@ -332,16 +332,16 @@ def _arithmetic(spec: StudySpec) -> dict[str, Any]:
     return ({"threads": threads} if threads != 1 else {}) | ({"device": device} if device != "cpu" else {})
 
 
+def _momentum(data: DataFacts) -> dict[str, Any]:
+    """Statistics of batch normalisation that follow faster than those of the network itself."""
+    return {} if data.least_momentum is None else {"least_momentum": data.least_momentum}
+
+
 def _device_of(spec: StudySpec) -> str:
     """The kind of device that does the cells."""
     asked = spec.engine.device
     on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
     return asked.partition(":")[0] if on_cluster else choose_device(asked).type
-
-
-def _momentum(data: DataFacts) -> dict[str, Any]:
-    """Statistics of batch normalisation that follow faster than those of the network itself."""
-    return {} if data.least_momentum is None else {"least_momentum": data.least_momentum}
 
 
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
