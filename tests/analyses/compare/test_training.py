@@ -11,7 +11,12 @@ import pytest
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.summary import summarise_frames
-from transferscope.analyses.compare.training import arm_trainings, baseline_unfinished, nothing_learnt_in_words
+from transferscope.analyses.compare.training import (
+    arm_trainings,
+    baseline_unfinished,
+    nothing_learnt_in_words,
+    untold_in_words,
+)
 
 STEPS = 3000
 
@@ -208,3 +213,18 @@ def test_numbers_that_are_no_better_than_their_mean_are_not_learnt(tmp_path: Pat
     assert nothing_learnt_in_words(poor) == (
         "With 40 labels nothing has been learnt: the best R² is 0.004, and always to answer the mean has 0.",
     )
+
+
+def test_a_baseline_that_fits_poorly_without_a_curve_to_tell_is_named(frames: StudyFrames) -> None:
+    def ends_alone(study: StudyFrames) -> StudyFrames:
+        between = (study.records["step"] > 0) & (study.records["step"] < STEPS)
+        return replace(study, records=study.records[~between])
+
+    poor = trained(frames, "scratch", fit=0.5, loss=cut_off, sizes=(600,))
+    assert untold_in_words(poor) == ()  # its curve tells, and it is called unfinished
+    (said,) = untold_in_words(ends_alone(poor))
+    assert "after 3,000 steps with 600 labels cannot be told: its curve has no point in between (eval_every)" in said
+    assert "it reaches 50.0 % at the lowest" in said
+    assert said in summarise_frames(ends_alone(poor)).verdict.sentences
+    assert untold_in_words(ends_alone(frames)) == ()  # it reads all its own labels
+    assert untold_in_words(ends_alone(trained(frames, "joint", fit=0.5, loss=cut_off))) == ()

@@ -10,7 +10,7 @@ import pandas as pd
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.training import verdict_on_trained, with_what_was_learnt
+from transferscope.analyses.compare.training import untold_in_words, verdict_on_trained, with_what_was_learnt
 from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
 from transferscope.analyses.compare.words import (
     MOST_IN_A_SENTENCE,
@@ -133,6 +133,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         *verdict.sentences,
         *unbeaten.values(),
         *objectives,
+        *untold_in_words(frames),
         *cautions(frames.study.facts, [c.n_target for c in comparisons]),
         *weak,
     )

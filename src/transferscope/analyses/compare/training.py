@@ -92,7 +92,18 @@ def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
 
 
 def _runs(frames: StudyFrames) -> pd.DataFrame:
-    """One row per run with a curve: source, method, n_target, steps, fit, late_fall, unfinished."""
+    """One row per run with a curve that tells: source, method, n_target, steps, fit, late_fall, unfinished."""
+    ends = _ends(frames)
+    runs = ends[(ends["middle"].notna() | ends["at_chance"]) & (ends["steps"] > 0)]
+    fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
+    late_fall = (runs["middle"] - runs["last"]) / fall
+    cut_off = (runs["poor"] & (late_fall > LATE_FALL)) | runs["at_chance"]
+    return runs.assign(late_fall=late_fall, unfinished=cut_off & ~runs["stopped"])
+
+
+def _ends(frames: StudyFrames) -> pd.DataFrame:
+    """One row per run with a curve and a fit: source, method, n_target, steps, loss (first, middle, last), fit and what
+    that is worth (poor, at_chance), and whether early stopping ended it (stopped)."""
     classes = frames.metric.higher_is_better
     curve = frames.curves("loss" if classes else "mse", "target_train").sort_values(["key", "step"])
     by_run = curve.groupby("key", sort=False)
@@ -109,14 +120,34 @@ def _runs(frames: StudyFrames) -> pd.DataFrame:
     nearest = from_half[measured.index].groupby(measured["key"], sort=False).idxmin()
     ends["middle"] = measured.loc[nearest].set_index("key")["value"]
     ends["fit"] = frames.final(frames.metric.headline, "target_train").set_index("key")["value"]
-    at_chance = ends["fit"] < _guess(frames) + LEAST_ABOVE_GUESSING
-    runs = ends[ends["fit"].notna() & (ends["middle"].notna() | at_chance) & (ends["steps"] > 0)]
-    fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
-    late_fall = (runs["middle"] - runs["last"]) / fall
-    poor = runs["fit"] < (FITTED_ACCURACY if classes else FITTED_R2)
-    stopped = frames.cells.set_index("key")["stopped_early"].reindex(runs.index).fillna(False).astype(bool)
-    cut_off = (poor & (late_fall > LATE_FALL)) | at_chance[runs.index]
-    return runs.assign(late_fall=late_fall, unfinished=cut_off & ~stopped)
+    ends = ends[ends["fit"].notna()]
+    stopped = frames.cells.set_index("key")["stopped_early"].reindex(ends.index).fillna(False).astype(bool)
+    return ends.assign(
+        at_chance=ends["fit"] < _guess(frames) + LEAST_ABOVE_GUESSING,
+        poor=ends["fit"] < (FITTED_ACCURACY if classes else FITTED_R2),
+        stopped=stopped,
+    )
+
+
+def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
+    """A sentence on training from scratch that fits its own labels poorly, by a curve that tells no more than that.
+
+    Args:
+        frames: The study.
+    """
+    ends = _ends(frames)
+    untold = ends[ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)]
+    of_baseline = untold[untold["method"] == frames.baseline]
+    if of_baseline.empty:
+        return ()
+    sizes, steps = sorted(of_baseline["n_target"].unique()), int(of_baseline["steps"].max())
+    fits = of_baseline.groupby("n_target")["fit"].mean()
+    low = frames.metric.in_words(float(fits.min())) if frames.metric.record == "accuracy" else f"{fits.min():.2f}"
+    return (
+        f"Whether training from scratch was finished after {counted(steps, 'step')} with {_sizes(sizes)} cannot be "
+        f"told: its curve has no point in between (eval_every), and on its own training examples it reaches {low} at "
+        "the lowest. What is gained over it may be owed to the number of steps.",
+    )
 
 
 def _guess(frames: StudyFrames) -> float:

@@ -5,7 +5,12 @@ from dataclasses import replace
 
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.training import baseline_unfinished, cut_off_in_words, with_what_was_learnt
+from transferscope.analyses.compare.training import (
+    baseline_unfinished,
+    cut_off_in_words,
+    untold_in_words,
+    with_what_was_learnt,
+)
 from transferscope.analyses.compare.words import cautions, objective_missing
 from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
@@ -26,7 +31,12 @@ def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> V
     if frames is None:
         return Verdict({}, headline(decision), sentences(decision))
     unfinished, others = cut_off_in_words(frames)
-    warned = (*others, *cautions(frames.study.facts, frames.sizes), *settings_in_words(frames))
+    warned = (
+        *others,
+        *untold_in_words(frames),
+        *cautions(frames.study.facts, frames.sizes),
+        *settings_in_words(frames),
+    )
     if unfinished:
         verdict = Verdict({}, unfinished, (*held_back(decision), *warned))
     else:
