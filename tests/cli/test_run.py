@@ -76,7 +76,7 @@ def test_what_the_labels_were_taken_for_is_said_before_anything_runs(
 def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
     call: Call, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("transferscope.analyses.compare.words.WEAK_INNER_RISK", 0.5)
+    monkeypatch.setattr("transferscope.analyses.compare.cautions.WEAK_INNER_RISK", 0.5)
     noise = np.random.default_rng(0).normal(size=(120, 3))
     rows = [",".join(f"{value:.4f}" for value in row) + f",{'ab'[i % 2]}\n" for i, row in enumerate(noise)]
     Path("noise.csv").write_text("a,b,c,y\n" + "".join(rows))

@@ -144,7 +144,7 @@ def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
     named = {str(table.get("name", name)) for name, table in tables.items() if isinstance(table, Mapping)}
     if not any(method.startswith("merlin") for method in named):
         return ()
-    from transferscope.analyses.compare.words import weak_inner_heads
+    from transferscope.analyses.compare.cautions import weak_inner_heads
 
     labels = [
         (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"

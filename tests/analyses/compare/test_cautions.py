@@ -1,4 +1,4 @@
-from transferscope.analyses.compare.words import cautions, weak_inner_heads
+from transferscope.analyses.compare.cautions import cautions, weak_inner_heads
 
 
 def counts(n_test: int, target: int, source: int) -> dict[str, int]:

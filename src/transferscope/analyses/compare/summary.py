@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from transferscope.analyses.compare.cautions import cautions, weak_inner_heads
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
@@ -15,9 +16,7 @@ from transferscope.analyses.compare.verdict import controls_in_words, reach_verd
 from transferscope.analyses.compare.words import (
     MOST_IN_A_SENTENCE,
     Progress,
-    cautions,
     objective_in_words,
-    weak_inner_heads,
 )
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from transferscope.analyses.compare.cautions import cautions
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import (
@@ -11,7 +12,7 @@ from transferscope.analyses.compare.training import (
     untold_in_words,
     with_what_was_learnt,
 )
-from transferscope.analyses.compare.words import cautions, objective_missing
+from transferscope.analyses.compare.words import objective_missing
 from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
 from transferscope.analyses.decide.tables import arms_table

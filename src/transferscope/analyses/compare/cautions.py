@@ -1,0 +1,103 @@
+"""What to beware of in a study, whatever its results: data that are shared, classes without a label, weak inner heads.
+
+`transferscope status` says some of it, and needs no statistics for that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from transferscope.wording import counted, listed
+
+WEAK_INNER_RISK = 0.95
+"""Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
+
+
+def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:
+    """Sentences about shared data, classes without a label, and batch normalisation that follows the target's batches.
+
+    Args:
+        facts: The facts of a study, as `study` stored them.
+        sizes: Numbers of target labels in the study.
+
+    Returns:
+        None to four sentences.
+    """
+    said = (_leakage(facts), _source_is_target(facts), _unseen_classes(facts, sizes), _follows_batches(facts))
+    return tuple(sentence for sentence in said if sentence)
+
+
+def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:
+    """A sentence for each method whose inner head predicts no better than the mean target.
+
+    Args:
+        runs: Method, number of target labels and the note "inner_risk" of each run that has one.
+
+    Returns:
+        One sentence for each method and number of labels with such a run.
+    """
+    risks: dict[tuple[str, int], list[float]] = {}
+    for method, n_target, risk in runs:
+        risks.setdefault((method, n_target), []).append(risk)
+    return tuple(
+        f"In {sum(risk >= WEAK_INNER_RISK for risk in found)} of {counted(len(found), 'run')} of {method} with "
+        f"{counted(n_target, 'label')} the inner head predicted no better than the mean (leave-one-out risk up to "
+        f"{max(found):.2f} of the mean's), so that it could not tell which features generalise: give it larger halves "
+        f"(target_batch) or more labels."
+        for (method, n_target), found in risks.items()
+        if max(found) >= WEAK_INNER_RISK
+    )
+
+
+def _follows_batches(facts: Mapping[str, object]) -> str:
+    names = [name for name, source in _table(facts.get("sources")).items() if _table(source).get("follows_batches")]
+    if not names:
+        return ""
+    return (
+        f"{listed(names)} {'has' if len(names) == 1 else 'have'} batch normalisation, which training lets follow the "
+        'target\'s batches (batch_norm = "train"): with few labels fine-tuning can end far below the linear probe for '
+        'that alone. batch_norm = "auto" in [training] keeps the statistics of pre-training.'
+    )
+
+
+def _leakage(facts: Mapping[str, object]) -> str:
+    places = [_place(name, _table(report)) for name, report in _table(facts.get("leakage")).items()]
+    if not any(places):
+        return ""
+    return (
+        f"Some target test examples are also in a training set, value by value: {listed([p for p in places if p])}; a "
+        "method that learns from them scores too well."
+    )
+
+
+def _place(source: str, report: Mapping[str, object]) -> str:
+    """Where test examples are trained on; "" when none is (every source repeats the count of the target's own)."""
+    count = report.get("in_source_train" if source else "in_target_train")
+    where = f"that of source {source}" if source else "the target's own"
+    return f"{count:,} of {report.get('n_test'):,} in {where}" if isinstance(count, int) and count else ""
+
+
+def _source_is_target(facts: Mapping[str, object]) -> str:
+    own = _table(facts.get("target")).get("fingerprint")
+    sources = {name: _table(about).get("fingerprint") for name, about in _table(facts.get("sources")).items()}
+    same = [name for name, fingerprint in sources.items() if own is not None and fingerprint == own]
+    if not same:
+        return ""
+    return (
+        f"{listed(same)} {'is' if len(same) == 1 else 'are'} the target's own data with all of their labels: what is "
+        "gained from there is what more labels give, and says nothing of transfer."
+    )
+
+
+def _unseen_classes(facts: Mapping[str, object], sizes: Sequence[int]) -> str:
+    target = _table(facts.get("target"))
+    n_classes = target.get("n_outputs")
+    few = sorted(size for size in set(sizes) if isinstance(n_classes, int) and size < n_classes)
+    if target.get("kind") != "classification" or not few:
+        return ""
+    return (
+        f"With {listed([f'{size:,}' for size in few], last='or')} labels some of the {n_classes:,} classes have no "
+        "example to learn from, so no method can get them right."
+    )
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
