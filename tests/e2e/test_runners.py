@@ -66,7 +66,7 @@ def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) ->
     runner.send_signal(signal.SIGINT)
     runner.communicate(timeout=120)
     assert runner.returncode == 130
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert counts(store) == StudyCounts(planned=8)
 
 

