@@ -127,7 +127,7 @@ def bounds_against(
         scores: Larger is better; NaN for runs that were not made.
         reference: The arm that the others are compared with.
         rule: Its expected standard deviation.
-        controls: Rows whose differences do not enter the common variance: what trains no network varies less.
+        controls: Rows whose differences do not enter the common variance: most train no network and vary less.
     """
     differences = scores - scores[reference]
     there = np.isfinite(differences)

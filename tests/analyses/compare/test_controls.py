@@ -126,3 +126,18 @@ def test_a_control_with_as_good_a_mean_as_the_best_transfer_is_what_is_recommend
     )
     worse = [baseline(), candidate("merlin", -0.03, "negative")]
     assert reach_verdict(worse, ACCURACY, progress, controls=[control(0.0)]).outcomes == {600: "hurts"}
+
+
+def test_a_control_with_fewer_seeds_than_the_best_transfer_is_not_held_against_it(tmp_path: Path) -> None:
+    gains = {"mnist": {"fine-tune": 0.05, "knn": 0.2}}
+    one_of_five = frozenset(("mnist", "knn", 50, seed) for seed in range(1, 5))
+    four_of_five = frozenset({("mnist", "fine-tune", 50, 4)})
+    studies = {"few": one_of_five, "more": four_of_five, "same": frozenset[tuple[str, str, int, int]]()}
+    outcomes = {}
+    for name, missing in studies.items():
+        wanted = Fabrication(gains=gains, sizes=(50,), n_seeds=5, not_done=missing)
+        with fabricate(tmp_path / f"{name}.sqlite", wanted) as store:
+            verdict = summarise(store, "usps").verdict
+        outcomes[name] = verdict.outcomes[50]
+        assert any("no transfer does better" in said for said in verdict.sentences) == (name != "few")
+    assert outcomes == {"few": "helps", "more": "no more than a control", "same": "no more than a control"}

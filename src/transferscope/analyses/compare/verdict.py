@@ -9,11 +9,13 @@ from transferscope.analyses.compare.comparison import (
     Comparison,
     Outcome,
     champion,
+    gain,
     outcome_of,
 )
 from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.words import (
     Progress,
+    best_of,
     chance_of_best,
     completeness,
     covered_in_words,
@@ -80,20 +82,23 @@ def reach_verdict(
 
 
 def unbeaten_control(comparisons: Sequence[Comparison], n_target: int, metric: Metric) -> Comparison | None:
-    """The best control at one number of labels, where no way of transfer has a better mean; None where one has."""
+    """The best control at one number of labels, where no way of transfer does better on average; None where one does.
+
+    Only controls count that were run with every seed of the best way of transfer. Where the best of them has further
+    ones, gains over training from scratch on the same seeds are compared, and not means.
+    """
     group = [c for c in comparisons if c.n_target == n_target]
-    best = {}
-    for kind in ("control", "transfer"):
-        wanted = [c for c in group if (c.is_control if kind == "control" else c.transfers)]
-        best[kind] = max(wanted, key=lambda c: _quality(c, metric), default=None)
-    control, transfer = best["control"], best["transfer"]
-    if control is None or transfer is None or _quality(control, metric) < _quality(transfer, metric):
+    ways = [c for c in group if c.transfers]
+    if not ways:
         return None
-    return control
-
-
-def _quality(c: Comparison, metric: Metric) -> float:
-    return c.score.value if metric.higher_is_better else -c.score.value
+    transfer = best_of(ways, metric)
+    controls = [c for c in group if c.is_control and set(transfer.seeds) <= set(c.seeds)]
+    if not controls:
+        return None
+    control = best_of(controls, metric)
+    if set(control.seeds) == set(transfer.seeds):
+        return control if best_of([control, transfer], metric) is control else None
+    return control if control.difference and gain(control) >= gain(transfer) else None
 
 
 def _clauses(
@@ -184,7 +189,7 @@ def controls_in_words(comparisons: Sequence[Comparison], metric: Metric) -> dict
         control = unbeaten_control(comparisons, n_target, metric)
         if control is not None:
             ways = [c for c in comparisons if c.n_target == n_target and c.transfers]
-            best = max(ways, key=lambda c: _quality(c, metric))
+            best = best_of(ways, metric)
             said[n_target] = (
                 f"With {counted(n_target, 'label')} no transfer does better on average than "
                 f"{candidate_words(control.method, control.source)} ({metric.shown(control.score.value)}), a control: "

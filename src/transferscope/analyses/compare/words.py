@@ -142,7 +142,7 @@ def objective_in_words(
     said, unowed = [], []
     for n_target in sorted({c.n_target for c in comparisons}):
         group = [c for c in comparisons if c.n_target == n_target and c.transfers]
-        lead = _best(group, frames.metric) if group else None
+        lead = best_of(group, frames.metric) if group else None
         if lead is None or lead.method not in merlin or lead.call not in ("positive", "leans positive"):
             continue
         found = gains.get((lead.source or "", lead.method, n_target))
@@ -362,7 +362,7 @@ def best_mean(group: Sequence[Comparison], metric: Metric) -> str:
         group: All comparisons with this number of labels, at least one.
         metric: What they are judged by.
     """
-    best = _best(group, metric)
+    best = best_of(group, metric)
     of_all = f" of {len(group)} ways" if len(group) > 1 else ""
     labels = counted(best.n_target, "label")
     return f"With {labels} the best mean{of_all} is that of {_words(best)}: {_score(best, metric)}."
@@ -379,14 +379,14 @@ def labels_saved(by_size: Mapping[int, Sequence[Comparison]], metric: Metric) ->
         One sentence about means; the intervals are in the figure beside it.
     """
     few, group = next(iter(by_size.items()))
-    best = _best([c for c in group if c.transfers] or group, metric)
+    best = best_of([c for c in group if c.transfers] or group, metric)
     reached = f"With {counted(few, 'label')} {_words(best)} reaches {metric.in_words(best.score.value)}"
     scratch = {size: c for size, cs in by_size.items() for c in cs if c.call == "baseline"}
     if not scratch or not best.transfers:
         most, last = max(by_size.items())
-        end = _best(last, metric)
+        end = best_of(last, metric)
         return f"{reached}; with {most:,} {_words(end)} reaches {metric.in_words(end.score.value)}."
-    enough = [size for size, c in scratch.items() if c is _best([c, best], metric)]
+    enough = [size for size, c in scratch.items() if c is best_of([c, best], metric)]
     if not enough:
         return f"{reached}, which training from scratch reaches with none of up to {max(scratch):,} labels."
     if min(enough) == few:
@@ -394,8 +394,13 @@ def labels_saved(by_size: Mapping[int, Sequence[Comparison]], metric: Metric) ->
     return f"{reached}; training from scratch is as good with {min(enough):,}, the fewest of those tried."
 
 
-def _best(group: Sequence[Comparison], metric: Metric) -> Comparison:
-    """The best mean; the first of equals."""
+def best_of(group: Sequence[Comparison], metric: Metric) -> Comparison:
+    """The best mean; the first of equals.
+
+    Args:
+        group: At least one.
+        metric: What they are judged by.
+    """
     return max(group, key=lambda c: c.score.value if metric.higher_is_better else -c.score.value)
 
 
