@@ -11,6 +11,7 @@ from comparisons import difference
 from fabricate import FORGOTTEN, GAINS, Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.comparison import Call, Comparison, _call, compare_methods, gains_over
 from transferscope.analyses.compare.frames import StudyFrames, read_study
+from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise_frames
 from transferscope.analyses.compare.words import objective_in_words
 
@@ -275,6 +276,8 @@ def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
     end = "MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
     assert found.verdict.headline.startswith("Use MeRLin from fashion with 600 labels: ")
     assert found.verdict.headline.endswith(f" With 600 labels {end}")
+    whether = next(part for part in study_parts(found) if part.question == "whether")
+    assert whether.sentence == f"Transfer helps with 600 labels. With 600 labels {end}"  # no card says less
     assert any(
         sentence.endswith("so that its gain need not be owed to the source.") for sentence in found.verdict.sentences
     )

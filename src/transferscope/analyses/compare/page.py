@@ -43,7 +43,8 @@ def _whether(summary: Summary) -> Part:
     sections = [Section("What is settled, and what is open", "calls", _calls(summary))]
     sections += _drawn("Against training from scratch, seed by seed", "differences", draw_differences(summary))
     sections += _drawn("Run by run", "seeds", draw_seeds(summary))
-    sentence = outcomes_in_words(summary.verdict.outcomes) or summary.verdict.headline
+    outcomes = outcomes_in_words(summary.verdict.outcomes)
+    sentence = f"{outcomes} {summary.caveat}".strip() if outcomes else summary.verdict.headline
     return Part("whether", sentence, tuple(sections))
 
 

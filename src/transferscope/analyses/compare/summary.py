@@ -35,12 +35,14 @@ class Summary:
         comparisons: Every method from every source at every size that has a result.
         table: One row per comparison, see `comparison_table`.
         verdict: The answer in plain words.
+        caveat: What the headline ends in: where MeRLin's gain need not be owed to its source; "" for nothing.
     """
 
     frames: StudyFrames
     comparisons: tuple[Comparison, ...]
     table: pd.DataFrame
     verdict: Verdict
+    caveat: str = ""
 
     @property
     def in_short(self) -> str:
@@ -125,9 +127,9 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     noted = frames.method_cells.dropna(subset="inner_risk")
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
     said_of = [size for size, outcome in verdict.outcomes.items() if outcome == "no more than a control"]
-    without_source, objectives = objective_in_words(comparisons, frames, said_of=said_of)
+    caveat, objectives = objective_in_words(comparisons, frames, said_of=said_of)
     unbeaten = controls_in_words(comparisons, frames.metric)
-    verdict = replace(verdict, headline=f"{verdict.headline} {without_source}".strip())
+    verdict = replace(verdict, headline=f"{verdict.headline} {caveat}".strip())
     warned = (
         *verdict.sentences,
         *unbeaten.values(),
@@ -138,7 +140,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     )
     warned = (*warned, *settings_in_words(frames))
     verdict = with_what_was_learnt(replace(verdict, sentences=warned), frames)
-    return Summary(frames, comparisons, comparison_table(comparisons), verdict)
+    return Summary(frames, comparisons, comparison_table(comparisons), verdict, caveat)
 
 
 def progress_of(frames: StudyFrames) -> Progress:
