@@ -146,6 +146,13 @@ def test_two_texts_that_are_read_apart_are_compared(transformers: Any, folder: P
     expected = torch.cat([(halves[0] - halves[1]).abs(), halves[0] * halves[1]], dim=1)
     assert network.n_features == 32
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    read: list[int] = []
+    (encoder,) = (module for module in network.modules() if isinstance(module, transformers.BertModel))
+    encoder.register_forward_pre_hook(lambda _, args, given: read.append(given["input_ids"].shape[1]), with_kwargs=True)
+    assert train.inputs.shape[2] == LONGEST > 5  # [CLS] a cat sat [SEP] is the second text of all
+    with torch.no_grad():
+        network.features(torch.from_numpy(train.inputs))
+    assert read == [(train.inputs[:, row] >= 0).sum(axis=1).max() for row in (0, 2)] == [8, 5]
 
 
 @pytest.mark.parametrize(("mode", "pooling"), [("cls_token", "first"), ("max_tokens", "max"), ("mean_tokens", "mean")])

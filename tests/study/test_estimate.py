@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from transferscope.cli import execute
+from transferscope.data.task import LabelledSet
 from transferscope.errors import TransferscopeError
 from transferscope.store import PlannedCell, Store
 from transferscope.study import estimate
@@ -102,6 +103,45 @@ def test_methods_whose_turn_to_be_timed_does_not_come_are_not_all_taken_as_slow(
     assert found.by_method["slow"] >= 2 * 50 * 0.03
     assert found.by_method["raw"] < 0.5
     assert found.seconds == pytest.approx(sum(found.by_method.values()))
+
+
+@pytest.mark.parametrize(("share", "turns"), [(0.0, ["slow"]), (1.0, ["slow", "raw", "linear-probe"])])
+def test_what_trains_is_measured_first_and_the_rest_as_long_as_it_is_a_small_share_of_the_study(
+    share: float, turns: list[str], tmp_path: Path, spec: StudySpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`spec` has written slow.py."""
+    slow = {"method": f"{tmp_path / 'slow.py'}:Slow"}
+    source = {"x": {"data": f"npz:{tmp_path / 'x.npz'}"}}
+    methods = {"raw": {}, "linear-probe": {}, "slow": slow}
+    asked = parse_spec(tables(tmp_path, sources=source, pretraining={"steps": 5}, methods=methods))
+    timed, took = estimate._measured, []
+
+    def noted(cell: PlannedCell, engine: EngineSettings) -> estimate._Pace:
+        took.append(cell.labels.get("method"))
+        return timed(cell, engine)
+
+    monkeypatch.setattr(estimate, "_measured", noted)
+    monkeypatch.setattr(estimate, "PATIENCE", 0.0)
+    monkeypatch.setattr(estimate, "SHARE", share)
+    cells = [cell for cell in plan_study(asked).cells if cell.role == "method"]
+    with Store.open(tmp_path / "s.sqlite") as store:
+        found = estimate_study(cells, store, "s", asked.engine)
+    assert took == turns
+    assert found.by_method["slow"] >= 2 * 50 * 0.03
+    assert max(found.by_method["raw"], found.by_method["linear-probe"]) < found.by_method["slow"] / 4
+
+
+def test_reading_texts_is_timed_on_those_of_the_mean_length(tmp_path: Path) -> None:
+    lengths = np.repeat([1, 6, 7, 20], [30, 12, 12, 6])  # 5.1 on average
+    inputs = np.full((60, 2, 20), -1, dtype=np.int32)
+    for row, length in zip(inputs, np.random.default_rng(0).permutation(lengths), strict=True):
+        row[:, :length] = 0
+    texts = LabelledSet(inputs, np.arange(60) % 2, ("a", "b"))
+    chosen = estimate._usual(texts, 12)
+    assert set((inputs[chosen, 0] >= 0).sum(axis=1)) == {6}
+    assert list(estimate._usual(LabelledSet(np.zeros((5, 3), np.float32), np.arange(5) % 2, ("a", "b")), 12)) == [
+        0, 1, 2, 3, 4,
+    ]  # fmt: skip
 
 
 def test_what_is_done_is_not_counted_and_tells_what_the_rest_takes(spec: StudySpec, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class FitOptions:
         seed: Seed of heads, data order, augmentation and dropout, at least 0.
         device: "auto", "cpu", "cuda" or "mps".
         checkpoint: File that keeps the state of training; None to keep none.
-        checkpoint_seconds: Time between two writes of it.
+        checkpoint_seconds: Time between two writes of it, as in `RunOptions`.
         on_progress: Called now and then with (steps done, steps in all).
         curve_examples: Test examples that the training curve is measured on; 0 for no curve.
         snapshots: Networks to keep on the way; None for none. They change no result.

@@ -87,7 +87,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     if tokens.ndim != 3 or tokens.shape[1] not in (2, 4):
         raise NetworkError(f"the network reads texts and its inputs have shape {tuple(tokens.shape)}; name text:PATH")
     if tokens.shape[1] == 4:
-        first, second = encoded(module, tokens[:, :2]), encoded(module, tokens[:, 2:])
+        first, second = (encoded(module, _trimmed(half)) for half in tokens.split(2, dim=1))
         return torch.cat([(first - second).abs(), first * second], dim=1)
     config = module.config
     there = tokens[:, 0] >= 0
@@ -114,3 +114,9 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
         return hidden.masked_fill(~there[..., None], -torch.inf).amax(dim=1)
     weights = there[..., None].to(hidden.dtype)
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def _trimmed(tokens: Tensor) -> Tensor:
+    """Texts without the places that all of them leave empty at the end: of a pair, one is often much shorter."""
+    taken = (tokens[:, 0] >= 0).any(dim=0).nonzero()
+    return tokens[:, :, : int(taken[-1]) + 1 if len(taken) else 1]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import torch
+from jaxtyping import Int
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
@@ -32,8 +33,11 @@ from transferscope.training.curve import curve_plan
 from transferscope.training.loop import memory_in_use
 
 PATIENCE = 3.0
-"""Seconds that measuring may take; kinds of cells whose turn does not come are taken as slow as the slowest of those
-that were measured."""
+"""Seconds that measuring may take of a short study."""
+
+SHARE = 0.01
+"""Of what a study takes, the share that measuring may take of a long one. Kinds of cells whose turn does not come are
+taken as slow as the slowest of those that were measured."""
 
 _EXAMPLES, _TEST = 64, 16  # that steps are timed on
 _SECONDS_PER_CELL = 0.1  # for data, files and the store, beside training
@@ -116,13 +120,7 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
             finished[_kind(cell)] += [seconds[cell.key]] if cell.key in seconds else []
         else:
             by_kind[_kind(cell)].append(cell)
-    paces: dict[_Kind, _Pace] = {}
-    deadline = time.monotonic() + PATIENCE
-    with thread_limit(engine.threads):
-        for kind, of_kind in by_kind.items():
-            if time.monotonic() < deadline and not finished.get(kind):
-                with suppress(TransferscopeError, RuntimeError):  # what is wrong with a cell is said when it is done
-                    paces[kind] = _measured(of_kind[0], engine)
+    paces = _paces(by_kind, finished, engine, workers)
     kept = keys_to_keep(cells, engine.keep)
     sizes = [pace.network for pace in paces.values()]
     if not sizes:
@@ -149,6 +147,29 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
         disk_free=float(free),
         workers=workers,
     )
+
+
+def _paces(
+    by_kind: Mapping[_Kind, Sequence[PlannedCell]],
+    finished: Mapping[_Kind, Sequence[float]],
+    engine: EngineSettings,
+    workers: int,
+) -> dict[_Kind, _Pace]:
+    """The pace of each kind of which no cell is finished, what trains first, as far as the time for measuring goes."""
+    paces: dict[_Kind, _Pace] = {}
+    began = time.monotonic()
+    with thread_limit(engine.threads):
+        for kind, cells in sorted(by_kind.items(), key=lambda entry: not _trains(entry[1][0])):
+            if finished.get(kind):
+                continue
+            spent = time.monotonic() - began
+            if spent > PATIENCE:
+                found = _each(by_kind, finished, paces)
+                if found is None or spent > SHARE * sum(taken.seconds for taken in found.values()) / workers:
+                    break
+            with suppress(TransferscopeError, RuntimeError):  # what is wrong with a cell is said when it is done
+                paces[kind] = _measured(cells[0], engine)
+    return paces
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,16 +202,23 @@ def _each(
     for kind, cells in by_kind.items():
         if kind in each:
             continue
-        recipe = MethodRecipe.from_payload(cells[0].payload) if kind.role == "method" else None
-        pace = max(measured, key=lambda one: one.per_step, default=None)
-        if recipe is not None and pace is not None and not search_grid(recipe.method, recipe.training):
+        pace = max(measured, key=lambda one: one.per_step, default=None) if kind.role == "method" else None
+        if pace is not None and not _trains(cells[0]):
             each[kind] = _seconds(cells, replace(pace, fixed=_SECONDS_PER_CELL, per_step=0.0))
-        elif recipe is not None and pace is not None and pace.per_step:
+        elif pace is not None and pace.per_step:
             each[kind] = _seconds(cells, pace)
         else:
             alike = [one for other, one in slowest.items() if other.role == kind.role] or list(slowest.values())
             each[kind] = _Taken(len(cells) * max(alike))
     return each
+
+
+def _trains(cell: PlannedCell) -> bool:
+    """Whether a cell takes steps of training."""
+    if cell.role != "method":
+        return cell.role == "pretrain"
+    recipe = MethodRecipe.from_payload(cell.payload)
+    return bool(search_grid(recipe.method, recipe.training))
 
 
 def _kind(cell: PlannedCell) -> _Kind:
@@ -256,7 +284,7 @@ def _measured(cell: PlannedCell, engine: EngineSettings) -> _Pace:
     recipe = MethodRecipe.from_payload(cell.payload)
     task, network = _few_of_task(recipe, seed)
     fit = partial(recipe.method.fit, task, network)
-    return _pace(fit, recipe.training, task.target, network, engine)
+    return _pace(fit, recipe.training, task.target, None if uses_no_network(recipe) else network, engine)
 
 
 class _EnoughError(Exception):
@@ -267,10 +295,10 @@ def _pace(
     fit: Callable[[FitOptions], object],
     training: TrainingSettings,
     data: Dataset,
-    network: Network,
+    network: Network | None,
     engine: EngineSettings,
 ) -> _Pace:
-    """The pace of a fit: two warm steps of it, or where it takes none, all of it."""
+    """The pace of a fit: two warm steps of it, or where it takes none, all of it; None stands for no network."""
     device, times = choose_device(engine.device), []
 
     def watch(step: int, now: Network) -> None:
@@ -290,8 +318,10 @@ def _pace(
     per_step = float(np.mean(np.diff(times)[1:])) if len(times) > 2 else 0.0
     if per_step:
         fixed = _SECONDS_PER_CELL
-    elif fixed < PATIENCE / 2:
+    elif fixed < 2 * PATIENCE:
         fixed = timed()  # the first time it has imported what it needs
+    if network is None:
+        return _Pace(fixed, 0.0, 0.0, float(memory_in_use(device)), 0.0)
     network = network.to(device)
     test = to_tensors(data.test, scale_of(network, data.train), device)
     outputs_of(network, test)
@@ -353,10 +383,19 @@ def _few(data: DataSettings, recipe: PretrainRecipe | MethodRecipe) -> Dataset:
     if isinstance(recipe, PretrainRecipe) or not uses_no_network(recipe):
         known = input_of(recipe.network)
 
-    def few(part: LabelledSet, n: int) -> LabelledSet:
-        return examples_as_read(part.take(np.arange(min(n, len(part)))), known, whole.name)
+    def few(part: LabelledSet, index: Int[np.ndarray, " n"]) -> LabelledSet:
+        return examples_as_read(part.take(index), known, whole.name)
 
-    return replace(whole, train=few(whole.train, _EXAMPLES), test=few(whole.test, _TEST))
+    trained = np.arange(min(_EXAMPLES, len(whole.train)))
+    return replace(whole, train=few(whole.train, trained), test=few(whole.test, _usual(whole.test, _TEST)))
+
+
+def _usual(part: LabelledSet, n: int) -> Int[np.ndarray, " n"]:
+    """Which examples stand for the time that reading takes: texts, read by length, of the mean length; else the first."""
+    if not part.is_tokens:
+        return np.arange(min(n, len(part)))
+    lengths = (part.inputs >= 0).any(axis=1).sum(axis=1)
+    return np.sort(np.argsort(np.abs(lengths - lengths.mean()), kind="stable")[:n])
 
 
 def _disk(cells: Sequence[PlannedCell], network: float, kept: set[str]) -> float:

@@ -41,7 +41,7 @@ class RunOptions:
     Attributes:
         seed: Seed of the data order, augmentation and dropout.
         checkpoint: File to keep the state in; None to keep none.
-        checkpoint_seconds: Time between two writes of it.
+        checkpoint_seconds: Time between two writes of it; as many times longer as one takes seconds, above one second.
         on_progress: Called now and then with (steps done, steps in all).
     """
 
@@ -172,7 +172,8 @@ class _Loop:
         return TrainingRun(tuple(self.state.history), self._cost(), status, self.state.best_step)
 
     def _steps(self) -> Status:
-        started, saved, before = time.perf_counter(), time.perf_counter(), self.state.seconds
+        started = saved = time.perf_counter()
+        took, before = 0.0, self.state.seconds
         for step in range(self.state.step, self.n_steps):
             loss = self._step(step)
             done = self.state.step = step + 1
@@ -189,9 +190,11 @@ class _Loop:
                     self.options.on_progress(done, self.n_steps)
             if self.state.best and self.state.worse >= (self.settings.early_stopping or self.n_steps):
                 return "converged"
-            if self.file is not None and time.perf_counter() - saved > self.options.checkpoint_seconds:
+            began = time.perf_counter()
+            if self.file is not None and began - saved > self.options.checkpoint_seconds * max(1.0, took):
                 self.file.save(self.state, self.learner.module, self.optimiser)
                 saved = time.perf_counter()
+                took = saved - began
         return "max_steps"
 
     def _step(self, step: int) -> torch.Tensor:
