@@ -165,7 +165,7 @@ def _paces(
             spent = time.monotonic() - began
             if spent > PATIENCE:
                 found = _each(by_kind, finished, paces)
-                if found is None or spent > SHARE * sum(taken.seconds for taken in found.values()) / workers:
+                if found and spent > SHARE * sum(taken.seconds for taken in found.values()) / workers:
                     break
             with suppress(TransferscopeError, RuntimeError):  # what is wrong with a cell is said when it is done
                 paces[kind] = _measured(cells[0], engine)
@@ -391,7 +391,7 @@ def _few(data: DataSettings, recipe: PretrainRecipe | MethodRecipe) -> Dataset:
 
 
 def _usual(part: LabelledSet, n: int) -> Int[np.ndarray, " n"]:
-    """Which examples stand for the time that reading takes: texts, read by length, of the mean length; else the first."""
+    """Which examples stand for what reading takes: texts, read by length, of about the mean length; else the first."""
     if not part.is_tokens:
         return np.arange(min(n, len(part)))
     lengths = (part.inputs >= 0).any(axis=1).sum(axis=1)
