@@ -11,7 +11,11 @@ import pytest
 import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for
-from transferscope.analyses.compare.question import Budget, study_tables, write_study
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    study_tables,
+    write_study,
+)
 from transferscope.data import DATA_SETS, load
 from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError, UnknownNameError
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch

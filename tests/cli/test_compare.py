@@ -87,8 +87,8 @@ def test_a_race_trains_scratch_longer_by_itself_and_says_what_was_changed(
     call: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Labels without a pattern cannot be learnt in 16 steps, the most that are allowed here."""
-    monkeypatch.setattr("transferscope.analyses.compare.question.FIRST_STEPS", 4)
-    monkeypatch.setattr("transferscope.analyses.compare.question.MOST_STEPS", 16)
+    monkeypatch.setattr("transferscope.analyses.compare.study_file.FIRST_STEPS", 4)
+    monkeypatch.setattr("transferscope.analyses.compare.study_file.MOST_STEPS", 16)
     race = ["decide", "npz:target.npz", "--from", "npz:source.npz", "--labels", "24", "--methods", "linear-probe"]
     race += ["--pretraining-steps", "3", "--no-tuning", "--seeds", "2", "--cells", "4", "--workers", "0", "--yes"]
     assert call(*race) == 0

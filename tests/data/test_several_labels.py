@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transferscope.analyses.compare.question import _specify
+from transferscope.analyses.compare.study_file import _specify
 from transferscope.data.load import load
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from transferscope.analyses.compare.question import Budget, study_tables
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    study_tables,
+)
 from transferscope.analyses.compare.summary import summarise
 from transferscope.cli.main import app
 from transferscope.data import load

@@ -92,7 +92,8 @@ def compare(
 
     Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
     """
-    from transferscope.analyses.compare.question import (
+    from transferscope.analyses.compare.sources import named_sources
+    from transferscope.analyses.compare.study_file import (
         FIRST_STEPS,
         Budget,
         network_in_words,
@@ -101,7 +102,6 @@ def compare(
         with_steps,
         write_study,
     )
-    from transferscope.analyses.compare.sources import named_sources
     from transferscope.analyses.decide.question import ways_of
     from transferscope.analyses.history.question import expected_in_words
     from transferscope.cli.execute import run_and_report

@@ -95,7 +95,7 @@ def decide(
 
     Runs that cannot change the answer are not made. After Ctrl-C the same command goes on.
     """
-    from transferscope.analyses.compare.question import (
+    from transferscope.analyses.compare.study_file import (
         Budget,
         network_in_words,
         tuning_in_words,

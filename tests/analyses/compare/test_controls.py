@@ -10,7 +10,11 @@ from comparisons import baseline, candidate
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.metric import ACCURACY
-from transferscope.analyses.compare.question import Budget, compare, study_tables
+from transferscope.analyses.compare.question import compare
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    study_tables,
+)
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
 from transferscope.analyses.compare.words import Progress, outcomes_in_words

@@ -10,14 +10,16 @@ import pytest
 from cases_of_methods import classification_task, regression_task
 from transferscope.analyses.compare import question
 from transferscope.analyses.compare.question import (
-    Budget,
     EnoughSteps,
-    WrittenStudy,
     _check_data,
     _listed,
     _whole,
     compare,
     enough_steps,
+)
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    WrittenStudy,
     matching_transforms,
     network_in_words,
     study_tables,
@@ -112,7 +114,7 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
     def fetch(*_: object, **__: object) -> None:
         raise AssertionError("data were fetched")
 
-    monkeypatch.setattr("transferscope.analyses.compare.question.load", fetch)
+    monkeypatch.setattr("transferscope.analyses.compare.study_file.load", fetch)
     for wrong, message in (
         ({"budget": Budget(network="lenett")}, "unknown network 'lenett': did you mean 'lenet'"),
         ({"methods": ["finetune"]}, "unknown method 'finetune': did you mean 'fine-tune'"),

@@ -8,8 +8,13 @@ import pytest
 
 from cases_of_methods import classification_task
 from transferscope.analyses.compare.frames import StudyFrames, read_study
-from transferscope.analyses.compare.question import Budget, compare, study_tables, tuning_in_words
+from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.settings import chosen_settings, settings_in_words, settings_section
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    study_tables,
+    tuning_in_words,
+)
 from transferscope.analyses.decide.question import decide
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate

@@ -6,8 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from transferscope.analyses.compare.question import Budget, compare, study_tables, write_study
+from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources, usable_methods
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    study_tables,
+    write_study,
+)
 from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from analyses.decide.raced import N_TEST
-from transferscope.analyses.compare.question import Budget
+from transferscope.analyses.compare.study_file import Budget
 from transferscope.analyses.decide.page import decision_verdict
 from transferscope.analyses.decide.question import DecisionResult, decide, write_race
 from transferscope.analyses.decide.result import Decision, decision
@@ -385,7 +385,7 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From four steps, which cannot fit the labels; a number that is given, or a limit of time, is kept."""
-    monkeypatch.setattr("transferscope.analyses.compare.question.FIRST_STEPS", 4)
+    monkeypatch.setattr("transferscope.analyses.compare.study_file.FIRST_STEPS", 4)
     rng = np.random.default_rng(0)
     for name in ("near", "target"):
         y = np.arange(90) % 3

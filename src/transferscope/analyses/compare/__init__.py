@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from transferscope.analyses.compare.question import Budget as Budget
     from transferscope.analyses.compare.question import compare as compare
     from transferscope.analyses.compare.result import ComparisonResult as ComparisonResult
+    from transferscope.analyses.compare.study_file import Budget as Budget
     from transferscope.analyses.compare.summary import Summary as Summary
     from transferscope.analyses.compare.summary import summarise as summarise
 

@@ -1,109 +1,37 @@
-"""How a comparison is asked: data, methods and budget become a study file, which is run."""
+"""How a comparison is asked: its study file is written and run, with as many steps as training from scratch takes."""
 
-import hashlib
-import itertools
-import math
 import operator
-import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import tomli_w
 from torch import nn
 
-from transferscope import registry
 from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.result import ComparisonResult
-from transferscope.analyses.compare.sources import (
-    Source,
-    named_sources,
-    network_settings,
-    slug,
-    source_table,
-    usable_methods,
+from transferscope.analyses.compare.sources import Source, named_sources
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    first_steps,
+    most_steps,
+    network_in_words,
+    study_tables,
+    with_steps,
+    write_study,
 )
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.notebook import shown_in_notebook
-from transferscope.data.image_folder import size_at_most
-from transferscope.data.load import load, parse_name, seen_from
-from transferscope.data.places import find_path
-from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError, TransferscopeError
-from transferscope.methods import METHODS, METHODS_COMPARED, Method, check_task
-from transferscope.methods.tuning import runs_of_a_search, search_grid
+from transferscope.data.task import Dataset
+from transferscope.errors import SettingsError
 from transferscope.models import Pretrained
-from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import Store
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.spec import StudySpec, depends_on_source, parse_spec, read_spec
+from transferscope.study.spec import StudySpec, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
-from transferscope.study.texts import needs_tokenizer, tokenizer_folder, with_tokenizer
-from transferscope.wording import cell_words, counted, listed
-
-SMALLEST_LENET = 16
-"""Pixels on a side; smaller images are enlarged to this."""
-
-LARGEST_LENET, LARGEST = 40, 64
-"""Pixels on a side where no network is named. Up to the first it is LeNet and beyond it conv4, because the hidden layer
-of LeNet grows with the image (4 million weights at 64 x 64 in colour, 70 million at 224 x 224; conv4 has 31,000 at
-64 x 64); and images are brought to at most the second, because the time of a step grows with the number of pixels."""
-
-FIRST_STEPS, FIRST_STEPS_OF_OTHERS = 1500, 200
-"""Optimiser steps of every method where none are given: with the own small networks, and with those of other packages
-and of the user, a step of which takes a hundred times as long."""
-
-MOST_STEPS = 12_000
-"""Optimiser steps that `compare` goes up to by itself with the own networks, and in proportion with others."""
-
-TRIALS, FOLDS = 6, 3
-"""Settings that `compare` and `decide` try for every method that trains, and folds of target training data."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How long a comparison trains, on which network, with how many processes.
-
-    Attributes:
-        steps: Optimiser steps of every method, at least 1; None for 1,500, or for 200 with a network that is none of
-            the own, which `compare` doubles until training from scratch is finished.
-        pretraining_steps: Optimiser steps of pre-training, at least 1.
-        network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
-            a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
-            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
-        lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
-        workers: Processes; 0 for the caller's own; None to choose for the machine.
-        keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
-        batch_norm: As in `TrainingSettings`, for all methods; None for "auto" where all sources are networks, and
-            "train" elsewhere.
-        early_stopping: Likewise.
-        class_weights: Likewise.
-        mix_up: Likewise.
-        precision: Likewise, and for pre-training.
-    """
-
-    steps: int | None = None
-    pretraining_steps: int = 3000
-    network: str | None = None
-    lr: float = 0.01
-    workers: int | None = None
-    keep: str | None = None
-    batch_norm: str | None = None
-    early_stopping: int | None = None
-    class_weights: str = "none"
-    mix_up: float = 0.0
-    precision: str = "float32"
-
-    @property
-    def training(self) -> dict[str, Any]:
-        """Further settings of [training] that are not as they are without any."""
-        names = ("batch_norm", "early_stopping", "class_weights", "mix_up", "precision")
-        return {name: value for name in names if (value := getattr(self, name)) != getattr(Budget, name)}
+from transferscope.wording import cell_words, counted
 
 
 def compare(
@@ -205,144 +133,6 @@ def warn_of_failures(status: StudyStatus) -> None:
         )
 
 
-def study_tables(
-    sources: Sequence[str | Dataset | Pretrained],
-    target: str | Dataset,
-    *,
-    labels: Sequence[int],
-    methods: Sequence[str] | None,
-    diagnostics: Sequence[str],
-    seeds: int,
-    budget: Budget,
-    folder: Path,
-    tuning: bool = True,
-    lr: float | None = None,
-    defaults: Sequence[str] = METHODS_COMPARED,
-) -> dict[str, Any]:
-    """The study file of a comparison, as tables.
-
-    Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
-    decides what a run costs and keeps what it shows.
-
-    Args:
-        sources: From `named_sources`.
-        target: As in `compare`.
-        labels: As in `compare`.
-        methods: As in `compare`.
-        diagnostics: As in `compare`.
-        seeds: As in `compare`.
-        budget: As in `compare`.
-        folder: Where the study file will be; data given in memory are written here.
-        tuning: As in `compare`.
-        lr: As in `compare`.
-        defaults: What None stands for as `methods`: those of these that the sources suffice for.
-
-    Returns:
-        Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
-        relative to the folder.
-
-    Raises:
-        DataError: Data that cannot be used.
-        SettingsError: There is no source.
-    """
-    if not sources:
-        raise SettingsError("there is no source to transfer from; give at least one")
-    networks = [one for one in sources if isinstance(one, Pretrained)]
-    names = [one.network.name if isinstance(one, Pretrained) else _specify(one, folder) for one in (*sources, target)]
-    keys = _keys(names)
-    *source_keys, target_key = keys
-    asked = usable_methods(defaults, sources) if methods is None else methods
-    chosen = {_table_of(name): registry.seen_from(name, Path.cwd()) for name in ("scratch", *asked)}
-    study = f"{'-'.join(source_keys)}-to-{_keys(names[-1:])[0]}"
-    network: dict[str, Any] = {}
-    if budget.network is not None:
-        network = {"name": network_seen_from(budget.network, Path.cwd())}
-    elif networks:
-        first = networks[0].network
-        network = {"name": network_seen_from(first.name, Path.cwd()), **network_settings(first)}
-    if any(map(needs_tokenizer, names)):
-        of_network = [network["name"]] if network else []
-        folder_of_tokenizer = tokenizer_folder([one.network.name for one in networks] + of_network)
-        if folder_of_tokenizer is not None:
-            names = [with_tokenizer(name, folder_of_tokenizer.absolute()) for name in names]
-    if not network:
-        names = [_at_most(name, LARGEST) for name in names]
-    given = {"batch_norm": "auto"} if len(networks) == len(sources) else {}
-    tables: dict[str, Any] = {
-        "name": study,
-        "seeds": seeds,
-        "store": f"{study}.sqlite",
-        "target": {"data": names[-1], "labels": sorted(labels)},
-        "sources": {
-            key: source_table(one) if isinstance(one, Pretrained) else {"data": name}
-            for key, name, one in zip(source_keys, names[:-1], sources, strict=True)
-        },
-        "network": network,
-        "pretraining": {
-            "steps": budget.pretraining_steps,
-            "lr": budget.lr,
-            **{name: value for name, value in budget.training.items() if name == "precision"},
-        },
-        "training": {
-            "steps": budget.steps or first_steps(str(network.get("name", ""))),
-            "lr": budget.lr if lr is None else lr,
-            **given,
-            **budget.training,
-        },
-        "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
-        "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
-        "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
-    }
-    spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
-    if tuning:
-        found = {name: search_grid(method, spec.training, rates=lr is None) for name, method in spec.methods.items()}
-        grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in found.items() if axes}
-        tables["tuning"] = {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
-    data = {key: name for key, name, one in zip(keys, names, (*sources, target), strict=True) if one not in networks}
-    loaded = [load(seen_from(name, folder)) for name in data.values()]
-    if methods is None:
-        for name in _untaught(spec.methods, loaded[-1], loaded[:-1], networks):
-            tables["methods"].pop(name)
-    if tuning and loaded[-1].train.grid is not None:
-        for axes in tables["tuning"]["grid"].values():
-            axes.pop("head", None)  # a ridge probe reads whole inputs
-    shapes = [one.train.input_shape for one in loaded]
-    transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
-    if len(data) == 1 and network:
-        transforms[target_key] = []  # each network brings the target to its own input
-    if not network:
-        if len(shapes[-1]) == 2:
-            raise SettingsError(
-                f"{names[-1]} is texts and no network reads them; name a text encoder, as in --network hf:FOLDER"
-            )
-        small = max(shapes[-1][1:], default=0) <= LARGEST_LENET
-        network = {"name": "mlp" if len(shapes[-1]) != 3 else "lenet" if small else "conv4"}
-        if any(one.train.grid is not None for one in loaded):
-            network = {"name": "resnet20"}  # reads labels on a grid
-    return tables | {
-        "target": {"data": names[-1], "transforms": transforms[target_key], "labels": sorted(labels)},
-        "sources": {
-            key: {**table, "transforms": transforms[key]} if key in data else table
-            for key, table in tables["sources"].items()
-        },
-        "network": network,
-    }
-
-
-def _untaught(
-    methods: Mapping[str, Method], target: Dataset, sources: Sequence[Dataset], networks: Sequence[Pretrained]
-) -> list[str]:
-    """The methods that cannot learn the target from every source."""
-    left_out = []
-    for name, method in methods.items():
-        try:
-            for source in (*sources, *([None] if networks else [])) if depends_on_source(method) else [None]:
-                check_task(method, target, source)
-        except DataError:
-            left_out.append(name)
-    return left_out
-
-
 @dataclass(frozen=True)
 class EnoughSteps:
     """How many steps training from scratch takes.
@@ -359,11 +149,6 @@ class EnoughSteps:
         return (
             f"{counted(self.steps, 'step')}: training from scratch is {'' if self.finished else 'still not '}finished"
         )
-
-
-def first_steps(network: str) -> int:
-    """The steps that a comparison on a network begins with; names of networks of others have a colon in them."""
-    return FIRST_STEPS_OF_OTHERS if ":" in network else FIRST_STEPS
 
 
 def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], object]) -> EnoughSteps:
@@ -383,135 +168,13 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
     scratch = {"scratch": spec.methods["scratch"]}
     trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
-    first = first_steps(spec.network.name)
-    steps, most = spec.training.steps or first, MOST_STEPS * first // FIRST_STEPS
+    steps, most = spec.training.steps or first_steps(spec.network.name), most_steps(spec.network.name)
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
         finished = not baseline_unfinished(read_study(store, spec.name))
         if finished or steps >= most:
             return EnoughSteps(steps, finished)
         steps = min(2 * steps, most)
-
-
-def tuning_in_words(tables: Mapping[str, Any]) -> str:
-    """What the search for settings will take, said before it begins; empty where there is none."""
-    if "tuning" not in tables:
-        return ""
-    grids = tables["tuning"]["grid"]
-    n_settings = max(math.prod(len(values) for values in grid.values()) for grid in grids.values())
-    times = runs_of_a_search(n_settings, FOLDS, "halving")
-    return (
-        f"each run of {listed(list(grids))} first tries {n_settings} settings by cross-validation on its own target "
-        f"labels, which takes {times:.1f} times as long as the run itself; --no-tuning leaves that out"
-    )
-
-
-def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
-    """The study of a comparison with another number of steps of every method."""
-    return {**tables, "training": {**tables["training"], "steps": steps}}
-
-
-def _table_of(method: str) -> str:
-    """The name of a method's table: its own name, also where a reference says where its code lies."""
-    return METHODS[method].name if ":" in method else method
-
-
-@dataclass(frozen=True)
-class WrittenStudy:
-    """A study file.
-
-    Attributes:
-        path: The file, named for the study.
-        aside: Where a file of this name that somebody had edited was moved; None when there was none.
-    """
-
-    path: Path
-    aside: Path | None
-
-
-def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> WrittenStudy:
-    """Write a study file; an earlier one is replaced, or set aside if it was edited since.
-
-    Args:
-        tables: The study.
-        folder: Where to; made if absent.
-        note: A line of explanation, written as a comment; empty for none.
-
-    Returns:
-        The file.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path, aside = folder / f"{tables['name']}.toml", None
-    if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):
-        aside = _free_name(path)
-        path.replace(aside)
-    text = (f"# {note}\n" if note else "") + tomli_w.dumps(tables)
-    path.write_text(f"{_SIGNATURE}{_digest(text)}\n{text}", encoding="utf-8")
-    return WrittenStudy(path, aside)
-
-
-_SIGNATURE = "# Written by a comparison; edit it freely, the next comparison sets an edited file aside. "
-
-
-def _is_edited(text: str) -> bool:
-    first, _, rest = text.partition("\n")
-    return first != f"{_SIGNATURE}{_digest(rest)}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.stem}.edited-{i}.toml") for i in itertools.count(1))
-    return next(name for name in names if not name.exists())
-
-
-def network_in_words(tables: Mapping[str, Any], budget: Budget) -> str:
-    """Why a comparison that names no network takes conv4, and images of 64 pixels; empty where it does not."""
-    named = budget.network is not None or any("network" in source for source in tables["sources"].values())
-    if named or tables["network"]["name"] != "conv4":
-        return ""
-    smaller = f"resize:{LARGEST}" in tables["target"]["transforms"] or f"size={LARGEST}" in tables["target"]["data"]
-    return (
-        f"conv4, because LeNet has millions of weights on images of more than {LARGEST_LENET} pixels on a side"
-        f"{f', and images are brought to {LARGEST} x {LARGEST} to save time' if smaller else ''}; --network takes "
-        "another network, with images as they are"
-    )
-
-
-def matching_transforms(shapes: Sequence[tuple[int, ...]], *, largest: int | None = None) -> list[list[str]]:
-    """Transformations that bring the images of sources to the shape of the target's.
-
-    Args:
-        shapes: Shapes (C, H, W) of the images of each data set, the target's last; shapes of vectors are left alone.
-        largest: Pixels on a side that larger images are brought to; None to leave them as large as they are.
-
-    Returns:
-        For each data set the names of its transformations: "grey" or "colour" where its channels are not the target's,
-        and "resize:SIDE" to the target's size, or to 16 pixels on a side where the target is smaller. Only a target
-        below that size or above the largest, or one that is not square, which is brought to its longer side, is resized
-        itself.
-    """
-    if any(len(shape) != 3 for shape in shapes):
-        return [[] for _ in shapes]
-    channels, height, width = shapes[-1]
-    side = max(SMALLEST_LENET, height, width)
-    side = side if largest is None else min(side, largest)
-    recoloured = [[] if shape[0] == channels else ["grey" if channels == 1 else "colour"] for shape in shapes]
-    resized = [[] if shape[1:] == (side, side) else [f"resize:{side}"] for shape in shapes]
-    return [first + second for first, second in zip(recoloured, resized, strict=True)]
-
-
-def _at_most(name: str, side: int) -> str:
-    """A name of data; of a folder of larger images without a size, with one, so that they are decoded at that size."""
-    parsed = parse_name(name)
-    if parsed.kind != "folder" or parsed.options.keys() & {"size", "resize"}:
-        return name
-    option = ""
-    with suppress(TransferscopeError):  # what loads the data says what is wrong
-        option = size_at_most(find_path(parsed.path), side)
-    return f"{name}{'&' if parsed.options else '?'}{option}" if option else name
 
 
 def _listed(name: str, values: object) -> list[Any]:
@@ -536,48 +199,3 @@ def _check_data(*given: object) -> None:
                 f"data are given as {type(data).__name__}; expected a name, such as 'npz:PATH', or a "
                 "transferscope.data.Dataset"
             )
-
-
-def _specify(data: str | Dataset, folder: Path) -> str:
-    """A name that a study file in the folder can hold; data in memory are written there first."""
-    if isinstance(data, str):
-        return seen_from(data, Path.cwd())
-    if data.train.is_tokens:
-        raise SettingsError(
-            f"{data.name} is texts in memory; give them by name, as in 'text:PATH?text=COLUMN&label=COLUMN'"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{slug(data.name)}-{data.fingerprint}.npz"
-    if not path.exists():
-        partial = path.with_suffix(".partial.npz")
-        several = data.train.kind in ("multi-label", "segmentation") and data.train.classes is not None
-        arrays: dict[str, Any] = {"label_names": np.array(data.train.classes)} if several else {}
-        arrays |= {"x_train": data.train.inputs, "y_train": _labels(data.train)}
-        arrays |= {"x_test": data.test.inputs, "y_test": _labels(data.test)}
-        np.savez(partial, **arrays)
-        partial.replace(path)
-    return f"npz:{path.name}"
-
-
-def _labels(examples: LabelledSet) -> np.ndarray:
-    """Labels as an .npz file holds them: class names, numbers, or truth values of several labels."""
-    if examples.kind != "classification":
-        return examples.labels
-    named: np.ndarray = np.asarray(examples.classes)[examples.labels]
-    return named
-
-
-def _keys(names: Sequence[str]) -> list[str]:
-    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function."""
-    keys: list[str] = []
-    for name in names:
-        name = (
-            f"code:{name.rpartition(':')[2].rpartition('.')[2]}"
-            if registry.is_reference(name) and "/" in name
-            else name
-        )
-        kind, _, rest = name.split("?")[0].partition(":")
-        stem = slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind)
-        count = sum(key == stem or key.startswith(f"{stem}-") for key in keys)
-        keys.append(f"{stem}-{count + 1}" if count else stem)
-    return keys

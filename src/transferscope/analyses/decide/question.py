@@ -10,17 +10,19 @@ from torch import nn
 
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.question import (
-    Budget,
-    WrittenStudy,
     enough_steps,
-    network_in_words,
-    study_tables,
     warn_of_failures,
-    with_steps,
-    write_study,
 )
 from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.sources import Source, named_sources
+from transferscope.analyses.compare.study_file import (
+    Budget,
+    WrittenStudy,
+    network_in_words,
+    study_tables,
+    with_steps,
+    write_study,
+)
 from transferscope.analyses.decide.page import as_far_as_trained, decision_verdict, race_section
 from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.decide.tables import arm_rows, arms_table
