@@ -1,13 +1,18 @@
 """`transferscope show`: what something is, before it is used."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.complete import NETWORKS, among
 from transferscope.errors import SettingsError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from transferscope.models import LoadReport, Network, NetworkInput, NetworkSettings
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What a network is: its blocks, parameters, inputs and head."
@@ -40,15 +45,7 @@ def network(
     as_json: AsJson = False,
 ) -> None:
     """Blocks from input to head, which methods freeze by number; inputs; head; and what weights give to it."""
-    from transferscope.models import (
-        NetworkInput,
-        NetworkSettings,
-        Pretrained,
-        build_network,
-        input_of,
-        open_pretrained,
-    )
-    from transferscope.models.adapt import adapt
+    from transferscope.models import NetworkInput, NetworkSettings, input_of
 
     settings = NetworkSettings(
         name,
@@ -58,59 +55,72 @@ def network(
     )
     known = input_of(settings)
     read = _shape(shape, None if known is None else known.size, None if known is None else known.channels)
-    trained = weights is not None
-    if settings.module is None and not trained:
-        found = build_network(settings, read, 10, seed=0)
-    elif trained:
-        opened = open_pretrained(Pretrained(settings, weights), read, head="either")
-        found = opened.network
-    else:
-        assert settings.module is not None
-        own = settings.module.head if head is None else head
-        found = adapt(settings.module.random(0), own, input_shape=read, input=known)
-    inputs = "standardised by the training examples" if known is None else str(known)
-    total = sum(parameter.numel() for parameter in found.features.parameters())
-    in_head = sum(parameter.numel() for parameter in found.head.parameters())
-    sizes = {
-        block.removeprefix("module."): sum(parameter.numel() for parameter in module.parameters())
-        for block, module in found.named_blocks().items()
+    found, report = _opened(settings, weights, read, known)
+    facts = {
+        "name": name,
+        "input_shape": list(read),
+        "inputs": "standardised by the training examples" if known is None else str(known),
+        "backbone": {"parameters": _size(found.features), "features": found.n_features},
+        "blocks": [
+            {"number": i, "name": block.removeprefix("module."), "parameters": _size(module)}
+            for i, (block, module) in enumerate(found.named_blocks().items(), start=1)
+        ],
+        "head": {"module": str(found.head), "parameters": _size(found.head)},
+        "weights": None
+        if report is None
+        else {
+            "file": str(weights),
+            "matched": report.matched,
+            "backbone": report.backbone,
+            "head_outputs": report.n_outputs,
+            "left_out": list(report.unexpected),
+        },
     }
     if as_json:
-        report = opened.report if trained else None
-        matched = (
-            None
-            if report is None
-            else {
-                "file": str(weights),
-                "matched": report.matched,
-                "backbone": report.backbone,
-                "head_outputs": report.n_outputs,
-                "left_out": list(report.unexpected),
-            }
-        )
-        facts = {
-            "name": name,
-            "input_shape": list(read),
-            "inputs": inputs,
-            "backbone": {"parameters": total, "features": found.n_features},
-            "blocks": [{"number": i, "name": block, "parameters": n} for i, (block, n) in enumerate(sizes.items(), 1)],
-            "head": {"module": str(found.head), "parameters": in_head},
-            "weights": matched,
-        }
         print_json("show network", facts)
-        return
-    typer.echo(f"{name}, read on inputs {' x '.join(map(str, read))}")
-    typer.echo(f"inputs:    {inputs}")
-    typer.echo(f"backbone:  {total:,} parameters, {found.n_features:,} features; blocks from the input up:")
-    longest = max(map(len, found.named_blocks()), default=0)
-    for number, (block, size) in enumerate(sizes.items(), start=1):
-        typer.echo(f"  {number:>3}  {block:<{longest}}  {size:>13,}")
-    typer.echo(f"head:      {found.head}, {in_head:,} parameters; every method puts a new one in its place")
-    if trained:
-        report = opened.report
-        more = f"; left out: {', '.join(report.unexpected[:5])}" if report.unexpected else ""
-        own_head = f"; its head has {report.n_outputs} outputs" if report.n_outputs else "; no head of its own"
-        typer.echo(f"weights:   {weights} gives {report.matched:,} of {report.backbone:,} numbers{own_head}{more}")
+    else:
+        typer.echo(_in_words(facts))
+
+
+def _opened(
+    settings: "NetworkSettings", weights: Path | None, shape: tuple[int, ...], known: "NetworkInput | None"
+) -> "tuple[Network, LoadReport | None]":
+    """The network, and how much of it the weights gave; of random weights where there are none."""
+    from transferscope.models import Pretrained, build_network, open_pretrained
+    from transferscope.models.adapt import adapt
+
+    if weights is not None:
+        opened = open_pretrained(Pretrained(settings, weights), shape, head="either")
+        return opened.network, opened.report
+    if settings.module is None:
+        return build_network(settings, shape, 10, seed=0), None
+    own = settings.module.head if settings.head is None else settings.head
+    return adapt(settings.module.random(0), own, input_shape=shape, input=known), None
+
+
+def _size(module: "nn.Module") -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _in_words(facts: dict[str, Any]) -> str:
+    """The facts of a network in lines."""
+    backbone, head, blocks, weights = facts["backbone"], facts["head"], facts["blocks"], facts["weights"]
+    size, longest = f"{backbone['parameters']:,} parameters", max((len(one["name"]) for one in blocks), default=0)
+    lines = [
+        f"{facts['name']}, read on inputs {' x '.join(map(str, facts['input_shape']))}",
+        f"inputs:    {facts['inputs']}",
+        f"backbone:  {size}, {backbone['features']:,} features; blocks from the input up:",
+        *(f"  {one['number']:>3}  {one['name']:<{longest}}  {one['parameters']:>13,}" for one in blocks),
+        f"head:      {head['module']}, {head['parameters']:,} parameters; every method puts a new one in its place",
+    ]
+    if weights is not None:
+        given = f"{weights['matched']:,} of {weights['backbone']:,} numbers"
+        outputs = weights["head_outputs"]
+        own_head = f"its head has {outputs} outputs" if outputs else "no head of its own"
+        left_out = ", ".join(weights["left_out"][:5])
+        more = f"; left out: {left_out}" if left_out else ""
+        lines.append(f"weights:   {weights['file']} gives {given}; {own_head}{more}")
+    return "\n".join(lines)
 
 
 def _shape(text: str | None, size: int | None, channels: int | None) -> tuple[int, ...]:

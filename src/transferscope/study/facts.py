@@ -35,6 +35,7 @@ from transferscope.models.pretrained import fingerprint_of
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.texts import check_tokenizer
+from transferscope.training import TrainingSettings
 from transferscope.training.tensors import check_kind
 
 MAX_LEAKAGE = 0.05
@@ -230,26 +231,13 @@ def load_data(spec: StudySpec) -> StudyData:
     """
     faults: list[TransferscopeError] = []
     networks = {name: source.pretrained(spec.network) for name, source in spec.sources.items() if source.is_network}
-    checksums = {}
-    for name, pretrained in networks.items():
-        if pretrained.weights is not None:
-            with _noted(faults, f"[sources.{name}]"):
-                checksums[name] = checksum(pretrained.weights)
-    wanted = {"[target]": spec.target.as_data}
-    for name, source in spec.sources.items():
-        if source.as_data is not None:
-            wanted[f"[sources.{name}]"] = source.as_data
-            wanted |= {f"[sources.{name}] held_out {key}": data for key, data in source.held_out_data.items()}
+    checksums = _checksums(networks, faults)
+    wanted = _wanted(spec)
     for where, data in wanted.items():
         with _noted(faults, where):
             check_name(data.data, data.transforms)
     _raise_all(faults)
-    kept_data.cache_clear()  # files may have changed since an earlier study of this process
-    _test_as_read.cache_clear()
-    loaded: dict[str, Dataset] = {}
-    for where, data in wanted.items():
-        with _noted(faults, where):
-            loaded[where] = kept_data(data)
+    loaded = _loaded(wanted, faults)
     _check_amounts(spec, loaded, faults)
     for where, dataset in loaded.items():
         with _noted(faults, where):
@@ -260,47 +248,100 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, f"[diagnostics.{label}]"):
             check_labels_suit(settings.diagnostic, target.train.kind)
     sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
-    held_out = {
-        name: {key: loaded[f"[sources.{name}] held_out {key}"] for key in spec.sources[name].held_out}
-        for name in sources
-    }
-    for name, further in held_out.items():
-        for key, dataset in further.items():
-            with _noted(faults, ""):  # another test part is refused where it does not fit
-                replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
+    held_out = _held_out(spec, sources, loaded, faults)
     least_momentum = None
     if spec.network.module is None or _builds_network(spec):
         with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
-            shape = shape_as_read(target, spec.network)
-            check_kind(target.train, input_of(spec.network))
-            network = build_network(spec.network, shape, target.train.n_outputs, seed=0)
-            least_momentum = LEAST_MOMENTUM if slow_statistics(network) else None
-            for dataset, training in (
-                (target, spec.training),
-                *((source, spec.pretraining) for source in sources.values()),
-            ):
-                network.on_grid(dataset.train.grid)
-                if training is not None:
-                    training.check_labels(on_grid=dataset.train.grid is not None)
-            if sources and any(method.start == "pretrained" for method in spec.methods.values()):
-                check_batch_norm(network, spec.training)
+            least_momentum = _try_network(spec, target, list(sources.values()))
         _raise_all(faults)
     opened = {}
     for name, pretrained in networks.items():
         with _noted(faults, f"[sources.{name}]"):
-            found = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
-            found.network.on_grid(target.train.grid)
-            known = input_of(pretrained.network)
-            check_kind(target.train, known)
-            check_kind(target.test, known)
-            check_batch_norm(found.network, spec.training)
-            digest = checksums.get(name) or fingerprint_of(found)
-            words = "" if known is None else str(known)
-            follows = spec.training.batch_norm == "train" and bool(batch_norms(found.network.features))
-            opened[name] = PretrainedSource(pretrained, digest, found.report, words, follows)
+            opened[name] = _opened(pretrained, target, spec.training, checksums.get(name))
     _raise_all(faults)
-    given = {name: further for name, further in held_out.items() if further}
-    return StudyData(target, sources, opened, given, least_momentum)
+    return StudyData(target, sources, opened, held_out, least_momentum)
+
+
+def _checksums(networks: Mapping[str, Pretrained], faults: list[TransferscopeError]) -> dict[str, str]:
+    """Checksums of the files of weights, by source."""
+    found = {}
+    for name, pretrained in networks.items():
+        if pretrained.weights is not None:
+            with _noted(faults, f"[sources.{name}]"):
+                found[name] = checksum(pretrained.weights)
+    return found
+
+
+def _wanted(spec: StudySpec) -> dict[str, DataSettings]:
+    """What is to be loaded, by its place in the study file."""
+    wanted = {"[target]": spec.target.as_data}
+    for name, source in spec.sources.items():
+        if source.as_data is not None:
+            wanted[f"[sources.{name}]"] = source.as_data
+            wanted |= {f"[sources.{name}] held_out {key}": data for key, data in source.held_out_data.items()}
+    return wanted
+
+
+def _loaded(wanted: Mapping[str, DataSettings], faults: list[TransferscopeError]) -> dict[str, Dataset]:
+    """What can be loaded, read anew: files may have changed since an earlier study of this process."""
+    kept_data.cache_clear()
+    _test_as_read.cache_clear()
+    loaded = {}
+    for where, data in wanted.items():
+        with _noted(faults, where):
+            loaded[where] = kept_data(data)
+    return loaded
+
+
+def _held_out(
+    spec: StudySpec,
+    sources: Mapping[str, Dataset],
+    loaded: Mapping[str, Dataset],
+    faults: list[TransferscopeError],
+) -> dict[str, dict[str, Dataset]]:
+    """Further data that sources are tested on, by source and their name; a source without any is left out."""
+    found = {
+        name: {key: loaded[f"[sources.{name}] held_out {key}"] for key in spec.sources[name].held_out}
+        for name in sources
+    }
+    for name, further in found.items():
+        for key, dataset in further.items():
+            with _noted(faults, ""):  # another test part is refused where it does not fit
+                replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
+    return {name: further for name, further in found.items() if further}
+
+
+def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -> float | None:
+    """Build the study's network for the target, and check that it can learn every data set as it is to be trained.
+
+    Returns:
+        The least momentum of batch normalisation that random starts need; None where they need none.
+    """
+    shape = shape_as_read(target, spec.network)
+    check_kind(target.train, input_of(spec.network))
+    network = build_network(spec.network, shape, target.train.n_outputs, seed=0)
+    for dataset, training in ((target, spec.training), *((source, spec.pretraining) for source in sources)):
+        network.on_grid(dataset.train.grid)
+        if training is not None:
+            training.check_labels(on_grid=dataset.train.grid is not None)
+    if sources and any(method.start == "pretrained" for method in spec.methods.values()):
+        check_batch_norm(network, spec.training)
+    return LEAST_MOMENTUM if slow_statistics(network) else None
+
+
+def _opened(
+    pretrained: Pretrained, target: Dataset, training: TrainingSettings, digest: str | None
+) -> PretrainedSource:
+    """A pretrained network, opened and checked against the target; its digest is that of its file, if it has one."""
+    found = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
+    found.network.on_grid(target.train.grid)
+    known = input_of(pretrained.network)
+    check_kind(target.train, known)
+    check_kind(target.test, known)
+    check_batch_norm(found.network, training)
+    follows = training.batch_norm == "train" and bool(batch_norms(found.network.features))
+    words = "" if known is None else str(known)
+    return PretrainedSource(pretrained, digest or fingerprint_of(found), found.report, words, follows)
 
 
 def _builds_network(spec: StudySpec) -> bool:
