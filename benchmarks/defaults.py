@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from transferscope.analyses.compare.frames import read_study
+from transferscope.methods import METHODS
 from transferscope.methods.tuning import search_grid
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.training import TrainingSettings
 
 AIM = 2.0
 """Points that a default may lose."""
@@ -34,10 +36,11 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 """Target and source by name of the target."""
 
-METHODS = (
-    "scratch", "fine-tune", "l2-sp", "wise-ft", "soup", "surgical", "bss", "delta", "co-tuning", "distill", "lora",
-    "bitfit", "joint", "merlin", "merlin-ft",
+TRAINED = (
+    "scratch", "fine-tune", "l2-sp", "wise-ft", "surgical", "bss", "delta", "co-tuning", "distill", "lora", "bitfit",
+    "joint", "merlin", "merlin-ft",
 )  # fmt: skip
+"""Methods whose settings `compare` searches; a soup of fine-tuned networks searches its own."""
 
 
 def study(
@@ -45,6 +48,9 @@ def study(
 ) -> StudySpec:
     """The study of one target: every method as it is, and beside it the same with a search."""
     read = ["grey", f"resize:{given.size}"]
+    training = TrainingSettings(steps=given.steps)
+    grids = {f"{name}-tuned": search_grid(METHODS[name](), training) for name in methods}
+    grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items()}
 
     tables: dict[str, Any] = {
         "name": f"{name}-{given.network}",
@@ -58,9 +64,6 @@ def study(
         "methods": {name: {} for name in methods} | {f"{name}-tuned": {"method": name} for name in methods},
         "engine": {"workers": given.workers, "keep": "none"},
     }
-    plain = parse_spec(tables)
-    grids = {f"{name}-tuned": search_grid(plain.methods[name], plain.training) for name in methods}
-    grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items()}
     return parse_spec(tables | {"tuning": {"trials": 6, "folds": 3, "search": "halving", "grid": grid}})
 
 
@@ -95,7 +98,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/defaults"))
     parser.add_argument("--network", default="lenet")
     parser.add_argument("--targets", nargs="*", default=list(PAIRS), choices=list(PAIRS))
-    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--methods", nargs="*", default=list(TRAINED), choices=TRAINED)
     parser.add_argument("--labels", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=600)
