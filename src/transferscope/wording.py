@@ -30,7 +30,12 @@ _METHOD_WORDS = {
 }
 
 
-_MEASURE_WORDS = {"accuracy": "accuracy", "average_precision": "average precision", "r2": "R²"}
+_MEASURE_WORDS = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "average_precision": "average precision",
+    "r2": "R²",
+}
 
 
 def measure_words(record: str) -> str:

@@ -77,6 +77,10 @@ def compare(
     lr: Annotated[
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="balanced-accuracy counts every class the same. [accuracy, or what suits other labels]"),
+    ] = None,
     batch_norm: BatchNormOption = None,
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",
@@ -130,6 +134,7 @@ def compare(
         budget=budget,
         tuning=tuning,
         lr=lr,
+        metric=metric,
         folder=out,
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is

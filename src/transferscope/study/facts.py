@@ -373,6 +373,12 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
     if target is not None:
         with _noted(faults, ""):
             _check_sizes("[target] labels", spec.target.labels, target)
+        if spec.target.metric is not None and target.train.kind != "classification":
+            with _noted(faults, "[target]"):
+                raise DataError(
+                    f"metric = {spec.target.metric!r} is for one class of each input, and the task of {target.name} is "
+                    f"{target.train.kind}; leave it out"
+                )
         with _noted(faults, ""):
             fewest = min(spec.target.labels, default=len(target.train))
             if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:

@@ -17,6 +17,7 @@ from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.models import input_of
 from transferscope.models.weights import read_notes
+from transferscope.numerics.balanced_accuracy import balanced_accuracy
 from transferscope.records import HEADLINES
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
@@ -24,7 +25,7 @@ from transferscope.study.context import CELL_NOTE
 from transferscope.study.facts import DATA_SETS_KEPT, kept_data
 from transferscope.study.fitting import number
 from transferscope.study.settings import DataSettings, Keep
-from transferscope.study.status import keep_of
+from transferscope.study.status import is_balanced, keep_of
 
 if TYPE_CHECKING:
     from transferscope.data.unlabelled import InputForm  # with pandas, which a run with nothing to do does not need
@@ -44,7 +45,7 @@ class Run:
         source: Name of the source; None for none.
         n_labels: Labelled target examples.
         seed: Its seed.
-        metric: "accuracy", "average_precision" or "r2".
+        metric: "accuracy", "balanced_accuracy", "average_precision" or "r2".
         score: On the test examples.
         stderr: Its standard error over these; None where there is none.
     """
@@ -84,6 +85,18 @@ def finished_runs(store: Store, study: str) -> list[Run]:
         if isinstance(n_labels, int) and isinstance(seed, int):
             named = None if source is None else str(source)
             found.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
+    return _balanced(found, store, study) if is_balanced(store.study(study).spec) else found
+
+
+def _balanced(runs: Sequence[Run], store: Store, study: str) -> list[Run]:
+    """The runs judged by balanced accuracy; those whose predictions were not kept are left out."""
+    predictions, labels = store.arrays(study, "predictions"), store.study_array(study, "target_test_labels")
+    found = []
+    for run in runs if labels is not None else ():
+        predicted = predictions.get(run.cell.cell.key)
+        if predicted is not None:
+            score = balanced_accuracy(predicted, labels)
+            found.append(replace(run, metric="balanced_accuracy", score=score.value, stderr=score.stderr))
     return found
 
 
@@ -188,7 +201,7 @@ def card_of(
         recipe: How it was done.
         target: The target as the network read it.
         study: Name of the study.
-        metric: "accuracy", "average_precision" or "r2".
+        metric: "accuracy", "balanced_accuracy", "average_precision" or "r2".
         score: That on the test examples.
 
     Raises:

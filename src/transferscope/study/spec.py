@@ -92,6 +92,8 @@ class StudySpec:
             del tables["race"]
         if self.files is None:
             del tables["files"]
+        if self.target.metric is None:
+            del tables["target"]["metric"]
         del tables["track"]  # it belongs to a run of the study, and may hold a password
         if self.tuning is not None and self.tuning.search == "full":
             del tables["tuning"]["search"]  # as before there was one, so that no stored study seems edited
@@ -219,6 +221,8 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     _check_methods(found_methods, found_sources, tables, mistakes)
     _check_rates(found_methods, training, mistakes)
     _check_amounts(target, found_sources, pretraining, tuning, mistakes)
+    if race is not None and target is not None and target.metric is not None:
+        mistakes.add(f"[target] metric = {target.metric!r} and [race]: races are judged by accuracy; drop one of them")
     given = tables.get("methods")
     named = given if isinstance(given, Mapping) else {"scratch": {}}
     kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]

@@ -23,6 +23,17 @@ def test_a_source_that_is_the_target_is_told() -> None:
     assert cautions({"target": {}, "sources": {"net": {}}}, [100]) == ()
 
 
+def test_rare_classes_are_told_where_all_examples_count_the_same() -> None:
+    target = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>", "dent"]}
+    facts = {"target": target | {"class_counts": {"train": [9, 9, 9], "test": [930, 50, 20]}}}
+    (said,) = cautions(facts, [100])
+    assert said.startswith("Of the test examples 93 % are “ok” and 2 % “dent”: accuracy is mostly about the frequent")
+    assert 'metric = "balanced-accuracy" in [target]' in said
+    assert cautions(facts, [100], balanced=True) == ()
+    assert cautions({"target": target | {"class_counts": {"test": [400, 100, 0]}}}, [100]) == ()
+    assert cautions({"target": target | {"class_counts": {"test": [500, 100, 0]}}}, [100]) != ()
+
+
 def test_fewer_labels_than_classes_are_told() -> None:
     facts = {"target": {"kind": "classification", "n_outputs": 10}}
     assert cautions(facts, [9, 5, 10, 5]) == (

@@ -29,7 +29,7 @@ def best_arm_section(summary: Summary, target: Found | None) -> Section | None:
         target: The target's data, or why they cannot be read.
     """
     frames = summary.frames
-    if frames.test_labels is None or frames.classes is None or frames.metric.record != "accuracy":
+    if frames.test_labels is None or frames.classes is None or not frames.metric.is_of_classes:
         return None
     n_target = frames.sizes[-1]
     source, method = summary.arms[0]

@@ -7,21 +7,31 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from transferscope.wording import counted, listed
 
+UNEVEN = 5.0
+"""How many times as frequent as the rarest class of the test examples the most frequent one is, where it is said."""
+
 WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
 
-def cautions(facts: Mapping[str, object], sizes: Sequence[int]) -> tuple[str, ...]:
-    """Sentences about shared data, classes without a label, and batch normalisation that follows the target's batches.
+def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, balanced: bool = False) -> tuple[str, ...]:
+    """Sentences about shared data, rare classes, classes without a label, and batch normalisation that follows batches.
 
     Args:
         facts: The facts of a study, as `study` stored them.
         sizes: Numbers of target labels in the study.
+        balanced: Whether every class counts the same in what the study is judged by.
 
     Returns:
-        None to four sentences.
+        None to five sentences.
     """
-    said = (_leakage(facts), _source_is_target(facts), _unseen_classes(facts, sizes), _follows_batches(facts))
+    said = (
+        _leakage(facts),
+        _source_is_target(facts),
+        "" if balanced else _uneven_classes(facts),
+        _unseen_classes(facts, sizes),
+        _follows_batches(facts),
+    )
     return tuple(sentence for sentence in said if sentence)
 
 
@@ -55,6 +65,22 @@ def _follows_batches(facts: Mapping[str, object]) -> str:
         f"{listed(names)} {'has' if len(names) == 1 else 'have'} batch normalisation, which training lets follow the "
         'target\'s batches (batch_norm = "train"): with few labels fine-tuning can end far below the linear probe for '
         'that alone. batch_norm = "auto" in [training] keeps the statistics of pre-training.'
+    )
+
+
+def _uneven_classes(facts: Mapping[str, object]) -> str:
+    target = _table(facts.get("target"))
+    names, counts = target.get("classes"), _table(target.get("class_counts")).get("test")
+    if target.get("kind") != "classification" or not isinstance(names, list) or not isinstance(counts, list):
+        return ""
+    most, least = max(counts, default=0), min((count for count in counts if count), default=0)
+    if most < UNEVEN * least or not least:
+        return ""
+    return (
+        f"Of the test examples {100 * most / sum(counts):.0f} % are “{names[counts.index(most)]}” and "
+        f"{100 * least / sum(counts):.2g} % “{names[counts.index(least)]}”: accuracy is mostly about the frequent "
+        'classes. metric = "balanced-accuracy" in [target] counts every class the same (nothing is trained again for '
+        'that), and class_weights = "balanced" in [training] trains so.'
     )
 
 

@@ -293,7 +293,7 @@ def _comparison(
         exact_match=summary("exact_match"),
         mean_iou=summary("mean_iou"),
         angular_error=summary("angular_error"),
-        source_kept=summary(metric.record, "source_test"),
+        source_kept=summary(metric.along.record, "source_test"),
         forgetting=_forgetting(frames, places, starts, level=level),
         cost=MeanCost(
             pretraining_seconds=_pretraining_seconds(frames, starts, run.source),
@@ -477,7 +477,7 @@ def chances_of_best(
 
 
 def _forgetting(frames: StudyFrames, places: np.ndarray, starts: np.ndarray, *, level: float) -> Estimate | None:
-    metric, started = frames.metric, starts >= 0
+    metric, started = frames.metric.along, starts >= 0
     measured = frames.final_values(metric.record, "source_test")
     before, after = measured[starts[started]], measured[places[started]]
     return _summary(metric.improvement(before) - metric.improvement(after), level)

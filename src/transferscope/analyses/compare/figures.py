@@ -502,7 +502,7 @@ def _draw_runs(
 
 def draw_curves(summary: Summary) -> Figure | None:
     """The figure; None when the study keeps no curves."""
-    frames, metric = summary.frames, summary.frames.metric
+    frames, metric = summary.frames, summary.frames.metric.along
     curves = _over_seeds(frames.curves(metric.record))
     if curves.empty:
         return None
@@ -622,7 +622,7 @@ def class_errors(frames: StudyFrames) -> pd.DataFrame:
     """
     columns = ["source", "method", "n_target", "class", "n_examples", "error"]
     labels = frames.test_labels
-    if labels is None or frames.classes is None or frames.metric.record != "accuracy":
+    if labels is None or frames.classes is None or not frames.metric.is_of_classes:
         return pd.DataFrame(columns=columns)
     counts = np.bincount(labels, minlength=len(frames.classes))
     rows = []

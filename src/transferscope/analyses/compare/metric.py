@@ -1,4 +1,4 @@
-"""What a study is judged by: accuracy, average precision of several labels, or the squared error of a regression."""
+"""What a study is judged by: accuracy, plain or balanced, average precision of several labels, or squared error."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from jaxtyping import Float, Shaped
 
 from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Interval
-from transferscope.numerics.average_precision import example_contributions
+from transferscope.numerics import average_precision, balanced_accuracy
 from transferscope.numerics.intervals import t_interval, wilson_interval
 from transferscope.wording import signed
 
@@ -27,12 +27,22 @@ class Metric:
         scale: Factor from stored to shown values.
     """
 
-    record: Literal["accuracy", "average_precision", "mse"]
+    record: Literal["accuracy", "balanced_accuracy", "average_precision", "mse"]
     name: str
-    headline: Literal["accuracy", "average_precision", "r2"]
+    headline: Literal["accuracy", "balanced_accuracy", "average_precision", "r2"]
     title: str
     higher_is_better: bool
     scale: float
+
+    @property
+    def is_of_classes(self) -> bool:
+        """Whether it counts which examples are right."""
+        return self.record in ("accuracy", "balanced_accuracy")
+
+    @property
+    def along(self) -> "Metric":
+        """What is measured along the training and on other examples: of classes the plain accuracy, else itself."""
+        return ACCURACY if self.is_of_classes else self
 
     def improvement(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The values so that more is better and differences are differences of risk: minus an error, others as is."""
@@ -48,11 +58,13 @@ class Metric:
         """Score of each test example, more is better; their mean is the measure.
 
         1 or 0 for right or wrong (on a grid the share of the labelled cells that are right), minus the mean squared
-        error, or what the example contributes to the average
-        precision (`numerics.average_precision.example_contributions`).
+        error, or what the example contributes to the average precision or the balanced accuracy
+        (`numerics.average_precision.example_contributions`, and that of `numerics.balanced_accuracy`).
         """
         if self.record == "average_precision":
-            return example_contributions(predictions, labels)
+            return average_precision.example_contributions(predictions, labels)
+        if self.record == "balanced_accuracy":
+            return balanced_accuracy.example_contributions(predictions, labels)
         if self.higher_is_better:
             return share_right(predictions, labels)
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
@@ -66,10 +78,10 @@ class Metric:
             level: Nominal coverage.
 
         Returns:
-            Wilson's interval for accuracy (on the wide side when scores are means over seeds), a t-interval for
-            squared error and average precision; None for one example of these.
+            Wilson's interval for accuracy (on the wide side when scores are means over seeds), a t-interval for the
+            others; None for one example of these.
         """
-        if self.record == "average_precision":
+        if self.record in ("average_precision", "balanced_accuracy"):
             interval = t_interval(scores, level=level).interval if np.isfinite(scores).all() else None
             return None if interval is None else self.bounded(interval)
         if self.higher_is_better:
@@ -106,7 +118,7 @@ class Metric:
         """A value in a sentence after "reaches"."""
         if self.record == "accuracy":
             return self.shown(value)
-        of = "an average precision" if self.higher_is_better else "a squared error"
+        of = f"a{'n' if self.record == 'average_precision' else ''} {self.name.lower()}"
         return f"{of} of {self.shown(value)}"
 
     def gain_in_words(self, difference: float) -> str:
@@ -127,9 +139,13 @@ def share_right(
 
 
 ACCURACY = Metric("accuracy", "Accuracy", "accuracy", "Accuracy on the test set (%)", True, 100.0)
+BALANCED_ACCURACY = Metric(
+    "balanced_accuracy", "Balanced accuracy", "balanced_accuracy", "Balanced accuracy on the test set (%)", True, 100.0
+)
+"""Mean over the classes of the share that is right."""
 AVERAGE_PRECISION = Metric(
     "average_precision", "Average precision", "average_precision", "Average precision on the test set (%)", True, 100.0
 )
 """Macro average over the labels."""
 SQUARED_ERROR = Metric("mse", "Squared error", "r2", "Mean squared error on the test set", False, 1.0)
-METRICS = (SQUARED_ERROR, AVERAGE_PRECISION, ACCURACY)
+METRICS = (SQUARED_ERROR, AVERAGE_PRECISION, BALANCED_ACCURACY, ACCURACY)

@@ -45,6 +45,7 @@ def compare(
     budget: Budget | None = None,
     tuning: bool = True,
     lr: float | None = None,
+    metric: str | None = None,
     folder: str | Path = "runs",
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
@@ -76,6 +77,8 @@ def compare(
         tuning: False takes every method's settings as they are.
         lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
             budget. Methods that start from a pretrained network take their share of it.
+        metric: "balanced-accuracy" counts every class of the test examples the same; None for accuracy, or what suits
+            other labels. Changing it trains nothing again.
         folder: Where the study file, the store and data given in memory are kept.
         on_event: Called with progress; without it, a notebook shows a bar.
 
@@ -104,6 +107,7 @@ def compare(
         budget=budget or Budget(),
         tuning=tuning,
         lr=lr,
+        metric=metric,
         folder=Path(folder),
     )
     parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is

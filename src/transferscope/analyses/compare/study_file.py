@@ -100,6 +100,7 @@ def study_tables(
     folder: Path,
     tuning: bool = True,
     lr: float | None = None,
+    metric: str | None = None,
     defaults: Sequence[str] = METHODS_COMPARED,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
@@ -118,6 +119,7 @@ def study_tables(
         folder: Where the study file will be; data given in memory are written here.
         tuning: As in `compare`.
         lr: As in `compare`.
+        metric: As in `compare`.
         defaults: What None stands for as `methods`: those of these that the sources suffice for.
 
     Returns:
@@ -142,7 +144,7 @@ def study_tables(
         "name": study,
         "seeds": seeds,
         "store": f"{study}.sqlite",
-        "target": {"data": names[-1], "labels": sorted(labels)},
+        "target": {"data": names[-1], "labels": sorted(labels), **({} if metric is None else {"metric": metric})},
         "sources": {
             key: source_table(one) if isinstance(one, Pretrained) else {"data": name}
             for key, name, one in zip(keys[:-1], names[:-1], sources, strict=True)
@@ -225,11 +227,7 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
         transforms[key] = []  # each network brings the target to its own input
     fitted = {
         **tables,
-        "target": {
-            "data": tables["target"]["data"],
-            "transforms": transforms[key],
-            "labels": tables["target"]["labels"],
-        },
+        "target": {"data": tables["target"]["data"], "transforms": transforms[key], **tables["target"]},
         "sources": {
             name: {**table, "transforms": transforms[name]} if name in data else table
             for name, table in tables["sources"].items()

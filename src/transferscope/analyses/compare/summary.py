@@ -135,7 +135,9 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         *unbeaten.values(),
         *objectives,
         *untold_in_words(frames),
-        *cautions(frames.study.facts, [c.n_target for c in comparisons]),
+        *cautions(
+            frames.study.facts, [c.n_target for c in comparisons], balanced=frames.metric.record == "balanced_accuracy"
+        ),
         *weak,
     )
     warned = (*warned, *settings_in_words(frames))

@@ -119,7 +119,7 @@ def _ends(frames: StudyFrames) -> pd.DataFrame:
     measured = curve[from_half <= 0.25]
     nearest = from_half[measured.index].groupby(measured["key"], sort=False).idxmin()
     ends["middle"] = measured.loc[nearest].set_index("key")["value"]
-    ends["fit"] = frames.final(frames.metric.headline, "target_train").set_index("key")["value"]
+    ends["fit"] = frames.final(frames.metric.along.headline, "target_train").set_index("key")["value"]
     ends = ends[ends["fit"].notna()]
     stopped = frames.cells.set_index("key")["stopped_early"].reindex(ends.index).fillna(False).astype(bool)
     return ends.assign(
@@ -142,7 +142,8 @@ def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
         return ()
     sizes, steps = sorted(of_baseline["n_target"].unique()), int(of_baseline["steps"].max())
     fits = of_baseline.groupby("n_target")["fit"].mean()
-    low = frames.metric.in_words(float(fits.min())) if frames.metric.record == "accuracy" else f"{fits.min():.2f}"
+    along = frames.metric.along
+    low = along.in_words(float(fits.min())) if along.is_of_classes else f"{fits.min():.2f}"
     return (
         f"Whether training from scratch was finished after {counted(steps, 'step')} with {_sizes(sizes)} cannot be "
         f"told: its curve has no point in between (eval_every), and on its own training examples it reaches {low} at "
@@ -154,7 +155,7 @@ def _guess(frames: StudyFrames) -> float:
     """Accuracy on training examples of one answer to everything; -1 where there are no single classes, or no counts."""
     target = frames.study.facts.get("target", {})
     counts = target.get("class_counts", {}).get("train") if isinstance(target, Mapping) else None
-    if frames.metric.record != "accuracy" or frames.classes is None or not counts:
+    if not frames.metric.is_of_classes or frames.classes is None or not counts:
         return -1.0
     return float(max(counts) / sum(counts))
 
@@ -210,9 +211,10 @@ def nothing_learnt_in_words(frames: StudyFrames) -> tuple[str, ...]:
     least = LEAST_ABOVE_GUESSING
     if metric.record == "mse":
         guess, scores = 0.0, frames.final("r2")
-    elif metric.record == "accuracy" and labels is not None and labels.ndim == 1 and frames.classes is not None:
-        counts = np.bincount(labels)
-        guess, scores = float(counts.max() / len(labels)), frames.final("accuracy")
+    elif metric.is_of_classes and labels is not None and labels.ndim == 1 and frames.classes is not None:
+        counts, scores = np.bincount(labels), frames.final(metric.record)
+        is_plain = metric.record == "accuracy"
+        guess = float(counts.max() / len(labels)) if is_plain else 1 / np.count_nonzero(counts)
         least = min(least, 2 * math.sqrt(guess * (1 - guess) / len(labels)))
         always = f"“{frames.classes[int(counts.argmax())]}”"
     else:

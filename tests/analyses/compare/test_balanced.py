@@ -1,0 +1,103 @@
+"""Studies that are judged by balanced accuracy, against scikit-learn on what each run predicted."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+from transferscope import compare
+from transferscope.analyses.compare import Budget
+from transferscope.analyses.compare.frames import read_study
+from transferscope.analyses.stored import open_result
+from transferscope.errors import DataError, SettingsError
+from transferscope.store import Store
+from transferscope.study.export import chosen_run
+from transferscope.study.facts import load_data
+from transferscope.study.spec import parse_spec
+
+N, NAME = 600, "source-to-target"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A target of which nine in ten examples are of one class, and a source of the same kind."""
+    made, rng = tmp_path_factory.mktemp("uneven"), np.random.default_rng(0)
+    for name, rare in (("target", 0.1), ("source", 0.5)):
+        y = (rng.random(N) < rare).astype(np.int64)
+        directions = 1.2 * rng.normal(size=(2, 8)) * (name == "target")
+        x = (directions[y] + rng.normal(size=(N, 8))).astype(np.float32)
+        np.savez(made / f"{name}.npz", x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:])
+    return made
+
+
+def asked(folder: Path, out: Path, **changes: Any) -> Any:
+    budget = Budget(steps=30, pretraining_steps=30, network="mlp", workers=0)
+    given = {"labels": [60], "methods": ["fine-tune", "linear-probe"], "seeds": 3, "budget": budget, "tuning": False}
+    return compare(f"npz:{folder / 'source.npz'}", f"npz:{folder / 'target.npz'}", folder=out, **(given | changes))
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> Any:
+    return asked(folder, folder / "runs")
+
+
+def test_every_class_counts_the_same_and_nothing_is_run_again(plain: Any, folder: Path) -> None:
+    assert "accuracy is mostly about the frequent classes" in str(plain.verdict)
+    with Store.open(plain.store) as store:
+        before = {one.key: one.seconds for one in store.standings(NAME)}
+    balanced = asked(folder, folder / "runs", metric="balanced-accuracy")
+    assert "accuracy is mostly about" not in str(balanced.verdict)
+    with Store.open(plain.store) as store:
+        assert {one.key: one.seconds for one in store.standings(NAME)} == before
+        frames = read_study(store, NAME)
+    labels = np.load(folder / "target.npz")["y_test"]
+    final = frames.final("balanced_accuracy").set_index("key")["value"]
+    assert len(final) == 9
+    for key, value in final.items():
+        assert value == pytest.approx(balanced_accuracy_score(labels, frames.predictions[str(key)]), abs=1e-12)
+    means = final.groupby(frames.cells.set_index("key")["method"]).mean()
+    for comparison in balanced.summary.comparisons:
+        assert comparison.score.value == pytest.approx(means[comparison.method])
+    page = balanced.report(folder / "balanced.html").html.read_text(encoding="utf-8")
+    assert "Balanced accuracy on the test set (%)" in page
+    assert open_result(str(balanced.study)).summary.frames.metric.record == "balanced_accuracy"
+
+
+def test_the_winner_is_that_of_the_metric(plain: Any, folder: Path) -> None:
+    asked(folder, folder / "runs", metric="balanced-accuracy")
+    labels = np.load(folder / "target.npz")["y_test"]
+    with Store.open(plain.store) as store:
+        run, alike = chosen_run(store, NAME)
+        predictions = store.arrays(NAME, "predictions")
+        methods = {stored.cell.key: stored.cell.labels["method"] for stored in store.cells(NAME)}
+    of_method: dict[object, list[float]] = {}
+    for key, predicted in predictions.items():
+        of_method.setdefault(methods[key], []).append(balanced_accuracy_score(labels, predicted))
+    means = {method: float(np.mean(values)) for method, values in of_method.items()}
+    assert run.metric == "balanced_accuracy"
+    assert run.method == max(means, key=lambda method: means[method])
+    assert np.mean([one.score for one in alike]) == pytest.approx(max(means.values()))
+
+
+def test_where_it_says_nothing_it_is_refused(folder: Path) -> None:
+    tables: dict[str, Any] = {
+        "name": "numbers",
+        "target": {"data": f"npz:{folder / 'numbers.npz'}", "labels": [20], "metric": "balanced-accuracy"},
+        "network": {"name": "mlp", "widths": [4]},
+        "training": {"steps": 5},
+        "methods": {"scratch": {}},
+    }
+    rng = np.random.default_rng(0)
+    np.savez(
+        folder / "numbers.npz",
+        **{f"x_{part}": rng.normal(size=(40, 3)).astype(np.float32) for part in ("train", "test")},
+        **{f"y_{part}": rng.normal(size=40).astype(np.float32) for part in ("train", "test")},
+    )
+    with pytest.raises(DataError, match=r"is for one class of each input, and the task of .* is regression"):
+        load_data(parse_spec(tables))
+    with pytest.raises(SettingsError, match="races are judged by accuracy"):
+        parse_spec(tables | {"race": {}})
+    with pytest.raises(SettingsError, match="metric"):
+        parse_spec(tables | {"target": {**tables["target"], "metric": "balanced accuracy"}})
