@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import balanced_accuracy_score
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.data.splits import folds
@@ -56,6 +57,27 @@ def test_the_risk_is_that_of_folds_fitted_one_by_one() -> None:
         risks.append(np.square(predicted - held_out.labels).mean())
     assert tuned.trials[0].risk.value == pytest.approx(np.mean(risks))
     assert tuned.trials[0].risk.stderr == pytest.approx(np.std(risks, ddof=1) / 3**0.5)
+
+
+def test_rare_classes_count_as_much_as_frequent_ones_where_that_is_asked_for() -> None:
+    task = classification_task(n_target=30)
+    labels = task.target.train.labels
+    kept = np.sort(np.concatenate([np.flatnonzero(labels == 0), *(np.flatnonzero(labels == k)[:3] for k in (1, 2))]))
+    task = task.with_target_train(task.target.train.take(kept))
+    network = network_for(task, Scratch())
+    grid: dict[str, list[Value]] = {"steps": [2, 60]}
+    found = tune(Scratch(), task, network, OPTIONS, grid=grid, trials=2, n_folds=3, balanced=True)
+    for trial in found.trials:
+        risks = []
+        for fold in folds(task.target.train, 3, seed=stream_seed(3, "folds")):
+            part = task.with_target_train(task.target.train.take(fold.fit))
+            held_out = task.target.train.take(fold.validate)
+            options = replace(OPTIONS, training=replace(OPTIONS.training, steps=int(trial.settings["steps"])))
+            predicted = Scratch().fit(part, network, options).predict(held_out)
+            risks.append(1 - balanced_accuracy_score(held_out.labels, predicted))
+        assert trial.risk.value == pytest.approx(np.mean(risks))
+    plain = tune(Scratch(), task, network, OPTIONS, grid=grid, trials=2, n_folds=3)
+    assert {trial.risk.value for trial in plain.trials} != {trial.risk.value for trial in found.trials}
 
 
 def test_a_single_combination_is_taken_without_a_trial() -> None:

@@ -182,6 +182,13 @@ def test_a_search_by_halving_changes_the_keys_of_what_it_searches_alone() -> Non
     assert {cell.labels["method"] for cell in searched if cell.payload.get("tuning")} == changed
 
 
+def test_settings_are_chosen_with_the_weights_of_classes_that_training_has() -> None:
+    grid = {"fine-tune": {"lr": [0.1, 0.2]}}
+    weighted = plan(training={"steps": 5, "class_weights": "balanced"}, tuning={"trials": 2, "folds": 3, "grid": grid})
+    tunings = [MethodRecipe.from_payload(cell.payload).tuning for cell in weighted if cell.role == "method"]
+    assert CellTuning(2, 3, {"lr": (0.1, 0.2)}, "full", balanced=True) in tunings
+
+
 def test_tuning_that_tries_all_is_planned_as_before_there_was_another_search() -> None:
     tuned = plan(tuning={"trials": 2, "folds": 3, "grid": {"fine-tune": {"lr": [0.1, 0.2]}}})
     payload = next(cell.payload for cell in tuned if cell.labels["method"] == "fine-tune")

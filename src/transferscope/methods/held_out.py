@@ -16,6 +16,7 @@ from transferscope.data.task import UNLABELLED, LabelledSet
 from transferscope.methods.method import FitOptions
 from transferscope.models.network import Network
 from transferscope.numerics.average_precision import macro_average_precision
+from transferscope.numerics.balanced_accuracy import example_contributions
 from transferscope.records import Cost
 from transferscope.training import Batch, batch_loss, check_targets, example_weights
 
@@ -55,13 +56,14 @@ def stratified_folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fo
     return tuple(Fold(np.union1d(single, others[fold.fit]), others[fold.validate]) for fold in dealt)
 
 
-def risk(outputs: Tensor, labels: Tensor) -> float:
+def risk(outputs: Tensor, labels: Tensor, *, balanced: bool = False) -> float:
     """How wrong outputs are, by the type of the labels; infinite where an output is not finite.
 
     Args:
         outputs: Logits or regression values, shape (N, K), or (N, K, h, w) on a grid.
         labels: int64 classes (N,) or (N, h, w): the share of errors; truth values (N, K): one minus the average
             precision, as mean over the labels that occur; float targets of the outputs' shape: the mean squared error.
+        balanced: Of classes (N,), the mean over those that occur of the share of errors in each.
     """
     outputs = outputs.cpu()
     if not torch.isfinite(outputs).all():
@@ -72,6 +74,9 @@ def risk(outputs: Tensor, labels: Tensor) -> float:
     if labels.is_floating_point():
         check_targets(labels, tuple(outputs.shape))
         return float(F.mse_loss(outputs.double(), labels.double()))
+    if balanced and labels.ndim == 1:
+        shares = example_contributions(outputs.argmax(dim=1).numpy(), labels.numpy())
+        return 1.0 - float(shares.mean())
     known = labels != UNLABELLED
     return float((outputs.argmax(dim=1) != labels)[known].double().mean())
 

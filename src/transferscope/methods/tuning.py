@@ -186,6 +186,7 @@ def tune(
     trials: int,
     n_folds: int,
     search: Search = "full",
+    balanced: bool = False,
 ) -> Tuned:
     """Choose settings by the mean validation risk over folds of `task.target.train`; test data are never read.
 
@@ -203,6 +204,7 @@ def tune(
         trials: How many combinations at most.
         n_folds: Folds, at least 2.
         search: How trials are made.
+        balanced: Whether every class counts the same in the risk, as in `held_out.risk`.
 
     Returns:
         The best settings.
@@ -222,7 +224,9 @@ def tune(
     parts = stratified_folds(train, n_folds, seed=stream_seed(options.seed, "folds"))
     counts = trials_by_fold(len(tried), n_folds, search)
     share = TRIAL_STEPS if search == "halving" else 1.0
-    log = _TrialLog(options, f"{method} {options.training} {options.seed} {dict(grid)} {trials} {n_folds} {search}")
+    log = _TrialLog(
+        options, f"{method} {options.training} {options.seed} {dict(grid)} {trials} {n_folds} {search} {balanced}"
+    )
     quiet = replace(options, curve_examples=0, checkpoint=None, snapshots=None)
     shown = partial(_part_of_progress, options, whole=runs_of_a_search(len(tried), n_folds, search) + 1.0)
     risks: list[list[float]] = [[] for _ in tried]
@@ -236,7 +240,8 @@ def tune(
                 progress = shown(begun=sum(map(len, risks)) * share, weight=share)
                 trial = replace(_shortened(_options_with(method, quiet, tried[i]), share), on_progress=progress)
                 fitted = _method_with(method, tried[i]).fit(fold_task, network, trial)
-                log.add(i, place, risk(fitted.outputs(held_out), torch.from_numpy(held_out.labels)), fitted.cost)
+                labels = torch.from_numpy(held_out.labels)
+                log.add(i, place, risk(fitted.outputs(held_out), labels, balanced=balanced), fitted.cost)
             risks[i].append(log.risk(i, place))
     ranked = sorted(range(len(tried)), key=lambda i: (-len(risks[i]), _mean(risks[i]).value))
     best = tried[ranked[0]]

@@ -62,16 +62,20 @@ class CellTuning:
         folds: Folds, at least 2.
         grid: Values to try for each setting of the method or of the training; empty to try none.
         search: As in `TuningSettings`.
+        balanced: Whether every class counts the same in what settings are chosen by, as it does in the loss.
     """
 
     trials: int
     folds: int
     grid: dict[str, tuple[Value, ...]]
     search: Literal["full", "halving"] = "full"
+    balanced: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The tuning as JSON values, as it was before there was a `search` where that is "full": keys hold it."""
+        """The tuning as JSON values, as it was before there was a setting where that says nothing: keys hold it."""
         plain = asdict(self)
+        if not self.balanced:
+            del plain["balanced"]
         if self.search == "full":
             del plain["search"]
         return plain

@@ -68,6 +68,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
             trials=tuning.trials,
             n_folds=tuning.folds,
             search=tuning.search,
+            balanced=tuning.balanced,
         )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:

@@ -350,7 +350,8 @@ def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
     grid = spec.tuning.grid.get(method, {})
     if spec.tuning.search == "halving" and not grid:
         return None  # nothing to choose: the cell is that of a study without tuning
-    return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search)
+    balanced = spec.training.class_weights == "balanced"
+    return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search, balanced)
 
 
 def _check_distinct(stems: Sequence[_Stem]) -> None:

@@ -80,7 +80,7 @@ def _uneven_classes(facts: Mapping[str, object]) -> str:
         f"Of the test examples {100 * most / sum(counts):.0f} % are “{names[counts.index(most)]}” and "
         f"{100 * least / sum(counts):.2g} % “{names[counts.index(least)]}”: accuracy is mostly about the frequent "
         'classes. metric = "balanced-accuracy" in [target] counts every class the same (nothing is trained again for '
-        'that), and class_weights = "balanced" in [training] trains so.'
+        'that), and class_weights = "balanced" in [training] trains and chooses settings so.'
     )
 
 
