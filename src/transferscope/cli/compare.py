@@ -12,6 +12,7 @@ from transferscope.cli.options import (
     ClassWeightsOption,
     EarlyStoppingOption,
     KeepOption,
+    MetricOption,
     MixUpOption,
     PrecisionOption,
     TuningOption,
@@ -77,10 +78,7 @@ def compare(
     lr: Annotated[
         float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
     ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(help="balanced-accuracy counts every class the same. [accuracy, or what suits other labels]"),
-    ] = None,
+    metric: MetricOption = None,
     batch_norm: BatchNormOption = None,
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",

@@ -13,6 +13,7 @@ from transferscope.cli.options import (
     ClassWeightsOption,
     EarlyStoppingOption,
     KeepOption,
+    MetricOption,
     MixUpOption,
     PrecisionOption,
     TuningOption,
@@ -80,6 +81,7 @@ def decide(
     history: Annotated[
         bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
     ] = True,
+    metric: MetricOption = None,
     batch_norm: BatchNormOption = None,
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",
@@ -131,6 +133,7 @@ def decide(
         budget=allowed,
         tuning=tuning,
         lr=lr,
+        metric=metric,
         history=history,
         folder=out,
     )

@@ -33,6 +33,10 @@ EarlyStoppingOption = Annotated[
     int | None,
     typer.Option(min=1, help="End training after so many points of its curve without a gain on held-out labels."),
 ]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(help="balanced-accuracy counts every class the same. [accuracy, or what suits other labels]"),
+]
 ClassWeightsOption = Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")]
 MixUpOption = Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")]
 PrecisionOption = Annotated[

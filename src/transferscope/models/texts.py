@@ -87,7 +87,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     if tokens.ndim != 3 or tokens.shape[1] not in (2, 4):
         raise NetworkError(f"the network reads texts and its inputs have shape {tuple(tokens.shape)}; name text:PATH")
     if tokens.shape[1] == 4:
-        first, second = (encoded(module, _trimmed(half)) for half in tokens.split(2, dim=1))
+        first, second = (encoded(module, _trimmed(half)) for half in (tokens[:, :2], tokens[:, 2:]))
         return torch.cat([(first - second).abs(), first * second], dim=1)
     config = module.config
     there = tokens[:, 0] >= 0

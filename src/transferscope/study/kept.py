@@ -17,15 +17,15 @@ from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.models import input_of
 from transferscope.models.weights import read_notes
-from transferscope.numerics.balanced_accuracy import balanced_accuracy
 from transferscope.records import HEADLINES
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import CELL_NOTE
 from transferscope.study.facts import DATA_SETS_KEPT, kept_data
 from transferscope.study.fitting import number
+from transferscope.study.judged import judged_records
 from transferscope.study.settings import DataSettings, Keep
-from transferscope.study.status import is_balanced, keep_of
+from transferscope.study.status import keep_of
 
 if TYPE_CHECKING:
     from transferscope.data.unlabelled import InputForm  # with pandas, which a run with nothing to do does not need
@@ -67,36 +67,19 @@ def finished_runs(store: Store, study: str) -> list[Run]:
         for stored in store.cells(study)
         if stored.cell.role == "method" and stored.cell.labels.get("pretrain_step") is None
     }
-    records = store.records(study)
-    found = []
+    records = judged_records(store, study)
+    measured = {name for name, part in zip(records.name, records.part, strict=True) if part == "target_test"}
+    metric, found = next((name for name in HEADLINES if name in measured), ""), []
     columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
     for key, name, part, step, value, stderr in zip(*columns, strict=True):
         stored = cells.get(key)
-        if (
-            stored is None
-            or stored.state != "done"
-            or name not in HEADLINES
-            or part != "target_test"
-            or step is not None
-        ):
+        if stored is None or stored.state != "done" or name != metric or part != "target_test" or step is not None:
             continue
         labels = stored.cell.labels
         source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")
         if isinstance(n_labels, int) and isinstance(seed, int):
             named = None if source is None else str(source)
             found.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
-    return _balanced(found, store, study) if is_balanced(store.study(study).spec) else found
-
-
-def _balanced(runs: Sequence[Run], store: Store, study: str) -> list[Run]:
-    """The runs judged by balanced accuracy; those whose predictions were not kept are left out."""
-    predictions, labels = store.arrays(study, "predictions"), store.study_array(study, "target_test_labels")
-    found = []
-    for run in runs if labels is not None else ():
-        predicted = predictions.get(run.cell.cell.key)
-        if predicted is not None:
-            score = balanced_accuracy(predicted, labels)
-            found.append(replace(run, metric="balanced_accuracy", score=score.value, stderr=score.stderr))
     return found
 
 

@@ -16,6 +16,7 @@ from transferscope.errors import SettingsError, unknown_name
 from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
 from transferscope.records import HEADLINES
 from transferscope.store import PlannedCell, Store
+from transferscope.study.judged import judged_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class Race:
         scores, failed = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
         place = {key: (i, j) for i, keys in enumerate(self.keys) for j, key in enumerate(keys) if key is not None}
         stored = {cell.cell.key: cell for cell in store.cells(self.study)}
-        records = store.records(self.study)
+        records = judged_records(store, self.study)
         final = [
             (key, name, value)
             for key, name, part, step, value in zip(
@@ -167,7 +168,7 @@ class Race:
             if key in place and part == "target_test" and step is None
         ]
         measured = {name for _, name, _ in final}
-        measure = next((name for name in HEADLINES if name in measured), HEADLINES[0])
+        measure = next((name for name in HEADLINES if name in measured), "accuracy")
         for key, name, value in final:
             if name == measure:
                 scores[place[key]] = 100.0 * value

@@ -221,8 +221,6 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     _check_methods(found_methods, found_sources, tables, mistakes)
     _check_rates(found_methods, training, mistakes)
     _check_amounts(target, found_sources, pretraining, tuning, mistakes)
-    if race is not None and target is not None and target.metric is not None:
-        mistakes.add(f"[target] metric = {target.metric!r} and [race]: races are judged by accuracy; drop one of them")
     given = tables.get("methods")
     named = given if isinstance(given, Mapping) else {"scratch": {}}
     kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]

@@ -111,12 +111,6 @@ def keep_of(spec: Mapping[str, object]) -> "Keep":
     return "winners" if found == "winners" else "none" if found == "none" else "all"
 
 
-def is_balanced(spec: Mapping[str, object]) -> bool:
-    """Whether a stored study is judged by balanced accuracy."""
-    target = spec.get("target")
-    return isinstance(target, Mapping) and target.get("metric") == "balanced-accuracy"
-
-
 @dataclass(frozen=True, slots=True)
 class KeptNetworks:
     """The networks of a study that are on the disk.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from transferscope import compare
+from transferscope import compare, decide
 from transferscope.analyses.compare import Budget
 from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.stored import open_result
@@ -81,6 +81,25 @@ def test_the_winner_is_that_of_the_metric(plain: Any, folder: Path) -> None:
     assert np.mean([one.score for one in alike]) == pytest.approx(max(means.values()))
 
 
+def test_a_race_is_run_by_it(folder: Path) -> None:
+    budget = Budget(steps=20, pretraining_steps=20, network="mlp", workers=0)
+    found = decide(
+        f"npz:{folder / 'target.npz'}", [f"npz:{folder / 'source.npz'}"], methods=["fine-tune"], labels=60, seeds=2,
+        budget=budget, tuning=False, history=False, metric="balanced-accuracy", folder=folder / "race",
+    )  # fmt: skip
+    assert "balanced accuracy" in found.decision.unit
+    labels = np.load(folder / "target.npz")["y_test"]
+    with Store.open(found.store) as store:
+        cells = {one.cell.key: one.cell.labels for one in store.cells(found.name)}
+        scores = {
+            (cells[key]["method"], cells[key]["seed"]): 100 * balanced_accuracy_score(labels, predicted)
+            for key, predicted in store.arrays(found.name, "predictions").items()
+        }
+    gains = [scores["fine-tune", seed] - scores["scratch", seed] for seed in (0, 1) if ("fine-tune", seed) in scores]
+    arm = next(one for one in found.decision.arms if one.arm.method == "fine-tune")
+    assert arm.gain.value == pytest.approx(np.mean(gains))
+
+
 def test_where_it_says_nothing_it_is_refused(folder: Path) -> None:
     tables: dict[str, Any] = {
         "name": "numbers",
@@ -97,7 +116,5 @@ def test_where_it_says_nothing_it_is_refused(folder: Path) -> None:
     )
     with pytest.raises(DataError, match=r"is for one class of each input, and the task of .* is regression"):
         load_data(parse_spec(tables))
-    with pytest.raises(SettingsError, match="races are judged by accuracy"):
-        parse_spec(tables | {"race": {}})
     with pytest.raises(SettingsError, match="metric"):
         parse_spec(tables | {"target": {**tables["target"], "metric": "balanced accuracy"}})

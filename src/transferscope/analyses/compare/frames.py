@@ -10,10 +10,9 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from transferscope.analyses.compare.metric import ACCURACY, METRICS, Metric
-from transferscope.numerics.balanced_accuracy import balanced_accuracy
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
-from transferscope.study.status import is_balanced
+from transferscope.study.judged import judged_records
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -170,27 +169,14 @@ def read_study(store: Store, name: str) -> StudyFrames:
         UnknownNameError: There is no such study.
         StoreError: The store cannot be read.
     """
-    cells, study = cells_frame(store.cells(name)), store.study(name)
-    records = pd.DataFrame(store.records(name).columns())
-    predictions, test_labels = store.arrays(name, "predictions"), store.study_array(name, "target_test_labels")
-    if is_balanced(study.spec) and test_labels is not None:
-        records = pd.concat([records, _balanced(predictions, test_labels)], ignore_index=True)
+    cells = cells_frame(store.cells(name))
     return StudyFrames(
-        study=study,
+        study=store.study(name),
         cells=cells,
-        records=records_frame(records, cells),
-        predictions=predictions,
-        test_labels=test_labels,
+        records=records_frame(pd.DataFrame(judged_records(store, name).columns()), cells),
+        predictions=store.arrays(name, "predictions"),
+        test_labels=store.study_array(name, "target_test_labels"),
         documents=store.study_documents(name),
-    )
-
-
-def _balanced(predictions: Mapping[str, np.ndarray], labels: np.ndarray) -> pd.DataFrame:
-    """Balanced accuracy on the target test set, by the predictions of each cell."""
-    found = [(key, balanced_accuracy(predicted, labels)) for key, predicted in predictions.items()]
-    return pd.DataFrame(
-        [(key, "balanced_accuracy", "target_test", None, one.value, one.stderr, one.status) for key, one in found],
-        columns=RECORD_COLUMNS,
     )
 
 

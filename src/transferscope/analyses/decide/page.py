@@ -35,7 +35,7 @@ def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> V
     warned = (
         *others,
         *untold_in_words(frames),
-        *cautions(frames.study.facts, frames.sizes),
+        *cautions(frames.study.facts, frames.sizes, balanced=frames.metric.record == "balanced_accuracy"),
         *settings_in_words(frames),
     )
     if unfinished:

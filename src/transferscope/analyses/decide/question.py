@@ -115,6 +115,7 @@ def decide(
     budget: Budget | None = None,
     tuning: bool = True,
     lr: float | None = None,
+    metric: str | None = None,
     history: bool = True,
     folder: str | Path = "runs",
     on_event: Callable[[Event], None] = ignore,
@@ -143,6 +144,7 @@ def decide(
         budget: Length of training and network, as in `compare`.
         tuning: Whether every run first chooses its settings, as in `compare`; that counts as time of the run.
         lr: A learning rate for all methods, as in `compare`.
+        metric: What runs are judged by, as in `compare`; to be chosen before the first run.
         history: Whether what did best on other tasks (`transferscope history`) runs first; it changes no verdict.
         folder: Where the study file, the store and data given in memory are kept.
         on_event: Called with progress; without it, a notebook shows a bar.
@@ -168,6 +170,7 @@ def decide(
         budget=allowed,
         tuning=tuning,
         lr=lr,
+        metric=metric,
         history=history,
         folder=Path(folder),
     ).path
@@ -204,6 +207,7 @@ def write_race(
     folder: Path,
     tuning: bool = True,
     lr: float | None = None,
+    metric: str | None = None,
     history: bool = True,
 ) -> WrittenStudy:
     """Write the study file of a race; see `decide`.
@@ -227,6 +231,7 @@ def write_race(
         folder=folder,
         tuning=tuning,
         lr=lr,
+        metric=metric,
     )
     tables |= {"name": f"{tables['name']}-race"}  # the store is that of the comparison, whose cells count
     if history:

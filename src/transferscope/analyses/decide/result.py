@@ -10,7 +10,7 @@ import numpy as np
 from transferscope.analyses.compare.frames import controls_of
 from transferscope.analyses.compare.metric import share_right
 from transferscope.estimate import Estimate, Interval
-from transferscope.numerics.average_precision import example_contributions
+from transferscope.numerics import average_precision, balanced_accuracy
 from transferscope.numerics.racing import Bounds, RaceRule, Standing, bounds_against, level_of_better, standing
 from transferscope.store import Store
 from transferscope.study.race import Arm, Race, RaceScores, RaceSettings, rule_of
@@ -271,9 +271,11 @@ class _TestErrors:
 
 
 def _example_scores(predictions: np.ndarray, labels: np.ndarray, measure: str) -> np.ndarray:
-    """1 for a correct class and 0 for a wrong one, the share in the average precision, or minus the squared error."""
+    """What each example has in the measure, more is better; in a squared error minus its own."""
     if measure == "average_precision":
-        return example_contributions(predictions, labels)
+        return average_precision.example_contributions(predictions, labels)
+    if measure == "balanced_accuracy":
+        return balanced_accuracy.example_contributions(predictions, labels)
     if measure == "accuracy":
         return share_right(predictions, labels)
     squares = (predictions.reshape(len(labels), -1) - labels.reshape(len(labels), -1)) ** 2
