@@ -1,5 +1,7 @@
 """A small study with diagnostics and checkpoints, from its file to the page; numbers counted again from the store."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +23,7 @@ STEPS = (5, 20)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     folder = tmp_path_factory.mktemp("why")
     study = tables(
         folder,
@@ -32,9 +34,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         diagnostics={"weights": {"every": 5}, "class-separation": {"part": "target_test"}, "kernel-distance": {}},
         engine={"workers": 0},
     )
-    opened = Store.open(folder / "small.sqlite")
-    run_study(parse_spec(study), opened)
-    return opened
+    with Store.open(folder / "small.sqlite") as opened:
+        run_study(parse_spec(study), opened)
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def test_the_page_says_what_it_said(named: tuple[str, AnalysisResult], folder: P
     page = folder / f"{name}-page.html"
     result.report(page)
     text = _Words(page.read_text(encoding="utf-8")).text.replace(str(folder), "FOLDER")
-    text = _VERSION.sub(r"\1VERSION", text)
+    text = _MACHINE.sub(r"\1ANY", _VERSION.sub(r"\1VERSION", text))
     _compare(EXPECTED / f"{name}.txt", text, result.kind)
 
 
@@ -148,9 +148,13 @@ class _Words(HTMLParser):
 _VERSION = re.compile(r"(versions\.[\w-]+\n\| |(?:transferscope|numpy|python) )\d[\w.+]*")
 """Of a package: another machine or release has another one, and says the same otherwise."""
 
+_MACHINE = re.compile(r"(machine\.\w+\n\| ).*")
+"""What the study was last run on: cores, memory, processor and system, with the version of its kernel."""
+
 _NUMBER = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-_LOOSER = {"rank": 1e-4, "diagnose": 1e-4, "place": 1e-4}
-"""Features are computed in single precision, whose last digits differ between processors."""
+_LOOSER = {"rank": 1e-3, "diagnose": 1e-4, "place": 1e-4}
+"""Features are computed in single precision, whose last digits differ between processors; what scores make of them,
+between releases of NumPy and SciPy too (1.6e-4 seen)."""
 
 
 def _compare(path: Path, found: str, kind: str) -> None:

@@ -2,21 +2,45 @@
 
 import re
 import tomllib
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
 
 
+def conda_recipe() -> str:
+    return (ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8")
+
+
+def required(part: str) -> set[str]:
+    """What the recipe requires in a part, as in {"pip", "python>=3.11"}."""
+    listed = conda_recipe().split(f"  {part}:\n")[1].partition("\n\n")[0]
+    return {
+        line.removeprefix("    - ").replace(" ", "")
+        for line in takewhile(lambda line: line.startswith("    - "), listed.splitlines())
+    }
+
+
 def test_the_conda_recipe_has_every_requirement_with_its_version() -> None:
-    recipe = (ROOT / "packaging/conda/meta.yaml").read_text(encoding="utf-8")
-    run = recipe.split("  run:\n")[1].split("\n\n")[0]
-    listed = {line.removeprefix("    - ").replace(" ", "") for line in run.splitlines()}
     needed = {
         re.sub(r"^[\w-]+", lambda name: CONDA_NAMES.get(name[0], name[0]), one) for one in PROJECT["dependencies"]
     }
-    assert listed == needed | {f"python{PROJECT['requires-python']}"}
+    python = f"python{PROJECT['requires-python']}"
+    assert required("run") == needed | {python}
+    assert required("host") == {*PYPROJECT["build-system"]["requires"], "pip", python}
+
+
+def test_the_conda_recipe_has_the_words_and_the_version_of_the_project() -> None:
+    said = dict(re.findall(r'^  (version|summary|license): "?(.+?)"?$', conda_recipe(), flags=re.MULTILINE))
+    assert said == {
+        "version": PROJECT["version"],
+        "summary": PROJECT["description"],
+        "license": PROJECT["license"],
+    }
+    assert re.findall(r"- (\S+) = (\S+)\n", conda_recipe()) == list(PROJECT["scripts"].items())
 
 
 def test_the_container_installs_extras_that_there_are() -> None:

@@ -27,7 +27,6 @@ MEANS = {method: value * (1 + 1.1 + 1.21) / 3 for method, value in VALUES.items(
 def _study(folder: Path, *, baseline: bool, at_start: float | None) -> Summary:
     """Every diagnostic has the values of VALUES, 10 % more in every further seed; accuracy falls with them."""
     methods = [method for method in VALUES if baseline or method != "scratch"]
-    store = Store.open(folder / "made-up.sqlite")
     outcomes: dict[str, Outcome] = {}
     cells: list[PlannedCell] = []
     for method, seed in product(methods, range(3)):
@@ -52,11 +51,12 @@ def _study(folder: Path, *, baseline: bool, at_start: float | None) -> Summary:
             cells.append(look)
             outcomes[look.key] = Outcome(tuple(records), Cost(), notes=notes)
     spec = {"name": "made-up", "methods": {method: {} for method in methods}, "seeds": [0, 1, 2]}
-    store.plan(StudyRow("made-up", spec, {}, "2026-11-21T09:00:00+00:00"), cells)
-    store.put_study_array("made-up", "target_test_labels", np.arange(50) % 2)
-    for key, outcome in outcomes.items():
-        store.finish(key, outcome)
-    return summarise(store, "made-up")
+    with Store.open(folder / "made-up.sqlite") as store:
+        store.plan(StudyRow("made-up", spec, {}, "2026-11-21T09:00:00+00:00"), cells)
+        store.put_study_array("made-up", "target_test_labels", np.arange(50) % 2)
+        for key, outcome in outcomes.items():
+            store.finish(key, outcome)
+        return summarise(store, "made-up")
 
 
 class Page:

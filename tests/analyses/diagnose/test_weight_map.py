@@ -1,5 +1,6 @@
 """A map of the networks of a study: which are on it, and at which distances."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,11 @@ def spec(folder: Path, **changes: object) -> StudySpec:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     folder = tmp_path_factory.mktemp("study")
-    opened = Store.open(folder / "small.sqlite")
-    run_study(spec(folder), opened)
-    return opened
+    with Store.open(folder / "small.sqlite") as opened:
+        run_study(spec(folder), opened)
+        yield opened
 
 
 @pytest.mark.long
