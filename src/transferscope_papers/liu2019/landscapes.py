@@ -139,9 +139,8 @@ def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, t
                 if column == 0:
                     axes.set_ylabel(way)
             if image is not None:
-                canvas.colorbar(
-                    image, ax=list(grid[:, column]), location="bottom", shrink=0.9, format="%.2g", aspect=12
-                )
+                bar = canvas.colorbar(image, ax=list(grid[:, column]), location="bottom", shrink=0.9, aspect=12)
+                bar.set_ticks([levels[0], levels[-1]], labels=[f"{end:.3g}" for end in (levels[0], levels[-1])])
         canvas.suptitle(f"Loss {where}, along two random directions of each layer", fontsize=10)
     caption = (
         f"Loss on the target's training examples around the weights {where} (cross), in units of the filters' norms; "
