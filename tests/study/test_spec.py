@@ -89,7 +89,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         (
             {"target": {"label": [1]}},
             "[target] unknown key 'label': did you mean 'labels'? "
-            "known are data, labels, limit, test_limit, transforms",
+            "known are data, labels, limit, metric, test_limit, transforms",
         ),
         (
             {"network": {"name": "lenets"}},
