@@ -10,6 +10,7 @@ from sklearn.metrics import balanced_accuracy_score
 from transferscope import compare, decide
 from transferscope.analyses.compare import Budget
 from transferscope.analyses.compare.frames import read_study
+from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.stored import open_result
 from transferscope.errors import DataError, SettingsError
 from transferscope.store import Store
@@ -32,22 +33,30 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def asked(folder: Path, out: Path, **changes: Any) -> Any:
-    budget = Budget(steps=30, pretraining_steps=30, network="mlp", workers=0)
-    given = {"labels": [60], "methods": ["fine-tune", "linear-probe"], "seeds": 3, "budget": budget, "tuning": False}
-    return compare(f"npz:{folder / 'source.npz'}", f"npz:{folder / 'target.npz'}", folder=out, **(given | changes))
+def asked(folder: Path, metric: str | None = None) -> ComparisonResult:
+    return compare(
+        f"npz:{folder / 'source.npz'}",
+        f"npz:{folder / 'target.npz'}",
+        labels=[60],
+        methods=["fine-tune", "linear-probe"],
+        seeds=3,
+        budget=Budget(steps=30, pretraining_steps=30, network="mlp", workers=0),
+        tuning=False,
+        metric=metric,
+        folder=folder / "runs",
+    )
 
 
 @pytest.fixture(scope="module")
-def plain(folder: Path) -> Any:
-    return asked(folder, folder / "runs")
+def plain(folder: Path) -> ComparisonResult:
+    return asked(folder)
 
 
-def test_every_class_counts_the_same_and_nothing_is_run_again(plain: Any, folder: Path) -> None:
+def test_every_class_counts_the_same_and_nothing_is_run_again(plain: ComparisonResult, folder: Path) -> None:
     assert "accuracy is mostly about the frequent classes" in str(plain.verdict)
     with Store.open(plain.store) as store:
         before = {one.key: one.seconds for one in store.standings(NAME)}
-    balanced = asked(folder, folder / "runs", metric="balanced-accuracy")
+    balanced = asked(folder, "balanced-accuracy")
     assert "accuracy is mostly about" not in str(balanced.verdict)
     with Store.open(plain.store) as store:
         assert {one.key: one.seconds for one in store.standings(NAME)} == before
@@ -62,11 +71,13 @@ def test_every_class_counts_the_same_and_nothing_is_run_again(plain: Any, folder
         assert comparison.score.value == pytest.approx(means[comparison.method])
     page = balanced.report(folder / "balanced.html").html.read_text(encoding="utf-8")
     assert "Balanced accuracy on the test set (%)" in page
-    assert open_result(str(balanced.study)).summary.frames.metric.record == "balanced_accuracy"
+    again = open_result(str(balanced.study))
+    assert isinstance(again, ComparisonResult)
+    assert again.summary.frames.metric.record == "balanced_accuracy"
 
 
-def test_the_winner_is_that_of_the_metric(plain: Any, folder: Path) -> None:
-    asked(folder, folder / "runs", metric="balanced-accuracy")
+def test_the_winner_is_that_of_the_metric(plain: ComparisonResult, folder: Path) -> None:
+    asked(folder, "balanced-accuracy")
     labels = np.load(folder / "target.npz")["y_test"]
     with Store.open(plain.store) as store:
         run, alike = chosen_run(store, NAME)
@@ -108,12 +119,8 @@ def test_where_it_says_nothing_it_is_refused(folder: Path) -> None:
         "training": {"steps": 5},
         "methods": {"scratch": {}},
     }
-    rng = np.random.default_rng(0)
-    np.savez(
-        folder / "numbers.npz",
-        **{f"x_{part}": rng.normal(size=(40, 3)).astype(np.float32) for part in ("train", "test")},
-        **{f"y_{part}": rng.normal(size=40).astype(np.float32) for part in ("train", "test")},
-    )
+    x, y = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32), np.arange(40, dtype=np.float32)
+    np.savez(folder / "numbers.npz", x_train=x, y_train=y, x_test=x + 1, y_test=y)
     with pytest.raises(DataError, match=r"is for one class of each input, and the task of .* is regression"):
         load_data(parse_spec(tables))
     with pytest.raises(SettingsError, match="metric"):
