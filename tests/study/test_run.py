@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -355,6 +355,18 @@ def test_the_first_interruption_is_noted_and_the_second_stops_at_once() -> None:
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process that is asked to end")
+@pytest.mark.parametrize("at_once", [False, True])
+def test_being_asked_to_end_is_noted_however_often_it_is_asked(at_once: bool) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with deferred_interrupt(at_once=at_once) as interrupt:
+        with pytest.raises(KeyboardInterrupt) if at_once else nullcontext():
+            os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)  # batch systems send it to the job and to its steps
+        assert interrupt.requested
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_outside_the_main_thread_signals_are_left_alone() -> None:

@@ -360,7 +360,7 @@ def _lost_networks(cells: Sequence[PlannedCell], states: Mapping[str, str], cont
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed."""
+    """Whether Ctrl-C was pressed, or the process was asked to end."""
 
     requested: bool = False
 
@@ -378,7 +378,8 @@ class Interrupt:
 def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
     """Let the first Ctrl-C only be noted, and the second one stop at once, as usual.
 
-    Outside the main thread, where signals cannot be handled, it does nothing.
+    Being asked to end (SIGTERM), as batch systems, containers and services do before they kill, counts as Ctrl-C, and
+    however often it is asked, once. Outside the main thread, where signals cannot be handled, it does nothing.
 
     Args:
         at_once: Stop at the first one, where the program stands. It is noted as well, because Python drops an
@@ -389,17 +390,19 @@ def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
         yield interrupt
         return
 
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        interrupt.requested = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if at_once:
+    def note(number: int, _frame: FrameType | None) -> None:
+        is_first, interrupt.requested = not interrupt.requested, True
+        if number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if at_once and (is_first or number == signal.SIGINT):
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Runner:
