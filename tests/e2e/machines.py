@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-_BRIDGE = "tsbridge"
-_NETWORK = "10.213.74"
+_MARK = f"ts{os.getpid()}"  # so that two such networks can be up at a time
+_NETWORK = f"10.213.{os.getpid() % 254}"
 
 
 class Machine:
@@ -26,6 +26,7 @@ class Machine:
 
     def __init__(self, name: str, number: int, *, own: Mapping[Path, Path] | None = None) -> None:
         self.name, self.address = name, f"{_NETWORK}.{number}"
+        self._cable = f"{_MARK}-{number}"
         self._own = own or {}
         self._first: subprocess.Popen[str] | None = None
 
@@ -35,15 +36,19 @@ class Machine:
         script = " && ".join([f"hostname {self.name}", "ip link set lo up", *mounts, "echo on", "exec sleep infinity"])
         spaces = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--mount-proc"]
         self._first = subprocess.Popen(
-            ["unshare", *spaces, "sh", "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True
+            ["unshare", *spaces, "sh", "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         assert self._first.stdout is not None
         if self._first.stdout.readline() != "on\n":
-            raise RuntimeError(f"the machine {self.name} did not start")
-        cable, plug = f"ts-{self.name}", f"tp-{self.name}"
-        _ip(f"link add {cable} type veth peer name {plug}")
+            raise RuntimeError(f"the machine {self.name} did not start: {self._first.communicate()[1]}")
+        plug = f"{self._cable}p"
+        _ip(f"link add {self._cable} type veth peer name {plug}")
         _ip(f"link set {plug} netns {self._inside()} name eth0")
-        _ip(f"link set {cable} master {_BRIDGE} up")
+        _ip(f"link set {self._cable} master {_MARK} up")
         self.run(["ip", "address", "add", f"{self.address}/24", "dev", "eth0"])
         self.run(["ip", "link", "set", "eth0", "up"])
         return self
@@ -84,19 +89,17 @@ class Machine:
 
     def pull_cable(self) -> None:
         """No packet comes or goes; connections are not told."""
-        _ip(f"link set ts-{self.name} down")
+        _ip(f"link set {self._cable} down")
 
     def plug_in(self) -> None:
         """The network is back."""
-        _ip(f"link set ts-{self.name} up")
+        _ip(f"link set {self._cable} up")
 
     def power_off(self) -> None:
         """Everything that runs there is killed at once."""
         if self._first is not None and self._first.poll() is None:
             os.kill(self._inside(), 9)
-            self._first.wait(timeout=20)
-        if self._first is not None and self._first.stdout is not None:
-            self._first.stdout.close()
+            self._first.communicate(timeout=20)
 
     def _inside(self) -> int:
         """Number of the first process there, as it is outside."""
@@ -109,10 +112,10 @@ class Machine:
 def network(*machines: Machine) -> Iterator[None]:
     """Machines that are on and see each other; all of it is gone afterwards."""
     with ExitStack() as stack:
-        _ip(f"link add {_BRIDGE} type bridge")
-        stack.callback(_ip, f"link delete {_BRIDGE}")
-        _ip(f"address add {_NETWORK}.1/24 dev {_BRIDGE}")
-        _ip(f"link set {_BRIDGE} up")
+        _ip(f"link add {_MARK} type bridge")
+        stack.callback(_ip, f"link delete {_MARK}")
+        _ip(f"address add {_NETWORK}.1/24 dev {_MARK}")
+        _ip(f"link set {_MARK} up")
         for machine in machines:
             stack.enter_context(machine)
         yield

@@ -18,7 +18,7 @@ from torch import nn
 from study.fake_work import STRANGE
 from study.plans import small_plan
 from study.specs import spec
-from transferscope.errors import SettingsError, StoreError
+from transferscope.errors import SettingsError, StoreError, UnreachableError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
@@ -199,6 +199,53 @@ def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
     monkeypatch.setattr(Store, "finish", freed_meanwhile)
     assert do(small_plan(1), store, "log_count").counts == StudyCounts(done=4)
     assert sorted(log(store)) == sorted([*(cell.key for cell in small_plan(1).cells), *lost])
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner that waits for nothing between two questions to a database that does not answer."""
+    monkeypatch.setattr(run, "_SECONDS_BETWEEN_QUESTIONS", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("method", "work"), [("claim_several", "count"), ("finish", "count"), ("fail", "full")])
+@pytest.mark.parametrize("is_carried_out", [False, True])
+def test_a_database_that_is_away_for_a_while_loses_no_cell(
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    work: str,
+    is_carried_out: bool,
+) -> None:
+    """The connection is lost before the database has read a question, or before it has answered."""
+    given = getattr(Store, method)
+    questions: list[str] = []
+
+    def unsure(opened: Store, *asked: Any, **options: Any) -> Any:
+        questions.append(method)
+        if len(questions) % 3 == 0:
+            return given(opened, *asked, **options)
+        if is_carried_out:
+            given(opened, *asked, **options)
+        raise UnreachableError("the store cannot be used: the connection is lost")
+
+    monkeypatch.setattr(Store, method, unsure)
+    counts = do(small_plan(3), store, work).counts
+    assert (counts.running, counts.planned, counts.total) == (0, 0, 12)
+    assert counts.done == 12 or work == "full"
+    assert "the connection is lost; this runner asks again for 10 min" in caplog.text
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_database_that_stays_away_ends_the_runner(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_asked: Any, **_options: Any) -> None:
+        raise UnreachableError("the store cannot be used: connection refused")
+
+    monkeypatch.setattr(run, "_SECONDS_WITHOUT_DATABASE", 0.05)
+    monkeypatch.setattr(Store, "claim_several", away)
+    with pytest.raises(UnreachableError, match="connection refused"):
+        do(small_plan(1), store)
 
 
 def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(

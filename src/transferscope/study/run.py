@@ -10,9 +10,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
-from transferscope.errors import SettingsError, StoreError
+from transferscope.errors import SettingsError, StoreError, UnreachableError
 from transferscope.methods import Control, Scratch
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
@@ -49,9 +49,13 @@ _CLAIM_REST = 20.0
 _STUCK_SECONDS = 5.0
 _HEARTBEAT_SECONDS = 10.0
 _RECOUNT_SECONDS = 30.0
+_SECONDS_WITHOUT_DATABASE = 600.0
+"""So long a runner asks again for a database server that has gone away, before it gives up what it has done."""
+_SECONDS_BETWEEN_QUESTIONS = 2.0
 
 
 _LOG = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 def _words(cell: PlannedCell) -> str:
@@ -432,6 +436,9 @@ class _Runner:
         self._name = plan.study.name
         self._planned = {cell.key: cell for cell in plan.cells}
         self._owner = Owner.current()
+        self._over = threading.Event()
+        self._interrupt = Interrupt()
+        self._is_unheard = False
         self._forecast = self._count()
         self._needed = {need for cell in plan.cells for need in cell.needs}
         self._kept = keys_to_keep(plan.cells, self._keep)
@@ -439,21 +446,22 @@ class _Runner:
         self._shares: dict[str, float] = {}
         self._claim_due = self._report_due = 0.0
         self._stuck_since: float | None = None
-        self._over = threading.Event()
         self._recount_due = time.monotonic() + _RECOUNT_SECONDS
 
     def run(self, interrupt: Interrupt) -> None:
         """Do cells until all are done, failed or blocked."""
+        self._interrupt = interrupt
         beating = threading.Thread(target=self._beat, daemon=True)
         beating.start()
         try:
             while self._turn():
                 interrupt.raise_if_requested()
         except KeyboardInterrupt:
-            forecast = self._count()
+            with suppress(UnreachableError):
+                self._forecast = Forecast(self._plan.cells, self._store.standings(self._name))
             raise KeyboardInterrupt(
-                f"stopped with {forecast.done} of {forecast.total} cells done and stored; the same command goes on "
-                "from there"
+                f"stopped with {self._forecast.done} of {self._forecast.total} cells done and stored; the same command "
+                "goes on from there"
             ) from None
         finally:
             self._over.set()
@@ -498,7 +506,7 @@ class _Runner:
             return
         while free := min(self._backend.free, 0 if self._is_at_limit() else self._left):
             began = time.monotonic()
-            claims = self._store.claim_several(self._name, self._owner, at_most=int(free))
+            claims = self._ask(partial(self._claim, int(free)))
             self._left -= len(claims)
             self._running.update({claim.key: claim for claim in claims})  # before anything can go wrong: see `run`
             for claim in claims:
@@ -524,7 +532,7 @@ class _Runner:
         Raises:
             StoreError: Those that are left wait for each other.
         """
-        counts = self._store.counts(self._name)
+        counts = self._ask(partial(self._store.counts, self._name))
         now = time.monotonic()
         if counts.running or not counts.planned:
             self._stuck_since = None
@@ -544,12 +552,12 @@ class _Runner:
         claim = self._running.pop(message.key)
         self._shares.pop(message.key, None)
         if isinstance(message, Failed):
-            if self._store.fail(message.key, message.failure, claim=claim):
+            if self._ask(partial(self._store.fail, message.key, message.failure, claim=claim)):
                 self.failed += 1
                 self._forecast.count_failed(message.key)
                 self._on_event(CellFailed(claim.cell, message.failure))
                 _LOG.info("failed: %s: %s", _words(claim.cell), message.failure.message)
-        elif self._store.finish(message.key, message.outcome, claim=claim):
+        elif self._ask(partial(self._store.finish, message.key, message.outcome, claim=claim)):
             self.done += 1
             self._forecast.count_done(message.key, message.outcome.cost.seconds)
             if message.key in self._needed:  # nothing else makes cells ready
@@ -565,7 +573,35 @@ class _Runner:
                 self._store.heartbeat(self._owner)
 
     def _count(self) -> Forecast:
-        return Forecast(self._plan.cells, self._store.standings(self._name))
+        return Forecast(self._plan.cells, self._ask(partial(self._store.standings, self._name)))
+
+    def _claim(self, at_most: int) -> list[Claim]:
+        """Claim cells; those that a lost connection has claimed unheard are given back first."""
+        if self._is_unheard:
+            self._store.release(self._owner, but=self._running)
+        self._is_unheard = True
+        claims = self._store.claim_several(self._name, self._owner, at_most=at_most)
+        self._is_unheard = False
+        return claims
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        """What the store answers; while its server cannot be reached, it is asked again.
+
+        Raises:
+            UnreachableError: That has lasted too long.
+        """
+        until: float | None = None
+        while True:
+            try:
+                return question()
+            except UnreachableError as error:
+                if until is None:
+                    until = time.monotonic() + _SECONDS_WITHOUT_DATABASE
+                    _LOG.warning("%s; this runner asks again for %.0f min", error, _SECONDS_WITHOUT_DATABASE / 60)
+                if time.monotonic() > until:
+                    raise
+            self._interrupt.raise_if_requested()
+            self._over.wait(_SECONDS_BETWEEN_QUESTIONS)
 
     def _recount(self) -> None:
         """Count anew now and then: other runners may be at the same study."""
