@@ -8,6 +8,7 @@ that of a run on this machine alone, bit by bit; the exit code says whether all 
 import argparse
 import os
 import re
+import secrets
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,8 @@ steps = 40
 """
 FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 LONGER_THAN_A_LEASE = 80.0
+NAMES = ("first", "second")
+RAY = Path("/tmp/ray")  # where the programs of Ray find each other
 COMMAND = [sys.executable, "-m", "transferscope"]
 
 
@@ -72,14 +75,6 @@ class Place:
         path.write_text(STUDY.format(store=self.url, files=f'files = "{path.parent / files}"') + engine)
         return path
 
-    def owners(self) -> Counter[str]:
-        """How many cells each machine is doing now."""
-        engine = create_engine(self.url)
-        with engine.connect() as connection:
-            owners = connection.scalars(text("select owner from cells where state = 'running'")).all()
-        engine.dispose()
-        return Counter(str(owner).partition(" ")[0] for owner in owners)
-
     def attempts(self) -> int:
         """How often cells were begun again."""
         engine = create_engine(self.url)
@@ -95,7 +90,7 @@ def share(place: Place) -> None:
     seen: Counter[str] = Counter()
     with running(place.first, "run", study) as one, running(place.second, "work", study, after=planned(place)) as two:
         while one.poll() is None or two.poll() is None:
-            seen += place.owners()
+            seen += owners(place.url)
             time.sleep(0.2)
     print(f"  looks that found a cell running on each: {dict(seen)}")
     assert set(seen) == {"first", "second"}
@@ -120,11 +115,11 @@ def cable(place: Place) -> None:
     study = place.study("cable")
     with running(place.first, "run", study) as one:
         with running(place.second, "work", study, after=planned(place)) as two:
-            wait_for("a cell on the second", lambda: place.owners()["second"])
+            wait_for("a cell on the second", lambda: owners(place.url)["second"])
             place.second.pull_cable()
-            print(f"  cable pulled; running: {dict(place.owners())}")
+            print(f"  cable pulled; running: {dict(owners(place.url))}")
             time.sleep(LONGER_THAN_A_LEASE)
-            print(f"  cable back; running: {dict(place.owners())}")
+            print(f"  cable back; running: {dict(owners(place.url))}")
             place.second.plug_in()
             two.wait()
         one.wait()
@@ -139,7 +134,7 @@ def clock(place: Place) -> None:
     found = subprocess.run(place.second.command(["date", "+%s"]), env={**os.environ, **wrong}, capture_output=True)
     print(f"  the clock of the second is ahead by {int(found.stdout) - time.time():.0f} s")
     with running(place.first, "run", study), running(place.second, "work", study, after=planned(place), env=wrong):
-        wait_for("a cell on the second", lambda: place.owners()["second"])
+        wait_for("a cell on the second", lambda: owners(place.url)["second"])
     print(f"  cells begun again: {place.attempts()}")
     assert place.attempts() == 0
 
@@ -151,17 +146,33 @@ def ray(place: Place) -> None:
     start = [str(Path(sys.executable).with_name("ray")), "start", "--num-cpus=1", "--object-store-memory=200000000"]
     quiet = ["--disable-usage-stats", "--include-dashboard=false"]
     head = [*start, *quiet, "--head", "--port=6379", f"--node-ip-address={place.first.address}"]
-    place.first.run([*head, f"--temp-dir={study.parent}/ray"])
+    place.first.run(head)
     joins = [*start, "--disable-usage-stats", f"--address={place.first.address}:6379"]
     place.second.run([*joins, f"--node-ip-address={place.second.address}"])
+    stranger = subprocess.run(
+        place.first.command([*COMMAND, "run", str(study), "--yes"]),
+        env={**os.environ, "RAY_AUTH_TOKEN": "0" * 64},
+        capture_output=True,
+        text=True,
+    )
+    print(f"  without the cluster's token: exit code {stranger.returncode}: {stranger.stderr.strip().splitlines()[-1]}")
     with running(place.first, "run", study) as one:
-        wait_for("a task on the second", lambda: tasks(place.second))
+        wait_for("tasks on both", lambda: tasks(place.first) and tasks(place.second))
         print(f"  tasks: {tasks(place.first)} on the first, {tasks(place.second)} on the second")
         place.second.power_off()
         print("  the second is switched off")
         one.wait()
     print(f"  exit code {one.returncode}")
     print("  " + (study.parent / "first.log").read_text().strip().replace("\n", "\n  "))
+
+
+def owners(url: str) -> Counter[str]:
+    """How many cells each machine is doing now."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        found = connection.scalars(text("select owner from cells where state = 'running'")).all()
+    engine.dispose()
+    return Counter(str(owner).partition(" ")[0] for owner in found)
 
 
 def tasks(machine: Machine) -> int:
@@ -226,6 +237,12 @@ def alone(folder: Path) -> list[pd.DataFrame]:
     return tables(folder / "alone.sqlite")
 
 
+def made(folder: Path) -> Path:
+    """A folder, made if it is not there."""
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 SCENES = {scene.__name__: scene for scene in (share, folders, cable, clock, ray)}
 
 
@@ -235,17 +252,21 @@ def main() -> int:
     parser.add_argument("scenes", nargs="*", choices=[[], *SCENES], help="what is done; all of it by default")
     chosen = parser.parse_args().scenes or list(SCENES)
     os.environ |= {"PGPASSWORD": "secret", "OMP_NUM_THREADS": "1"}
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     equal = True
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         folder.chmod(0o755)
+        made(RAY)
         expected = alone(folder)
         for name in chosen:
-            (folder / name).mkdir()
-            (folder / f"{name}.database").mkdir()
-            server, one, two = Machine("server", 2), Machine("first", 3), Machine("second", 4)
+            made(folder / name)
+            server = Machine("server", 2)
+            one, two = (
+                Machine(host, 3 + i, own={RAY: made(folder / f"{name}.{host}")}) for i, host in enumerate(NAMES)
+            )
             print(f"{name}: {SCENES[name].__doc__}", flush=True)
-            with network(server, one, two), postgresql(server, folder / f"{name}.database") as url:
+            with network(server, one, two), postgresql(server, made(folder / f"{name}.database")) as url:
                 SCENES[name](Place(one, two, url, folder))
                 same = all(a.equals(b) for a, b in zip(tables(url), expected, strict=True))
             print(f"  {len(expected[1])} records: {'equal' if same else 'DIFFERENT'}", flush=True)

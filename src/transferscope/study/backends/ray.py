@@ -171,11 +171,12 @@ class RayBackend:
             options |= {"include_dashboard": False, "num_cpus": self._workers}
         try:
             self._ray.init(**options)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
             reason = " ".join(str(error).split())
             raise SettingsError(
                 f"no Ray cluster answers at {self._address!r} ({reason[:200]}); start one with `ray start --head`, "
-                "give its address, or leave the address out for this machine alone"
+                "give its address, and its token if it has one (RAY_AUTH_MODE=token, with RAY_AUTH_TOKEN or "
+                "~/.ray/auth_token), or leave the address out for this machine alone"
             ) from error
         self._is_own = True
         return self
