@@ -46,7 +46,7 @@ SlurmdPidFile={folder}/slurmd.%n.pid
 NodeName={nodes[0].name},{nodes[1].name} NodeAddr={nodes[0].address},{nodes[1].address} RealMemory=2000
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
-REQUEUED_WITHIN = 300.0
+REQUEUED_WITHIN = 900.0
 """Seconds. SLURM leaves a job that was queued again alone for two minutes."""
 
 

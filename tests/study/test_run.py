@@ -1,4 +1,5 @@
 import os
+import platform
 import signal
 import sqlite3
 import sys
@@ -18,7 +19,7 @@ from torch import nn
 from study.fake_work import STRANGE
 from study.plans import small_plan
 from study.specs import spec
-from transferscope.errors import SettingsError, StoreError, UnreachableError
+from transferscope.errors import MissingDataError, SettingsError, StoreError, UnreachableError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
@@ -199,6 +200,20 @@ def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
     monkeypatch.setattr(Store, "finish", freed_meanwhile)
     assert do(small_plan(1), store, "log_count").counts == StudyCounts(done=4)
     assert sorted(log(store)) == sorted([*(cell.key for cell in small_plan(1).cells), *lost])
+
+
+def test_a_machine_without_the_data_fails_no_cell_of_a_study_that_another_has_planned(store: Store) -> None:
+    plan = small_plan(2)
+    store.plan(plan.study, plan.cells)
+    with pytest.raises(MissingDataError) as ended:
+        work_on("small", store, engine=INLINE, work="study.fake_work:without_data")
+    assert str(ended.value) == (
+        f"there is no file flowers.npz; give another path (the runner on {platform.node()} lacks it, and the "
+        "cell is given back, to machines that have it)"
+    )
+    assert store.counts("small") == StudyCounts(planned=8)
+    assert work_on("small", store, engine=INLINE, work="study.fake_work:count").done == 8
+    assert do(small_plan(3), store, "without_data").counts.failed == 2  # it has read the data itself
 
 
 @pytest.fixture

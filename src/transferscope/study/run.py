@@ -2,6 +2,7 @@
 
 import logging
 import math
+import platform
 import signal
 import threading
 import time
@@ -12,7 +13,7 @@ from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
-from transferscope.errors import SettingsError, StoreError, UnreachableError
+from transferscope.errors import MissingDataError, MissingExtraError, SettingsError, StoreError, UnreachableError
 from transferscope.methods import Control, Scratch
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
@@ -146,7 +147,8 @@ def run_study(
         Where the study stands at the end.
 
     Raises:
-        DataError: The data are missing, or the study cannot be done with them; nothing was begun.
+        DataError: The data are missing, or the study cannot be done with them; nothing was begun. Or a node of a Ray
+            cluster lacks them; what was done is stored.
         NetworkError: The network cannot read the data; nothing was begun.
         SettingsError: The study contradicts itself; nothing was begun.
         StoreError: The store cannot be written; what was stored before is safe.
@@ -284,7 +286,9 @@ def work_on(
 ) -> Share:
     """Do cells of a study that is planned already, beside other runners, until none is left or a limit is reached.
 
-    Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw.
+    Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
+    machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
+    would count a failure: it would fail one cell after the other.
 
     Args:
         name: Name of the study.
@@ -295,6 +299,7 @@ def work_on(
         on_event: Called in this thread with progress, a few times a second, and with every failure.
 
     Raises:
+        MissingDataError: This machine lacks data or a package; what it had begun is given back.
         SettingsError: The machine has no such device, or the study is a race, whose next cells `run_study` plans.
         StoreError: The store cannot be written; what was stored before is safe.
         UnknownNameError: There is no such study.
@@ -311,7 +316,7 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits)
+    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
     tidy(store, name)
     return Share(done, failed, study_status(store, name))
 
@@ -325,8 +330,9 @@ def _run_cells(
     *,
     more: Callable[[], StudyPlan | None] | None = None,
     limits: Limits = Limits(),
+    is_guest: bool = False,
 ) -> tuple[int, int]:
-    """Do the cells of a plan; how many were done here, and how many failed."""
+    """Do the cells of a plan; how many were done here, and how many failed. A guest has not seen the data before."""
     if engine.device != "auto" and engine.backend != "ray":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
@@ -335,7 +341,7 @@ def _run_cells(
         deferred_interrupt(at_once=engine.is_inline) as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells)) as backend,
     ):
-        runner = _Runner(plan, store, backend, on_event, more, engine=engine, limits=limits)
+        runner = _Runner(plan, store, backend, on_event, more, engine=engine, limits=limits, is_guest=is_guest)
         runner.run(interrupt)
     return runner.done, runner.failed
 
@@ -409,6 +415,12 @@ def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
             signal.signal(number, handler)
 
 
+def _is_of_machine(failure: Failure) -> bool:
+    """Whether a cell has failed for want of data or a package, which another machine may have."""
+    last = failure.details.rstrip().rpartition("\n")[2]
+    return last.partition(":")[0].rpartition(".")[2] in (MissingDataError.__name__, MissingExtraError.__name__)
+
+
 class _Runner:
     """One runner of one study: the only one who writes what its backend has done."""
 
@@ -422,8 +434,10 @@ class _Runner:
         *,
         engine: EngineSettings,
         limits: Limits,
+        is_guest: bool,
     ) -> None:
         self.done = self.failed = 0
+        self._is_guest = is_guest
         self._keep = engine.keep
         self._is_here = engine.backend != "ray"
         self._left = math.inf if limits.cells is None else limits.cells
@@ -551,6 +565,11 @@ class _Runner:
             return
         claim = self._running.pop(message.key)
         self._shares.pop(message.key, None)
+        if isinstance(message, Failed) and (self._is_guest or not self._is_here) and _is_of_machine(message.failure):
+            where = f"the runner on {platform.node()}" if self._is_here else "a node of the Ray cluster"
+            raise MissingDataError(
+                f"{message.failure.message} ({where} lacks it, and the cell is given back, to machines that have it)"
+            )
         if isinstance(message, Failed):
             if self._ask(partial(self._store.fail, message.key, message.failure, claim=claim)):
                 self.failed += 1
