@@ -8,6 +8,7 @@
     │   └── UnknownNameError                      a name that nothing answers to, with the nearest ones that exist
     ├── NetworkError         (ValueError)         a network lacks what is asked of it, or a checkpoint does not fit it
     ├── StoreError           (RuntimeError)       the results cannot be read or written
+    │   └── UnreachableError                      the database server does not answer, or the connection to it was lost
     └── MissingExtraError    (ImportError)        an optional package is needed; the message says how to install it
 
 Every message is one sentence (or two) that says what was seen, what was expected and what to do next. The command line
@@ -48,6 +49,10 @@ class NetworkError(TransferscopeError, ValueError):
 
 class StoreError(TransferscopeError, RuntimeError):
     """The results cannot be read or written."""
+
+
+class UnreachableError(StoreError):
+    """The database server does not answer, or the connection to it was lost; it may be back in a minute."""
 
 
 class MissingExtraError(TransferscopeError, ImportError):

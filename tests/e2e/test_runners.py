@@ -35,15 +35,17 @@ def test_two_runners_share_a_study_and_do_no_cell_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("workers", ["0", "1"])
-def test_ctrl_c_stops_cleanly_and_leaves_nothing_claimed(tmp_path: Path, workers: str) -> None:
+@pytest.mark.parametrize(("workers", "asked"), [("0", signal.SIGINT), ("1", signal.SIGINT), ("1", signal.SIGTERM)])
+def test_ctrl_c_or_being_asked_to_end_stops_cleanly_and_leaves_nothing_claimed(
+    tmp_path: Path, workers: str, asked: signal.Signals
+) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "200", "slow_count", workers)  # so much that it cannot be over before it is stopped
     assert runner.stdout is not None
     while "done=2" not in runner.stdout.readline():
         pass
     children = psutil.Process(runner.pid).children()
-    runner.send_signal(signal.SIGINT)
+    runner.send_signal(asked)
     output, errors = runner.communicate(timeout=120)
     found = counts(store)
     assert (runner.returncode, errors) == (130, "")

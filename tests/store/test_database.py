@@ -1,4 +1,5 @@
 import os
+import socket
 import sqlite3
 import threading
 from contextlib import closing
@@ -8,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from store.rows_for_tests import cell, outcome, study
-from transferscope.errors import StoreError
+from transferscope.errors import StoreError, UnreachableError
 from transferscope.store import Owner, Store, StudyCounts, database
 from transferscope.store.database import connect, insert_many, sqlite_path, without_password
 from transferscope.store.schema import meta
@@ -298,3 +299,12 @@ def _on_connect(store: Store, pragma: str) -> None:
 
 def _limit_pages(store: Store, pages: int) -> None:
     _on_connect(store, f"PRAGMA max_page_count = {pages}")
+
+
+def test_a_server_that_does_not_answer_is_told_from_one_that_refuses() -> None:
+    pytest.importorskip("psycopg")
+    with socket.socket() as taken:  # a port that nobody listens at
+        taken.bind(("127.0.0.1", 0))
+        url = f"postgresql+psycopg://me@127.0.0.1:{taken.getsockname()[1]}/name"
+        with pytest.raises(UnreachableError, match="Connection refused"):
+            Store.open(url)

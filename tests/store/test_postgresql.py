@@ -11,8 +11,9 @@ from sqlalchemy import make_url, text
 
 from store.postgresql import URL, emptied
 from store.rows_for_tests import cell, outcome, study
-from transferscope.errors import StoreError
+from transferscope.errors import StoreError, UnreachableError
 from transferscope.store import Owner, Store, StudyCounts
+from transferscope.store.database import connect
 
 pytestmark = pytest.mark.skipif(not URL, reason="needs a PostgreSQL database")
 
@@ -118,3 +119,13 @@ def test_cells_that_another_runner_is_just_claiming_are_passed_over_without_wait
             connection.execute(text("select id from cells where key = '00' for update"))
             assert [claim.key for claim in store.claim_several("s", Owner.current(), at_most=2)] == ["01", "02"]
         assert [claim.key for claim in store.claim_several("s", Owner.current(), at_most=2)] == ["03", "00"]
+
+
+def test_a_connection_that_the_server_has_ended_is_told_from_a_wrong_question(url: str) -> None:
+    database = connect(url)
+    with pytest.raises(UnreachableError), database.write() as connection:
+        connection.execute(text("select pg_terminate_backend(pg_backend_pid())"))
+    with pytest.raises(StoreError) as wrong, database.write() as connection:
+        connection.execute(text("select nonsense"))
+    assert not isinstance(wrong.value, UnreachableError)
+    database.engine.dispose()

@@ -12,7 +12,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from threadpoolctl import threadpool_info
 
-from transferscope.errors import DataError
+from transferscope.errors import DataError, MissingDataError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell
@@ -178,6 +178,11 @@ def _die_once(mark: Path) -> None:
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def without_data(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Asks for a file that this machine lacks."""
+    raise MissingDataError("there is no file flowers.npz; give another path")
 
 
 def not_finite(cell: PlannedCell, context: WorkContext) -> Outcome:

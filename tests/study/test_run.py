@@ -1,11 +1,12 @@
 import os
+import platform
 import signal
 import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from torch import nn
 from study.fake_work import STRANGE
 from study.plans import small_plan
 from study.specs import spec
-from transferscope.errors import SettingsError, StoreError
+from transferscope.errors import MissingDataError, SettingsError, StoreError, UnreachableError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
@@ -201,6 +202,67 @@ def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
     assert sorted(log(store)) == sorted([*(cell.key for cell in small_plan(1).cells), *lost])
 
 
+def test_a_machine_without_the_data_fails_no_cell_of_a_study_that_another_has_planned(store: Store) -> None:
+    plan = small_plan(2)
+    store.plan(plan.study, plan.cells)
+    with pytest.raises(MissingDataError) as ended:
+        work_on("small", store, engine=INLINE, work="study.fake_work:without_data")
+    assert str(ended.value) == (
+        f"there is no file flowers.npz; give another path (the runner on {platform.node()} lacks it, and the "
+        "cell is given back, to machines that have it)"
+    )
+    assert store.counts("small") == StudyCounts(planned=8)
+    assert work_on("small", store, engine=INLINE, work="study.fake_work:count").done == 8
+    assert do(small_plan(3), store, "without_data").counts.failed == 2  # it has read the data itself
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A runner that waits for nothing between two questions to a database that does not answer."""
+    monkeypatch.setattr(run, "_SECONDS_BETWEEN_QUESTIONS", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("method", "work"), [("claim_several", "count"), ("finish", "count"), ("fail", "full")])
+@pytest.mark.parametrize("is_carried_out", [False, True])
+def test_a_database_that_is_away_for_a_while_loses_no_cell(
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    work: str,
+    is_carried_out: bool,
+) -> None:
+    """The connection is lost before the database has read a question, or before it has answered."""
+    given = getattr(Store, method)
+    questions: list[str] = []
+
+    def unsure(opened: Store, *asked: Any, **options: Any) -> Any:
+        questions.append(method)
+        if len(questions) % 3 == 0:
+            return given(opened, *asked, **options)
+        if is_carried_out:
+            given(opened, *asked, **options)
+        raise UnreachableError("the store cannot be used: the connection is lost")
+
+    monkeypatch.setattr(Store, method, unsure)
+    counts = do(small_plan(3), store, work).counts
+    assert (counts.running, counts.planned, counts.total) == (0, 0, 12)
+    assert counts.done == 12 or work == "full"
+    assert "the connection is lost; this runner asks again for 10 min" in caplog.text
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_database_that_stays_away_ends_the_runner(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_asked: Any, **_options: Any) -> None:
+        raise UnreachableError("the store cannot be used: connection refused")
+
+    monkeypatch.setattr(run, "_SECONDS_WITHOUT_DATABASE", 0.05)
+    monkeypatch.setattr(Store, "claim_several", away)
+    with pytest.raises(UnreachableError, match="connection refused"):
+        do(small_plan(1), store)
+
+
 def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +417,18 @@ def test_the_first_interruption_is_noted_and_the_second_stops_at_once() -> None:
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows ends a process that is asked to end")
+@pytest.mark.parametrize("at_once", [False, True])
+def test_being_asked_to_end_is_noted_however_often_it_is_asked(at_once: bool) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with deferred_interrupt(at_once=at_once) as interrupt:
+        with pytest.raises(KeyboardInterrupt) if at_once else nullcontext():
+            os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)  # batch systems send it to the job and to its steps
+        assert interrupt.requested
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_outside_the_main_thread_signals_are_left_alone() -> None:

@@ -1,14 +1,60 @@
 """`transferscope submit`: runners of a study as jobs of a batch system."""
 
-from dataclasses import replace
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.options import BackendOption, DeviceOption, ThreadsOption, WorkersOption
 from transferscope.errors import SettingsError
+
+if TYPE_CHECKING:
+    from transferscope.study.spec import StudySpec
+    from transferscope.study.submit import Job
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What a job does: `transferscope work` on a study.
+
+    It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
+    study file when the job begins.
+
+    Attributes:
+        study: Absolute path of the study file.
+        options: Options of `transferscope work` by their names.
+    """
+
+    study: str
+    options: Mapping[str, int | str]
+
+    def __call__(self) -> None:
+        """Do cells until none is left; ends the process unless all went well.
+
+        Raises:
+            SystemExit: With the exit code of `transferscope work`.
+        """
+        from transferscope.cli.main import main
+
+        options = [f"--{name}={value}" for name, value in self.options.items()]
+        sys.argv = ["transferscope", "work", self.study, *options]
+        print(f"on {platform.node()}: {' '.join(sys.argv)}", file=sys.stderr, flush=True)
+        try:
+            main()
+        except SystemExit as end:
+            if end.code:
+                raise
+
+    def checkpoint(self) -> Any:
+        """The job that goes on where this one is stopped: another runner, as the state of the study is in the store."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
 
 
 def submit(
@@ -22,7 +68,8 @@ def submit(
     partition: Annotated[str | None, typer.Option(help="SLURM's partition.")] = None,
     account: Annotated[str | None, typer.Option(help="SLURM's account.")] = None,
     sbatch: Annotated[
-        list[str] | None, typer.Option(help="A further option of sbatch, as in --sbatch constraint=a100.")
+        list[str] | None,
+        typer.Option(help="A further option of sbatch, as in --sbatch constraint=a100 or --sbatch exclusive."),
     ] = None,
     workers: WorkersOption = 1,
     threads: ThreadsOption = None,
@@ -46,12 +93,13 @@ def submit(
         raise SettingsError("give the number of runners: --slurm N for an array job, or --local N to try it here")
     further = dict(_split(option) for option in sbatch or ())
     spec = read_spec(study)
-    given = {"workers": workers, "threads": threads, "device": device, "backend": backend}
+    options = {"workers": workers, "threads": threads, "device": device, "backend": backend}
+    given = {name: value for name, value in options.items() if value is not None}
     spec = replace(spec, engine=with_options(spec.engine, given))
     job = Job(time, cpus or (workers or 1) * spec.engine.threads, gpus, memory, partition, account, further)
     submitted = submit_runners(
         spec,
-        study,
+        Runner(str(study.absolute()), given),
         runners=slurm or local or 1,
         job=job,
         logs=logs or study.absolute().with_suffix(".jobs"),
@@ -75,10 +123,32 @@ def submit(
     typer.echo(f"each:   {settings_in_words(job)}")
     typer.echo(f"logs:   {submitted.logs}")
     typer.echo(f"status: transferscope status {study}")
+    if slurm is not None:
+        for note in _notes(spec, job):
+            typer.echo(f"note: {note}", err=True)
 
 
-def _split(option: str) -> tuple[str, str]:
+def _notes(spec: "StudySpec", job: "Job") -> Iterator[str]:
+    """What may go wrong on the nodes, where nobody sees it happen."""
+    from transferscope.wording import counted
+
+    if "://" not in spec.store:
+        yield (
+            f"the store {spec.store} is a file, which jobs on other machines do not find; name a PostgreSQL database "
+            "unless all nodes are this machine"
+        )
+    at_once = (spec.engine.workers or 1) * spec.engine.threads
+    if job.cpus is not None and job.cpus < at_once:
+        yield f"a runner computes on {counted(at_once, 'processor')} and asks for {job.cpus}; all its cells are slower"
+    elif job.cpus is not None and job.cpus > at_once and not job.gpus:
+        yield f"a runner asks for {job.cpus} processors and computes on {at_once}; give --workers, or fewer --cpus"
+
+
+def _split(option: str) -> tuple[str, str | bool]:
     name, separator, value = option.lstrip("-").partition("=")
-    if not name or not separator:
-        raise SettingsError(f"--sbatch {option!r} is no option; expected NAME=VALUE, as in --sbatch constraint=a100")
-    return name, value
+    if not name or any(sign.isspace() for sign in name):
+        raise SettingsError(
+            f"--sbatch {option!r} is no option; expected NAME=VALUE, as in --sbatch constraint=a100, or the name alone "
+            "of one that takes no value, as in --sbatch exclusive"
+        )
+    return name, value if separator else True

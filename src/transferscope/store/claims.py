@@ -3,7 +3,7 @@
 import os
 import platform
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -185,9 +185,9 @@ def free_abandoned(connection: Connection, now: ColumnElement[float]) -> None:
             )  # unless it lives after all
 
 
-def release(connection: Connection, owner: Owner) -> None:
-    """Make all cells of `owner` free."""
-    _free(connection, str(owner), true())
+def release(connection: Connection, owner: Owner, *, but: Collection[str] = ()) -> None:
+    """Make the cells of `owner` free, but those with these keys."""
+    _free(connection, str(owner), _cells.c.key.not_in(list(but)) if but else true())
 
 
 def beat(connection: Connection, owner: Owner, now: ColumnElement[float]) -> None:

@@ -26,9 +26,9 @@ from sqlalchemy import (
     make_url,
 )
 from sqlalchemy import literal_column as sql
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
-from transferscope.errors import StoreError, TransferscopeError
+from transferscope.errors import StoreError, TransferscopeError, UnreachableError
 from transferscope.files import written_whole
 from transferscope.store.encoding import DAMAGED
 
@@ -61,6 +61,13 @@ _ONE_AT_A_TIME = 0x7472616E73666572
 """PostgreSQL's advisory lock of the transactions that must not meet: the first bytes of "transferscope"."""
 
 _SECRET = "***"
+
+_PATIENCE_OF_PSYCOPG = {
+    "connect_timeout": 20,  # seconds
+    "tcp_user_timeout": 60_000,  # milliseconds
+    "keepalives_idle": 60,  # seconds
+}
+"""So that a connection whose other end has gone silently is lost after a minute, and not after a quarter of an hour."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +159,16 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise StoreError(f"the store {self.place} cannot be used: {_reason(error)}") from error
+            kind = UnreachableError if self._is_lost(error) else StoreError
+            raise kind(f"the store {self.place} cannot be used: {_reason(error)}") from error
         except UnicodeDecodeError as error:  # so does SQLite say what is wrong with a file
             raise StoreError(f"the store {self.place} cannot be used: {_REASONS['malformed']}") from error
+
+    def _is_lost(self, error: SQLAlchemyError | sqlite3.Error) -> bool:
+        """Whether there is no connection: it could not be made, or it is broken."""
+        if self.engine.dialect.name == "sqlite" or not isinstance(error, OperationalError):
+            return False
+        return error.connection_invalidated or error.statement is None
 
 
 def connect(url: str | Path) -> Database:
@@ -190,7 +204,10 @@ def connect(url: str | Path) -> Database:
             f"a database URL that begins with {made.drivername!r} has two @; write an @ within user or password as %40"
         )
     try:
-        return Database(create_engine(made, pool_pre_ping=True), without_password(address))
+        options = _PATIENCE_OF_PSYCOPG if made.drivername == "postgresql+psycopg" else {}
+        given = {name: value for name, value in options.items() if name not in made.query}
+        engine = create_engine(made, pool_pre_ping=True, connect_args=given)
+        return Database(engine, without_password(address))
     except (ImportError, NoSuchModuleError) as error:
         raise StoreError(f"the database driver of {without_password(address)} is missing: {error}") from error
 

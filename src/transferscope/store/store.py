@@ -5,7 +5,7 @@ import logging
 import platform
 import secrets
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -264,10 +264,10 @@ class Store:
             for key in keys:
                 outcomes.forget_outcome(connection, key)
 
-    def release(self, owner: Owner) -> None:
-        """Give up every claim of `owner`."""
+    def release(self, owner: Owner, *, but: Collection[str] = ()) -> None:
+        """Give up every claim of `owner`, but those on cells with these keys."""
         with self._database.write() as connection:
-            claims.release(connection, owner)
+            claims.release(connection, owner, but=but)
 
     def heartbeat(self, owner: Owner) -> None:
         """Say that `owner` still works on its cells; due well within a minute."""

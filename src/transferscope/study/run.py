@@ -2,6 +2,7 @@
 
 import logging
 import math
+import platform
 import signal
 import threading
 import time
@@ -10,9 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
-from transferscope.errors import SettingsError, StoreError
+from transferscope.errors import MissingDataError, MissingExtraError, SettingsError, StoreError, UnreachableError
 from transferscope.methods import Control, Scratch
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
@@ -49,9 +50,13 @@ _CLAIM_REST = 20.0
 _STUCK_SECONDS = 5.0
 _HEARTBEAT_SECONDS = 10.0
 _RECOUNT_SECONDS = 30.0
+_SECONDS_WITHOUT_DATABASE = 600.0
+"""So long a runner asks again for a database server that has gone away, before it gives up what it has done."""
+_SECONDS_BETWEEN_QUESTIONS = 2.0
 
 
 _LOG = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 def _words(cell: PlannedCell) -> str:
@@ -142,7 +147,8 @@ def run_study(
         Where the study stands at the end.
 
     Raises:
-        DataError: The data are missing, or the study cannot be done with them; nothing was begun.
+        DataError: The data are missing, or the study cannot be done with them; nothing was begun. Or a node of a Ray
+            cluster lacks them; what was done is stored.
         NetworkError: The network cannot read the data; nothing was begun.
         SettingsError: The study contradicts itself; nothing was begun.
         StoreError: The store cannot be written; what was stored before is safe.
@@ -280,7 +286,9 @@ def work_on(
 ) -> Share:
     """Do cells of a study that is planned already, beside other runners, until none is left or a limit is reached.
 
-    Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw.
+    Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
+    machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
+    would count a failure: it would fail one cell after the other.
 
     Args:
         name: Name of the study.
@@ -291,6 +299,7 @@ def work_on(
         on_event: Called in this thread with progress, a few times a second, and with every failure.
 
     Raises:
+        MissingDataError: This machine lacks data or a package; what it had begun is given back.
         SettingsError: The machine has no such device, or the study is a race, whose next cells `run_study` plans.
         StoreError: The store cannot be written; what was stored before is safe.
         UnknownNameError: There is no such study.
@@ -307,7 +316,7 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits)
+    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
     tidy(store, name)
     return Share(done, failed, study_status(store, name))
 
@@ -321,8 +330,9 @@ def _run_cells(
     *,
     more: Callable[[], StudyPlan | None] | None = None,
     limits: Limits = Limits(),
+    is_guest: bool = False,
 ) -> tuple[int, int]:
-    """Do the cells of a plan; how many were done here, and how many failed."""
+    """Do the cells of a plan; how many were done here, and how many failed. A guest has not seen the data before."""
     if engine.device != "auto" and engine.backend != "ray":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
@@ -331,7 +341,7 @@ def _run_cells(
         deferred_interrupt(at_once=engine.is_inline) as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells)) as backend,
     ):
-        runner = _Runner(plan, store, backend, on_event, more, engine=engine, limits=limits)
+        runner = _Runner(plan, store, backend, on_event, more, engine=engine, limits=limits, is_guest=is_guest)
         runner.run(interrupt)
     return runner.done, runner.failed
 
@@ -360,7 +370,7 @@ def _lost_networks(cells: Sequence[PlannedCell], states: Mapping[str, str], cont
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed."""
+    """Whether Ctrl-C was pressed, or the process was asked to end."""
 
     requested: bool = False
 
@@ -378,7 +388,8 @@ class Interrupt:
 def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
     """Let the first Ctrl-C only be noted, and the second one stop at once, as usual.
 
-    Outside the main thread, where signals cannot be handled, it does nothing.
+    Being asked to end (SIGTERM), as batch systems, containers and services do before they kill, counts as Ctrl-C, and
+    however often it is asked, once. Outside the main thread, where signals cannot be handled, it does nothing.
 
     Args:
         at_once: Stop at the first one, where the program stands. It is noted as well, because Python drops an
@@ -389,17 +400,25 @@ def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
         yield interrupt
         return
 
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        interrupt.requested = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        if at_once:
+    def note(number: int, _frame: FrameType | None) -> None:
+        is_first, interrupt.requested = not interrupt.requested, True
+        if number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if at_once and (is_first or number == signal.SIGINT):
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _is_of_machine(failure: Failure) -> bool:
+    """Whether a cell has failed for want of data or a package, which another machine may have."""
+    last = failure.details.rstrip().rpartition("\n")[2]
+    return last.partition(":")[0].rpartition(".")[2] in (MissingDataError.__name__, MissingExtraError.__name__)
 
 
 class _Runner:
@@ -415,8 +434,10 @@ class _Runner:
         *,
         engine: EngineSettings,
         limits: Limits,
+        is_guest: bool,
     ) -> None:
         self.done = self.failed = 0
+        self._is_guest = is_guest
         self._keep = engine.keep
         self._is_here = engine.backend != "ray"
         self._left = math.inf if limits.cells is None else limits.cells
@@ -429,6 +450,9 @@ class _Runner:
         self._name = plan.study.name
         self._planned = {cell.key: cell for cell in plan.cells}
         self._owner = Owner.current()
+        self._over = threading.Event()
+        self._interrupt = Interrupt()
+        self._is_unheard = False
         self._forecast = self._count()
         self._needed = {need for cell in plan.cells for need in cell.needs}
         self._kept = keys_to_keep(plan.cells, self._keep)
@@ -436,21 +460,22 @@ class _Runner:
         self._shares: dict[str, float] = {}
         self._claim_due = self._report_due = 0.0
         self._stuck_since: float | None = None
-        self._over = threading.Event()
         self._recount_due = time.monotonic() + _RECOUNT_SECONDS
 
     def run(self, interrupt: Interrupt) -> None:
         """Do cells until all are done, failed or blocked."""
+        self._interrupt = interrupt
         beating = threading.Thread(target=self._beat, daemon=True)
         beating.start()
         try:
             while self._turn():
                 interrupt.raise_if_requested()
         except KeyboardInterrupt:
-            forecast = self._count()
+            with suppress(UnreachableError):
+                self._forecast = Forecast(self._plan.cells, self._store.standings(self._name))
             raise KeyboardInterrupt(
-                f"stopped with {forecast.done} of {forecast.total} cells done and stored; the same command goes on "
-                "from there"
+                f"stopped with {self._forecast.done} of {self._forecast.total} cells done and stored; the same command "
+                "goes on from there"
             ) from None
         finally:
             self._over.set()
@@ -495,7 +520,7 @@ class _Runner:
             return
         while free := min(self._backend.free, 0 if self._is_at_limit() else self._left):
             began = time.monotonic()
-            claims = self._store.claim_several(self._name, self._owner, at_most=int(free))
+            claims = self._ask(partial(self._claim, int(free)))
             self._left -= len(claims)
             self._running.update({claim.key: claim for claim in claims})  # before anything can go wrong: see `run`
             for claim in claims:
@@ -521,7 +546,7 @@ class _Runner:
         Raises:
             StoreError: Those that are left wait for each other.
         """
-        counts = self._store.counts(self._name)
+        counts = self._ask(partial(self._store.counts, self._name))
         now = time.monotonic()
         if counts.running or not counts.planned:
             self._stuck_since = None
@@ -540,13 +565,18 @@ class _Runner:
             return
         claim = self._running.pop(message.key)
         self._shares.pop(message.key, None)
+        if isinstance(message, Failed) and (self._is_guest or not self._is_here) and _is_of_machine(message.failure):
+            where = f"the runner on {platform.node()}" if self._is_here else "a node of the Ray cluster"
+            raise MissingDataError(
+                f"{message.failure.message} ({where} lacks it, and the cell is given back, to machines that have it)"
+            )
         if isinstance(message, Failed):
-            if self._store.fail(message.key, message.failure, claim=claim):
+            if self._ask(partial(self._store.fail, message.key, message.failure, claim=claim)):
                 self.failed += 1
                 self._forecast.count_failed(message.key)
                 self._on_event(CellFailed(claim.cell, message.failure))
                 _LOG.info("failed: %s: %s", _words(claim.cell), message.failure.message)
-        elif self._store.finish(message.key, message.outcome, claim=claim):
+        elif self._ask(partial(self._store.finish, message.key, message.outcome, claim=claim)):
             self.done += 1
             self._forecast.count_done(message.key, message.outcome.cost.seconds)
             if message.key in self._needed:  # nothing else makes cells ready
@@ -562,7 +592,35 @@ class _Runner:
                 self._store.heartbeat(self._owner)
 
     def _count(self) -> Forecast:
-        return Forecast(self._plan.cells, self._store.standings(self._name))
+        return Forecast(self._plan.cells, self._ask(partial(self._store.standings, self._name)))
+
+    def _claim(self, at_most: int) -> list[Claim]:
+        """Claim cells; those that a lost connection has claimed unheard are given back first."""
+        if self._is_unheard:
+            self._store.release(self._owner, but=self._running)
+        self._is_unheard = True
+        claims = self._store.claim_several(self._name, self._owner, at_most=at_most)
+        self._is_unheard = False
+        return claims
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        """What the store answers; while its server cannot be reached, it is asked again.
+
+        Raises:
+            UnreachableError: That has lasted too long.
+        """
+        until: float | None = None
+        while True:
+            try:
+                return question()
+            except UnreachableError as error:
+                if until is None:
+                    until = time.monotonic() + _SECONDS_WITHOUT_DATABASE
+                    _LOG.warning("%s; this runner asks again for %.0f min", error, _SECONDS_WITHOUT_DATABASE / 60)
+                if time.monotonic() > until:
+                    raise
+            self._interrupt.raise_if_requested()
+            self._over.wait(_SECONDS_BETWEEN_QUESTIONS)
 
     def _recount(self) -> None:
         """Count anew now and then: other runners may be at the same study."""

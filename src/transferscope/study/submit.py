@@ -1,20 +1,27 @@
 """Runners of one study as jobs of a batch system: an array of SLURM, or processes of this machine, through submitit."""
 
-from collections.abc import Mapping
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from transferscope.errors import SettingsError, missing_extra
-from transferscope.store import Store
 from transferscope.study.places import open_new
 from transferscope.study.plan import plan_study
-from transferscope.study.run import WORK, plan_into, work_on
-from transferscope.study.settings import EngineSettings
-from transferscope.study.spec import StudySpec, read_spec
+from transferscope.study.run import plan_into
+from transferscope.study.spec import StudySpec
+from transferscope.wording import counted
 
 _MOST_TIMEOUTS = 1000
 """A job that has reached its time limit is queued again so often: the study is over when its cells are."""
+
+_SECONDS_TO_END = 60
+"""So long before its time limit a job is told to end. SLURM may do so a minute earlier still."""
+
+_LEAST_MINUTES = 5
+"""A shorter job would be told to end before it has done anything, and be queued again for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ class Job:
         memory: Gigabytes.
         partition: Of SLURM.
         account: Of SLURM.
-        further: Further options of `sbatch` by their names, as in {"constraint": "a100"}.
+        further: Further options of `sbatch` by their names, as in {"constraint": "a100"}; True for one without a value.
     """
 
     minutes: int = 60
@@ -37,7 +44,7 @@ class Job:
     memory: float | None = None
     partition: str | None = None
     account: str | None = None
-    further: Mapping[str, str] | None = None
+    further: Mapping[str, str | bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,62 +62,30 @@ class Submitted:
     logs: Path
 
 
-@dataclass(frozen=True)
-class Runner:
-    """What a job does: cells of the study until none is left.
-
-    It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
-    study file when the job begins.
-
-    Attributes:
-        study: Absolute path of the study file.
-        engine: How cells are done.
-        work: Dotted name of what does a cell.
-    """
-
-    study: str
-    engine: EngineSettings
-    work: str = WORK
-
-    def __call__(self) -> str:
-        """Do cells; how many there were, for the log."""
-        spec = read_spec(Path(self.study))
-        with Store.open(spec.store, create=False, files=spec.files_folder) as store:
-            share = work_on(spec.name, store, engine=self.engine, work=self.work)
-        return f"{share.done} cells done, {share.failed} failed"
-
-    def checkpoint(self) -> Any:
-        """The job that goes on where this one is stopped: another runner, as the state of the study is in the store."""
-        from submitit.helpers import DelayedSubmission
-
-        return DelayedSubmission(self)
-
-
 def submit(
     spec: StudySpec,
-    study: Path,
+    runner: Callable[[], object],
     *,
     runners: int,
     job: Job,
     logs: Path,
     cluster: Literal["slurm", "local"] = "slurm",
-    work: str = WORK,
 ) -> Submitted:
     """Plan a study and submit runners for what is left of it; to go on after they were stopped, submit it again.
 
     Args:
         spec: The study.
-        study: Its file, which the jobs read again.
+        runner: What each job does: cells of the study until none is left. It is pickled into the logs; its
+            method `checkpoint` makes what goes on in the job when that is queued again.
         runners: How many jobs at most, at least 1.
         job: What each of them asks for.
         logs: Folder for the batch script and the logs; every machine must see it.
         cluster: The batch system.
-        work: Dotted name of what does a cell.
 
     Raises:
         DataError: As for `run_study`; nothing was submitted.
         MissingExtraError: submitit is not installed.
-        SettingsError: There is no SLURM here, or the study is a race.
+        SettingsError: There is no SLURM here, it refuses such a job, or the study is a race.
         StoreError: The store cannot be written.
     """
     executor = _executor(job, logs, cluster, name=spec.name)
@@ -126,8 +101,7 @@ def submit(
     left = counts.planned + counts.running
     jobs: list[Any] = []
     if left:
-        with executor.batch():
-            runner = Runner(str(study.absolute()), spec.engine, work)
+        with _explained(logs), executor.batch():
             jobs = [executor.submit(runner) for _ in range(min(runners, left))]
     return Submitted(tuple(str(submitted.job_id) for submitted in jobs), left, logs)
 
@@ -152,13 +126,44 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
         "mem_gb": job.memory,
     }
     if cluster == "slurm":
+        if job.minutes < _LEAST_MINUTES:
+            raise SettingsError(
+                f"jobs of {counted(job.minutes, 'minute')} would end before they have done a cell: SLURM tells them to "
+                f"end up to two minutes before their time is over; give --time {_LEAST_MINUTES} or more"
+            )
         asked |= {"slurm_partition": job.partition, "slurm_account": job.account}
-        asked |= {"slurm_additional_parameters": dict(job.further)} if job.further else {}
+        asked |= {"slurm_signal_delay_s": _SECONDS_TO_END}
+        asked |= {"slurm_srun_args": ["--export=ALL"]}  # of the batch script, also where jobs get nothing of the shell
+        # many clusters queue a job again only if it has asked for that
+        asked |= {"slurm_additional_parameters": {"requeue": True, **(job.further or {})}}
     executor.update_parameters(**{name: value for name, value in asked.items() if value is not None})
     return executor
 
 
+@contextmanager
+def _explained(logs: Path) -> Iterator[None]:
+    """What goes wrong with the batch system, as a sentence."""
+    from submitit.core.utils import FailedJobError, FailedSubmissionError
+
+    printed = io.StringIO()  # submitit prints what sbatch says, and says it again
+    try:
+        with redirect_stderr(printed):
+            yield
+    except (FailedJobError, FailedSubmissionError) as error:
+        lines = [line.removeprefix("sbatch: error: ").strip() for line in str(error).splitlines()]
+        raise SettingsError(
+            f"SLURM refuses the job: {'; '.join(line for line in lines if line)}; change the options and submit again: "
+            "the study is planned, and nothing was queued"
+        ) from error
+    except OSError as error:
+        raise SettingsError(
+            f"the folder of the logs, {logs}, cannot be written ({error.strerror or error}); give another one, which "
+            "the nodes see too, with --logs"
+        ) from error
+
+
 def settings_in_words(job: Job) -> str:
     """What a job asks for, as in "60 minutes, 1 gpus, partition long"."""
-    shown = {name: value for name, value in asdict(job).items() if value and name != "minutes"}
-    return ", ".join([f"{job.minutes} minutes", *(f"{name} {value}" for name, value in shown.items())])
+    shown = {name: value for name, value in asdict(job).items() if value and name not in ("minutes", "further")}
+    further = [name if value is True else f"{name}={value}" for name, value in (job.further or {}).items()]
+    return ", ".join([f"{job.minutes} minutes", *(f"{name} {value}" for name, value in shown.items()), *further])

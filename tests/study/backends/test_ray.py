@@ -1,6 +1,7 @@
 """With Ray, where it is installed: a cluster of this machine with two workers, and one of two nodes that loses one."""
 
 import os
+import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -15,11 +16,11 @@ import pytest
 
 from study.fake_work import STRANGE, count
 from study.plans import small_plan
-from transferscope.errors import MissingExtraError
+from transferscope.errors import MissingExtraError, SettingsError
 from transferscope.store import PlannedCell, Store, StudyCounts
 from transferscope.study.backends import Failed, Finished, Message
 from transferscope.study.backends import ray as ray_backend
-from transferscope.study.backends.ray import RayBackend
+from transferscope.study.backends.ray import Driver, RayBackend
 from transferscope.study.context import WorkContext
 from transferscope.study.run import run_plan
 from transferscope.study.settings import EngineSettings
@@ -70,6 +71,13 @@ def test_so_many_cells_are_given_to_ray_as_fit_of_the_kind_that_asks_for_least(
     settings = EngineSettings(backend="ray", **engine)
     given = backend("count", tmp_path, workers=settings.workers, resources=settings.cell_resources)
     assert given.free == given.size == size
+
+
+def test_a_node_of_another_version_is_refused(tmp_path: Path) -> None:
+    driver = Driver.marking(tmp_path)
+    driver.check(tmp_path)
+    with pytest.raises(SettingsError, match=r"has transferscope \S+, and the driver 0\.0\.1; install the same version"):
+        replace(driver, version="0.0.1").check(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +148,20 @@ class TestOnTwoWorkers:
         assert isinstance(message, Failed)
         assert message.failure.message == (
             "'only_here:work' names no work; expected package.module:function (No module named 'only_here')"
+        )
+
+    def test_a_node_that_does_not_see_the_folder_of_networks_ends_the_study_with_a_sentence(
+        self, ray: ModuleType, tmp_path: Path
+    ) -> None:
+        with backend("count", tmp_path) as given:
+            (tmp_path / ".transferscope-driver").write_text("of another machine")  # a folder of the same name there
+            given.start(PRETRAINING[0])
+            with pytest.raises(SettingsError) as refused:
+                list(given.messages(60.0))
+        assert str(refused.value) == (
+            f"the node {platform.node()} of the Ray cluster does not see the folder of networks {tmp_path} of the "
+            'driver; name one that all nodes see in the study file, as in files = "/shared/networks" beside a '
+            "PostgreSQL store, or a store in such a folder"
         )
 
     def test_leaving_ends_what_is_running(self, ray: ModuleType, tmp_path: Path) -> None:

@@ -6,10 +6,15 @@ those that it needs are done, so its task depends on no other, and a driver that
 
 import math
 import os
+import platform
+import secrets
 import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, Self
 
@@ -23,16 +28,72 @@ from transferscope.study.context import CellTimeout, WorkContext
 _SECONDS_BETWEEN_COUNTS = 5.0
 """A cluster may grow and shrink; how many cells it takes is asked for so often."""
 
+_MARK = ".transferscope-driver"
+"""Name of a file in the folder of networks, by which every node says whether it sees the same folder."""
+
+_SECONDS_UNTIL_SEEN = 5.0
+"""Network file systems show a new file to other machines after a while."""
+
 NEW_CLUSTER = "local"
 """Ray's word for a cluster of this machine that begins and ends with the runner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """What the process that gives cells to Ray expects of the nodes.
+
+    Attributes:
+        mark: What it has written into the folder of networks.
+        version: Its version of transferscope.
+    """
+
+    mark: str
+    version: str
+
+    @classmethod
+    def marking(cls, folder: Path) -> Self:
+        """This process; the folder gets its mark, or keeps that of an earlier driver."""
+        folder.mkdir(parents=True, exist_ok=True)
+        mark = folder / _MARK
+        if not mark.exists():
+            mark.write_text(secrets.token_hex(16), encoding="ascii")
+        return cls(mark.read_text(encoding="ascii"), version("transferscope"))
+
+    def check(self, folder: Path) -> None:
+        """Make sure that this node sees the driver's folder of networks, and runs its version.
+
+        Raises:
+            SettingsError: It does not.
+        """
+        own = version("transferscope")
+        if own != self.version:
+            raise SettingsError(
+                f"the node {platform.node()} of the Ray cluster has transferscope {own}, and the driver "
+                f"{self.version}; install the same version on all"
+            )
+        until = time.monotonic() + _SECONDS_UNTIL_SEEN
+        while not self._sees(folder):
+            if time.monotonic() > until:
+                raise SettingsError(
+                    f"the node {platform.node()} of the Ray cluster does not see the folder of networks {folder} of "
+                    'the driver; name one that all nodes see in the study file, as in files = "/shared/networks" '
+                    "beside a PostgreSQL store, or a store in such a folder"
+                )
+            time.sleep(0.2)
+
+    def _sees(self, folder: Path) -> bool:
+        try:
+            return (folder / _MARK).read_text(encoding="ascii") == self.mark
+        except OSError:
+            return False
 
 
 class RayBackend:
     """Cells as Ray tasks, each with the processors and GPUs that its kind of cell asks for.
 
     A cell whose process or node is lost is begun once more elsewhere; if that is lost too, it has failed as "lost".
-    Networks and checkpoints lie in the folder of the context, which every node must see under the same path. No
-    progress within a cell is told.
+    Networks and checkpoints lie in the folder of the context, which every node must see under the same path, and says
+    so before its first cell. No progress within a cell is told.
 
     Args:
         work: Dotted name of the work; every node must be able to import it.
@@ -60,10 +121,12 @@ class RayBackend:
     ) -> None:
         find_work(work)
         self._ray = import_ray()
-        self._work, self._context, self._seconds = work, context, seconds
+        self._work, self._seconds = work, seconds
+        self._context = replace(context, files=context.files.absolute())  # workers of Ray may stand in another folder
         self._workers, self._resources = workers, resources
         self._address = address or os.environ.get("RAY_ADDRESS") or NEW_CLUSTER
         self._is_own = False
+        self._driver: Driver
         self._running: dict[Any, PlannedCell] = {}
         self._room, self._counted = 1, -math.inf
 
@@ -87,7 +150,7 @@ class RayBackend:
         """See `Backend`."""
         options = _options(self._resources[cell.role])
         task = self._ray.remote(do_cell).options(max_retries=1, **options)
-        self._running[task.remote(self._work, cell, self._context, self._seconds)] = cell
+        self._running[task.remote(self._work, cell, self._context, self._seconds, self._driver)] = cell
 
     def messages(self, timeout: float) -> Iterator[Message]:
         """See `Backend`."""
@@ -99,6 +162,7 @@ class RayBackend:
             yield self._result(task, self._running.pop(task))
 
     def __enter__(self) -> Self:
+        self._driver = Driver.marking(self._context.files)
         if self._ray.is_initialized():
             return self
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -107,11 +171,12 @@ class RayBackend:
             options |= {"include_dashboard": False, "num_cpus": self._workers}
         try:
             self._ray.init(**options)
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (ConnectionError, RuntimeError, ValueError, self._ray.exceptions.RayError) as error:
             reason = " ".join(str(error).split())
             raise SettingsError(
                 f"no Ray cluster answers at {self._address!r} ({reason[:200]}); start one with `ray start --head`, "
-                "give its address, or leave the address out for this machine alone"
+                "give its address, and its token if it has one (RAY_AUTH_MODE=token, with RAY_AUTH_TOKEN or "
+                "~/.ray/auth_token), or leave the address out for this machine alone"
             ) from error
         self._is_own = True
         return self
@@ -142,13 +207,17 @@ class RayBackend:
                 raise SettingsError(
                     "a node of the Ray cluster cannot import transferscope; install the same version there as here"
                 ) from error
+            if isinstance(error.cause, SettingsError):  # of its node; those of cells are caught there
+                raise SettingsError(str(error.cause)) from error
             return Failed(cell.key, failure_of(error.cause))
         except Exception as error:  # or read
             return Failed(cell.key, failure_of(error))
         return result
 
 
-def do_cell(work: str, cell: PlannedCell, context: WorkContext, seconds: float | None) -> Finished | Failed:
+def do_cell(
+    work: str, cell: PlannedCell, context: WorkContext, seconds: float | None, driver: Driver
+) -> Finished | Failed:
     """What a task does: one cell, in a process of Ray.
 
     Args:
@@ -156,7 +225,12 @@ def do_cell(work: str, cell: PlannedCell, context: WorkContext, seconds: float |
         cell: The cell.
         context: Where cells are done.
         seconds: How long it may take; None for no limit.
+        driver: Who wants it done.
+
+    Raises:
+        SettingsError: This node cannot do cells of the study.
     """
+    driver.check(context.files)
     keep_freed_memory()
     try:
         function = find_work(work)
