@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cases_of_methods import classification_task, regression_task
-from transferscope.analyses.compare import question
+from transferscope.analyses.compare import study_file
 from transferscope.analyses.compare.question import (
     EnoughSteps,
     _check_data,
@@ -301,8 +301,8 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
 
 @pytest.mark.long
 def test_steps_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question, "FIRST_STEPS", 2)
-    monkeypatch.setattr(question, "MOST_STEPS", 5)
+    monkeypatch.setattr(study_file, "FIRST_STEPS", 2)
+    monkeypatch.setattr(study_file, "MOST_STEPS", 5)
     task = classification_task(n_target=60)
     assert task.source is not None
     result = compare(
