@@ -179,6 +179,7 @@ def main() -> int:
                 print(f"{name}: {SCENES[name].__doc__}", flush=True)
                 SCENES[name](Cluster(head, study, url))
                 head.run(["scancel", "--user=root"])
+                wait_for("an empty queue", lambda: not head.run(["squeue", "--noheader"]).strip())
                 same = all(a.equals(b) for a, b in zip(tables(url), expected, strict=True))
                 print(f"  {len(expected[1])} records: {'equal' if same else 'DIFFERENT'}", flush=True)
                 equal = equal and same
