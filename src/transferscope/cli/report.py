@@ -32,10 +32,14 @@ def report(
     from transferscope.analyses.study_page import build_report
     from transferscope.report.save import file_name
     from transferscope.store import Store
+    from transferscope.study.judged import metric_in_words
 
     url, name = _located(study_or_store, study)
     with Store.open(url, create=False) as store:
         chosen = _chosen(store, name)
+        is_own = study is None and study_or_store.endswith(".toml")
+        if is_own and (other := metric_in_words(Path(study_or_store), store.study(chosen).spec)):
+            typer.echo(f"note: {other}", err=True)
         page = out or Path(f"{file_name(chosen)}.html")
         written = _watched(store, chosen, page) if watch else build_report(store, chosen, page)
     if as_json:

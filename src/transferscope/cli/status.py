@@ -32,6 +32,7 @@ def status(
                 _show(store, row.name)
         return
     from transferscope.study.inputs import is_as_planned
+    from transferscope.study.judged import metric_in_words
     from transferscope.study.places import find_study
     from transferscope.study.status import StudyStatus, edited_plan
 
@@ -47,6 +48,7 @@ def status(
             from transferscope.study.spec import read_spec  # with torch
 
             edited = edited_plan(read_spec(Path(place)), found)  # last: a mistake hides nothing that is stored
+        stored = found.study(address.name).spec if found is not None and known else {}
         facts = [_facts(found, address.name)] if found is not None and known and as_json else []
     if as_json:
         asked: dict[str, Any] | None = None
@@ -56,6 +58,8 @@ def status(
         print_json("status", {"studies": facts, "file": asked})
         return
     if edited is None:
+        if metric := metric_in_words(Path(place), stored):
+            typer.echo(metric)
         return
     typer.echo(
         f"{place} was edited since it was run: it asks for {edited.added} more cells and drops {edited.dropped}"

@@ -2,17 +2,34 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from transferscope.numerics.balanced_accuracy import balanced_accuracy
 from transferscope.store import RecordColumns, Store
+from transferscope.study.places import read_toml
 
 
 def is_balanced(spec: Mapping[str, object]) -> bool:
     """Whether a stored study is judged by balanced accuracy."""
     target = spec.get("target")
     return isinstance(target, Mapping) and target.get("metric") == "balanced-accuracy"
+
+
+def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
+    """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise.
+
+    Args:
+        path: The study file.
+        stored: The study as the store has it, from `StudyRow.spec`.
+    """
+    if is_balanced(read_toml(path)) == is_balanced(stored):
+        return ""
+    return (
+        f"{path} asks for another metric than this study is judged by: `transferscope run {path}` takes it over, and "
+        "trains nothing again for that"
+    )
 
 
 def judged_records(store: Store, study: str) -> RecordColumns:

@@ -10,9 +10,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from transferscope.errors import StoreError, UnknownNameError
+from transferscope.errors import SettingsError, StoreError, UnknownNameError
 from transferscope.store import PlannedCell, Store, StudyRow
+from transferscope.study.judged import is_balanced
 from transferscope.study.race import Race, RaceSettings, arm_of
+from transferscope.wording import counted
 
 DOCUMENT = "race"
 _FORMAT = 1
@@ -49,6 +51,7 @@ def note_look(store: Store, race: Race, study: StudyRow) -> None:
         study: The study as it will be planned.
 
     Raises:
+        SettingsError: Runs of the race were judged by another measure before.
         StoreError: What is kept is damaged, or the store cannot be written.
     """
     now = _look(race)
@@ -58,6 +61,13 @@ def note_look(store: Store, race: Race, study: StudyRow) -> None:
         store.plan(study, ())  # a document is kept with a study
         before, cells = None, []
     done = store.done({key for keys in race.keys for key in keys if key is not None})
+    if before is not None and done and is_balanced(before.spec) != is_balanced(study.spec):
+        measures = ("balanced accuracy", "accuracy") if is_balanced(before.spec) else ("accuracy", "balanced accuracy")
+        raise SettingsError(
+            f"the race {race.study} was begun by {measures[0]} and has {counted(len(done), 'run')}; its risk does not "
+            f"hold for {measures[1]} that is chosen now: leave metric as it was, or race in another folder or under "
+            "another name"
+        )
     kept = looks(store, race.study)
     own = [look for look in kept if look.labels == now.labels] if done else []
     table = None if before is None else before.spec.get("race")

@@ -1,22 +1,26 @@
 """Studies that are judged by balanced accuracy, against scikit-learn on what each run predicted."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score
+from typer.testing import CliRunner
 
 from transferscope import compare, decide
 from transferscope.analyses.compare import Budget
 from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.stored import open_result
+from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError
 from transferscope.store import Store
 from transferscope.study.export import chosen_run
 from transferscope.study.facts import load_data
-from transferscope.study.spec import parse_spec
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec, read_spec
 
 N, NAME = 600, "source-to-target"
 
@@ -92,6 +96,20 @@ def test_the_winner_is_that_of_the_metric(plain: ComparisonResult, folder: Path)
     assert np.mean([one.score for one in alike]) == pytest.approx(max(means.values()))
 
 
+def test_a_file_that_asks_for_another_metric_than_was_taken_over_is_told(folder: Path) -> None:
+    found = asked(folder, "balanced-accuracy")
+    assert found.study is not None
+    as_run = found.study.read_text(encoding="utf-8")
+    page = str(folder / "told.html")
+    for text, is_told in ((as_run, False), (as_run.replace('metric = "balanced-accuracy"\n', ""), True)):
+        found.study.write_text(text, encoding="utf-8")
+        for command in (["report", str(found.study), "--out", page], ["status", str(found.study)]):
+            answer = CliRunner().invoke(app, command)
+            assert answer.exit_code == 0
+            assert ("asks for another metric than this study is judged by" in answer.output) == is_told, command
+    found.study.write_text(as_run, encoding="utf-8")
+
+
 def test_a_race_is_run_by_it(folder: Path) -> None:
     budget = Budget(steps=20, pretraining_steps=20, network="mlp", workers=0)
     found = decide(
@@ -109,6 +127,12 @@ def test_a_race_is_run_by_it(folder: Path) -> None:
     gains = [scores["fine-tune", seed] - scores["scratch", seed] for seed in (0, 1) if ("fine-tune", seed) in scores]
     arm = next(one for one in found.decision.arms if one.arm.method == "fine-tune")
     assert arm.gain.value == pytest.approx(np.mean(gains))
+    spec = read_spec(found.study)
+    with (
+        Store.open(found.store) as store,
+        pytest.raises(SettingsError, match=r"was begun by balanced accuracy and has \d runs"),
+    ):
+        run_study(replace(spec, target=replace(spec.target, metric=None)), store)
 
 
 def test_where_it_says_nothing_it_is_refused(folder: Path) -> None:

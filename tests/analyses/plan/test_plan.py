@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope import plan
 from transferscope.analyses.plan import LabelColumns, PlanQuestion
+from transferscope.analyses.plan.measurements import Measure
 from transferscope.analyses.plan.words import headline
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
@@ -222,6 +223,18 @@ def test_a_named_column_wins() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("accuracy", "Accuracy (%)"),
+        ("balanced accuracy", "Balanced accuracy (%)"),
+        ("average precision", "Average precision (%)"),
+    ],
+)
+def test_axes_name_what_a_study_is_judged_by(name: str, title: str) -> None:
+    assert Measure(name, "accuracy", 1.0).title == title
+
+
 def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> None:
     made = Fabrication(gains={"fashion": {"fine-tune": 0.08}}, n_seeds=3, n_test=300)
     with fabricate(tmp_path / "made.sqlite", made) as store:

@@ -85,7 +85,7 @@ class Measure:
     @property
     def title(self) -> str:
         """For axes."""
-        if self.name == measure_words("average_precision"):
+        if self.name in (measure_words("average_precision"), measure_words("balanced_accuracy")):
             return f"{capitalised(self.name)} (%)"
         return {"accuracy": "Accuracy (%)", "r2": "R²"}.get(self.kind, self.name)
 
@@ -209,7 +209,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     if target_score is not None:
         share = target_score / 100 if share_of_one and target_score > 1 else target_score
         if not (0 if share_of_one else -np.inf) < share < 1:
-            expected = f"an {words} above 0 and below 1, or up to 100 in percent" if share_of_one else "an R² below 1"
+            expected = f"{words} above 0 and below 1, or up to 100 in percent" if share_of_one else "an R² below 1"
             raise SettingsError(f"the target score {target_score:g} is out of range; expected {expected}")
         target = 1 - share
     if frame.empty:
