@@ -71,12 +71,13 @@ def _devices() -> Iterator[Finding]:
     import psutil
     import torch
 
+    from transferscope.machine import memory_free
     from transferscope.training import choose_precision
 
     allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     yield Finding("processors", f"{allowed} for this process; torch would use {torch.get_num_threads()} threads")
-    memory = psutil.virtual_memory()
-    yield Finding("memory", f"{memory.available / _GB:.1f} GB free of {memory.total / _GB:.1f} GB")
+    total = psutil.virtual_memory().total
+    yield Finding("memory", f"{memory_free() / _GB:.1f} GB free for this process of {total / _GB:.1f} GB")
     for number in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(number)
         yield Finding(f"cuda:{number}", f"{card.name}, {card.total_memory / _GB:.0f} GB")

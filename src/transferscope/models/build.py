@@ -9,12 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from torch import nn
 
 from transferscope import registry
 from transferscope.errors import NetworkError, SettingsError, TransferscopeError
+from transferscope.machine import memory_free
 from transferscope.models.adapt import adapt
 from transferscope.models.backbones import Backbone, conv4, lenet, linear, mlp, resnet20, resnet32, resnet56
 from transferscope.models.hubs.factory import Factory
@@ -334,7 +334,7 @@ def _check_memory(entry: BackboneEntry, name: str, input_shape: tuple[int, ...],
             size: float = sum(weight.numel() for weight in entry.build(input_shape, widths).features.parameters())
     except (RuntimeError, OverflowError):  # sizes beyond 64 bits
         size = math.inf
-    needed, there = 16 * size, psutil.virtual_memory().available
+    needed, there = 16 * size, memory_free()
     if needed > there:
         raise NetworkError(
             f"{name} of widths {widths} for inputs of shape {input_shape} has {size:.3g} weights; training it takes "

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import psutil
 import torch
 from jaxtyping import Int
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
+from transferscope.machine import memory_free
 from transferscope.methods import FitOptions, Snapshots, keeps_network, most_runs, pretrain
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Network, build_network, input_of
@@ -30,7 +30,9 @@ from transferscope.study.kept import keys_to_keep
 from transferscope.study.settings import DataSettings, EngineSettings
 from transferscope.training import TrainingSettings, choose_device, outputs_of, scale_of, to_tensors
 from transferscope.training.curve import curve_plan
+from transferscope.training.feature_cache import is_kept
 from transferscope.training.loop import memory_in_use
+from transferscope.training.tensors import TensorSet, pixel_scale
 
 PATIENCE = 3.0
 """Seconds that measuring may take of a short study."""
@@ -90,6 +92,7 @@ class _Pace:
     per_example: float
     memory: float
     network: float  # bytes
+    kept: bool = False  # whether features of the test examples are computed in the first cell and kept
 
     def seconds(self, *, n_steps: int, n_read: int) -> float:
         return self.fixed + self.per_step * n_steps + self.per_example * n_read
@@ -108,7 +111,7 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
     left = [cell for cell in cells if cell.key not in done]
     free = shutil.disk_usage(_existing(store.files)).free
     if not left:
-        return StudyEstimate(0, 0.0, {}, 0.0, None, psutil.virtual_memory().available, 0.0, free, 1)
+        return StudyEstimate(0, 0.0, {}, 0.0, None, memory_free(), 0.0, free, 1)
     known = any(row.name == name for row in store.studies())
     seconds = {s.key: s.seconds for s in store.standings(name) if s.seconds is not None} if known else {}
     workers = engine.workers if engine.workers is not None else default_workers(engine.device)
@@ -142,7 +145,7 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
         by_method=dict(sorted(by_method.items(), key=lambda entry: -entry[1])),
         searching=searching / total if total else 0.0,
         memory=memory or None,
-        memory_free=float(psutil.virtual_memory().available),
+        memory_free=float(memory_free()),
         disk=disk,
         disk_free=float(free),
         workers=workers,
@@ -249,10 +252,11 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:
     if recipe.tuning is not None:
         n_settings = min(recipe.tuning.trials, math.prod(len(values) for values in recipe.tuning.grid.values()))
         searched = runs_of_a_search(n_settings, recipe.tuning.folds, recipe.tuning.search)
-    for n_train in (number(cell, "n_target") for cell in cells):
+    for i, n_train in enumerate(number(cell, "n_target") for cell in cells):
         n_steps = recipe.training.n_steps(n_train) * most_runs(recipe.method) if pace.per_step else 0
         n_curve = _on_curve(recipe.training, n_train, n_test, pace) if n_steps else 0
-        total += pace.seconds(n_steps=n_steps, n_read=n_train + n_test + n_curve)
+        n_tested = 0 if pace.kept and i else n_test
+        total += pace.seconds(n_steps=n_steps, n_read=n_train + n_tested + n_curve)
         searching += searched * pace.seconds(n_steps=n_steps, n_read=n_train)
     return _Taken(total + searching, searching)
 
@@ -321,14 +325,21 @@ def _pace(
     elif fixed < 2 * PATIENCE:
         fixed = timed()  # the first time it has imported what it needs
     if network is None:
-        return _Pace(fixed, 0.0, 0.0, float(memory_in_use(device)), 0.0)
+        flat = torch.nn.Flatten()
+        per_example = 0.0 if data.test.is_tokens else _reading(flat, to_tensors(data.test, pixel_scale(data.train)))
+        return _Pace(fixed, 0.0, per_example, float(memory_in_use(device)), 0.0)
     network = network.to(device)
-    test = to_tensors(data.test, scale_of(network, data.train), device)
-    outputs_of(network, test)
+    per_example = _reading(network, to_tensors(data.test, scale_of(network, data.train), device))
+    kept = not per_step and is_kept(network.features)
+    return _Pace(fixed, per_step, per_example, float(memory_in_use(device)), _size_of(network), kept)
+
+
+def _reading(network: torch.nn.Module, test: TensorSet) -> float:
+    """Seconds that an example takes once the network is warm; features that the disk may hold are computed."""
+    outputs_of(network, test, keep=False)
     began = time.perf_counter()
-    outputs_of(network, test)
-    per_example = (time.perf_counter() - began) / len(test)
-    return _Pace(fixed, per_step, per_example, float(memory_in_use(device)), _size_of(network))
+    outputs_of(network, test, keep=False)
+    return (time.perf_counter() - began) / len(test)
 
 
 def _size_of(network: Network) -> float:

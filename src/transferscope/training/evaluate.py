@@ -16,27 +16,27 @@ from transferscope.numerics.average_precision import example_contributions
 from transferscope.records import Record
 from transferscope.training.feature_cache import is_kept, kept_features
 from transferscope.training.losses import check_targets
-from transferscope.training.tensors import TensorSet
+from transferscope.training.tensors import TensorSet, joined
 
 CHUNK, TEXTS = 512, 32
 """Examples, of up to 64 x 64 numbers each (fewer of larger ones), and texts, that are read at once."""
 
 
 @torch.no_grad()
-def outputs_of(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
+def outputs_of(network: nn.Module, data: TensorSet, *, keep: bool = True) -> Float[Tensor, "N K ..."]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
     Texts are read by length, a few at a time, so that none is padded much. The network's mode is what it was when this
-    returns. The features of a `Network` whose backbone is frozen are kept on the disk, see `feature_cache`.
+    returns. The features of a `Network` whose backbone is frozen are kept on the disk, see `feature_cache`, unless
+    `keep` is false.
     """
     with _evaluated(network):
-        if isinstance(network, Network) and network.is_frozen and is_kept(network.features):
+        if keep and isinstance(network, Network) and network.is_frozen and is_kept(network.features):
             ordered, size, order = _in_order(data)
             features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
             # a copy of each part, as the backbone would have given it: arithmetic may depend on where numbers lie
             parts = (features[start : start + size] for start in range(0, len(features), size))
-            outputs = torch.cat([network.head(part.clone()) for part in parts])
-            return _put_back(outputs, order)
+            return _put_back(joined((network.head(part.clone()) for part in parts), len(features)), order)
         return _computed(network, data)
 
 
@@ -56,7 +56,7 @@ def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
 
 def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
     ordered, size, order = _in_order(data)
-    return _put_back(torch.cat([network(batch.inputs) for batch in ordered.chunks(size)]), order)
+    return _put_back(joined((network(batch.inputs) for batch in ordered.chunks(size)), len(ordered)), order)
 
 
 def _in_order(data: TensorSet) -> tuple[TensorSet, int, Int[Tensor, " N"] | None]:

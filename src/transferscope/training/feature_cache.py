@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -24,7 +25,7 @@ from transferscope.errors import SettingsError
 from transferscope.files import written_whole
 from transferscope.models.texts import POOLING
 from transferscope.models.weights import digest_of
-from transferscope.training.tensors import TensorSet
+from transferscope.training.tensors import TensorSet, joined
 
 LEAST_PARAMETERS = 1_000_000
 """Backbones with fewer compute their features sooner than a file is read."""
@@ -65,7 +66,7 @@ def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor
         with suppress(OSError):
             os.utime(file)
         return found["features"].to(data.device)
-    whole = torch.cat([features(first), *(features(inputs) for inputs in batches)])
+    whole = joined((features(inputs) for inputs in chain([first], batches)), len(data))
     with suppress(OSError):  # a full disk, or a folder that cannot be written, takes the time alone
         file.parent.mkdir(parents=True, exist_ok=True)
         tensors = {"features": whole.cpu().contiguous(), "few": few.contiguous()}

@@ -11,12 +11,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import psutil
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
+from transferscope.machine import memory_free
 from transferscope.models.network import Network
 from transferscope.training.evaluate import frozen_features
 from transferscope.training.feature_cache import is_kept
@@ -395,4 +395,4 @@ def _random_state(device: torch.device) -> Tensor:
 
 
 def _free_memory(device: torch.device) -> int:
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else psutil.virtual_memory().available
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_free()

@@ -188,6 +188,33 @@ def test_the_pretraining_of_weights_that_were_given_is_unknown(tmp_path: Path, s
     assert by_method["scratch"] == 0.0
 
 
+def test_seeds_that_are_all_alike_leave_only_the_test_examples(tmp_path: Path, small: Fabrication) -> None:
+    """As with a method without chance on all labels there are: no interval of width 0."""
+    frames = _frames(tmp_path, replace(small, n_seeds=3))
+    first = {
+        key: keys.iloc[0]
+        for _, keys in frames.final("accuracy").groupby(["source", "method", "n_target"])["key"]
+        for key in keys
+    }
+    value = frames.records.groupby(["method", "name", "part", "n_target", "source"])["value"].transform("first")
+    alike = replace(
+        frames,
+        records=frames.records.assign(value=value),
+        predictions={key: frames.predictions[first[key]] for key in first},
+    )
+    found = summarise_frames(alike)
+    for c in found.comparisons:
+        expected = stats.binomtest(round(c.score.value * 300), 300).proportion_ci(method="wilson")
+        assert c.interval is not None
+        assert (c.interval.low, c.interval.high) == pytest.approx((expected.low, expected.high))
+        assert (c.score.n, c.interval_over) == (3, "test examples")
+    gain = next(c.difference for c in found.comparisons if c.difference)
+    assert gain.covers == "test examples"
+    assert gain.interval is not None
+    assert gain.interval.low < gain.mean < gain.interval.high
+    assert set(found.table["interval_over"]) == {"test examples"}
+
+
 def test_one_seed_leaves_only_the_test_examples(tmp_path: Path, small: Fabrication) -> None:
     comparisons = compare_methods(_frames(tmp_path, replace(small, n_seeds=1)))
     fine_tune = next(c for c in comparisons if c.method == "fine-tune")

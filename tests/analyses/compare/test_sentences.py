@@ -85,7 +85,20 @@ def test_the_evidence_names_interval_seeds_and_p_value() -> None:
 
 def test_equal_differences_are_called_what_they_are() -> None:
     alike = replace(MERLIN, difference=difference(0.029, 3, math.nan))
-    assert evidence(alike, ACCURACY) == "exactly the same in all 3 seeds, so there is no spread to test it against"
+    said = "exactly the same in all 3 seeds, so there is no spread to test it against"
+    assert evidence(alike, ACCURACY) == f"+1.9 to +3.9 points over test examples; {said}"
+    assert alike.difference is not None
+    bare = replace(alike, difference=replace(alike.difference, interval=None))  # the predictions were not kept
+    assert evidence(bare, ACCURACY) == said
+
+
+@pytest.mark.parametrize("n_seeds", [2, 3])
+def test_a_score_that_all_seeds_share_is_not_said_to_be_known_exactly(n_seeds: int) -> None:
+    score = Estimate(0.389, 0.0, n_seeds, "ok", Interval(0.389, 0.389))
+    alike = replace(MERLIN, score=score, test_interval=Interval(0.347, 0.433), seeds=tuple(range(n_seeds)))
+    said = reach(alike, [SCRATCH, alike], ACCURACY)
+    assert "reaches 38.9 % (34.7–43.3 over test examples, the same in all seeds)" in said
+    assert "reaches 38.9 % (the same in all seeds)" in reach(replace(alike, test_interval=None), [SCRATCH], ACCURACY)
 
 
 def test_no_baseline_is_no_evidence() -> None:

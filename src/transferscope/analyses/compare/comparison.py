@@ -63,6 +63,7 @@ FEW_SEEDS, FEW_ALPHA = 3, 0.01
 LEANING = 4 * ALPHA
 """Adjusted p-value below which a comparison leans."""
 
+_ROUNDING = 1e-12
 _MARGIN = 0.01
 _DRAWS_SEED = 0
 
@@ -172,14 +173,28 @@ class Comparison:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval to show: over seeds, or over test examples when there is one seed.
+        """The interval to show: over seeds, or over test examples when there is one seed or all came out the same.
 
-        None for two seeds: the interval of their mean is 12.7 standard errors wide on either side, and to be cut to
-        the range of the measure makes it look like something.
+        None for two seeds that differ: the interval of their mean is 12.7 standard errors wide on either side, and to
+        be cut to the range of the measure makes it look like something. Seeds that came out the same, as those of a
+        method without chance on all labels there are, give no interval over seeds: its width of 0 would claim a score
+        that is known exactly.
         """
-        if self.score.n == 2:
-            return None
-        return self.score.interval or self.test_interval
+        if self.interval_over == "seeds":
+            return self.score.interval
+        return self.test_interval if self.interval_over else None
+
+    @property
+    def interval_over(self) -> str:
+        """What the interval to show is over: "seeds", "test examples", or "" where there is none."""
+        if self.score.n > 1 and not self.all_alike:
+            return "seeds" if self.score.n > 2 else ""
+        return "test examples" if self.test_interval else ""
+
+    @property
+    def all_alike(self) -> bool:
+        """Whether there are several seeds and all have the same score, but for rounding."""
+        return self.score.n > 1 and self.score.sd <= _ROUNDING * abs(self.score.value)
 
     @property
     def transfers(self) -> bool:

@@ -156,7 +156,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
 
     Returns:
         One row per comparison with the columns source ("" for none), method, n_target, n_seeds, mean, sd, low, high,
-        interval_over ("seeds", or "test examples" with one seed, or "" for none, as with two seeds), transferability
+        interval_over ("seeds", or "test examples" with one seed and where all came out the same, or "" for none, as
+        with two seeds), transferability
         and its low, high, covers ("seeds and test examples", "seeds", "test examples" or "": what interval and p-values
         speak of), n_pairs, p_value (of this comparison alone), p_adjusted (over all comparisons of the study), call,
         p_best, r2, micro_f1 and exact_match (of several labels only), mean_iou (of masks only), angular_error (in
@@ -170,7 +171,6 @@ def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
 
 
 def _row(c: Comparison) -> dict[str, object]:
-    over = "seeds" if c.score.interval else "test examples"
     d = c.difference
     return {
         "source": c.source or "",
@@ -181,7 +181,7 @@ def _row(c: Comparison) -> dict[str, object]:
         "sd": c.score.sd,
         "low": _low(c.interval),
         "high": _high(c.interval),
-        "interval_over": over if c.interval else "",
+        "interval_over": c.interval_over,
         "transferability": d.mean if d else np.nan,
         "transferability_low": _low(d.interval if d else None),
         "transferability_high": _high(d.interval if d else None),

@@ -108,7 +108,7 @@ def paper_table(summary: Summary) -> Table:
     unit = " in percent" if metric.higher_is_better else ""
     n = sorted({len(c.seeds) for c in summary.comparisons})
     seeds = counted(n[0], "seed") if len(n) == 1 else f"{n[0]} to {n[-1]} seeds"
-    over = sorted({"seeds" if c.score.interval else "test examples" for c in summary.comparisons if c.interval})
+    over = sorted({c.interval_over for c in summary.comparisons if c.interval})
     intervals = f" with its 95 % interval over {listed(over)}" if over else ""
     cut_off = baseline_unfinished(summary.frames)  # nothing is called better than a baseline that was not finished
     called = set() if cut_off else {c.call for c in summary.comparisons}
@@ -256,10 +256,11 @@ def _percent(share: Estimate | None) -> Cell:
 
 
 def _interval_detail(c: Comparison, metric: Metric) -> str:
+    alike = ["the same in all seeds"] if c.all_alike else []
     if c.interval is None:
-        return f"2 seeds, sd {_sd(c, metric)}" if c.score.n == 2 else ""
-    interval = metric.shown_interval(c.interval)
-    return interval if c.score.interval is None else f"{interval}, sd {_sd(c, metric)}"
+        return alike[0] if alike else f"2 seeds, sd {_sd(c, metric)}" if c.score.n == 2 else ""
+    sd = [f"sd {_sd(c, metric)}"] if c.interval_over == "seeds" else alike
+    return ", ".join([metric.shown_interval(c.interval), *sd])
 
 
 def _sd(c: Comparison, metric: Metric) -> str:
@@ -326,7 +327,10 @@ def _how_to_read(summary: Summary) -> str:
             f"There is one seed: intervals are 95 % intervals over test examples, for another test set{examples}. "
             "Nothing can be said about the spread between runs."
         )
-    except_for = " (over test examples where there is one seed)" if lonely else ""
+    alike = any(c.all_alike and c.interval for c in summary.comparisons)
+    over_examples = [*["there is one seed"] * bool(lonely), *["all seeds came out the same"] * alike]
+    except_for = f" (over test examples where {' or '.join(over_examples)})" if over_examples else ""
+    covered = covered_in_words(summary.comparisons)
     of_labels = (
         "Average precision is the mean over the labels of the area below the precision-recall curve, which takes no "
         "threshold and counts a rare label as much as a frequent one; a label that no test example has is left out. "
@@ -337,8 +341,8 @@ def _how_to_read(summary: Summary) -> str:
         f"{of_labels}"
         f"Intervals of scores are 95 % t-intervals over seeds{except_for}; with two seeds there is none. They say what "
         f"other seeds, with other target labels, would give on this test set{examples}.{_other_test_set(summary)} "
-        "Differences are taken in pairs; their intervals and p-values speak of "
-        f"{covered_in_words(summary.comparisons)}. "
+        "Differences are taken in pairs"
+        f"{f'; their intervals and p-values speak of {covered}' if covered else ''}. "
         "Intervals are those of single comparisons. The p-values are adjusted over all comparisons of the study, which "
         "is meant to hold the chance of any false “positive” or “negative” to 5 %. On recorded runs of three seeds "
         "whose spread differed much between methods it was 11 %, so that three seeds or fewer take p of at most .01, "

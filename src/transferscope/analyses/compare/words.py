@@ -100,13 +100,14 @@ def evidence(lead: Comparison, metric: Metric) -> str:
     difference = lead.difference
     if difference is None:
         return ""
+    alike = ""
     if not difference.tested and difference.n > 1:
-        return f"exactly the same in all {difference.n} seeds, so there is no spread to test it against"
+        alike = f"exactly the same in all {difference.n} seeds, so there is no spread to test it against"
     if difference.interval is None:
-        return ""
+        return alike
     ends = metric.gain_interval_in_words(difference.interval)
-    if difference.n == 1:
-        return f"{ends} over test examples"
+    if alike or difference.n == 1:
+        return f"{ends} over test examples{'; ' if alike else ''}{alike}"
     return f"{ends} over {difference.n} seeds; adjusted {_p(difference.p)}"
 
 
@@ -333,12 +334,14 @@ def other_methods(group: Sequence[Comparison], outcome: Outcome, metric: Metric)
 
 
 def covered_in_words(comparisons: Sequence[Comparison]) -> str:
-    """What intervals and p-values speak of."""
+    """What intervals and p-values speak of; "" where nothing was tested."""
     covers = {c.difference.covers for c in comparisons if c.difference and c.difference.tested}
     if covers == {"seeds and test examples"}:
         return "other seeds and other test examples"
     if "seeds and test examples" in covers:
         return "other seeds, and of other test examples where predictions were kept"
+    if not covers:
+        return ""
     return "other seeds on this test set; what other test examples would show is not known"
 
 
@@ -419,12 +422,14 @@ def _p(p: float) -> str:
 
 def _score(c: Comparison, metric: Metric) -> str:
     value = metric.in_words(c.score.value)
-    if c.score.n == 2:
+    if c.score.n == 2 and not c.all_alike:
         low, high = (c.score.value + sign * (c.score.stderr or 0.0) for sign in (-1, 1))
         return f"{value} ({metric.shown(low)} and {metric.shown(high)} in two seeds)"
-    if c.interval is None:
-        return value
-    return f"{value} ({metric.shown_interval(c.interval)}{'' if c.score.interval else ' over test examples'})"
+    said = ["the same in all seeds"] if c.all_alike else []
+    if c.interval is not None:
+        over = " over test examples" if c.interval_over == "test examples" else ""
+        said.insert(0, f"{metric.shown_interval(c.interval)}{over}")
+    return f"{value} ({', '.join(said)})" if said else value
 
 
 def _gains(rest: Sequence[Comparison], metric: Metric) -> str:

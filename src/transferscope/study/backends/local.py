@@ -20,6 +20,7 @@ from typing import Self, cast
 
 import psutil
 
+from transferscope.machine import memory_free
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
 from transferscope.study.backends.backend import (
@@ -288,7 +289,7 @@ def default_workers(device: str) -> int:
     """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = min(psutil.cpu_count(logical=False) or usable, usable)
-    room = psutil.virtual_memory().available // BYTES_PER_WORKER
+    room = memory_free() // BYTES_PER_WORKER
     limit = WORKERS_PER_GPU * max(1, len(visible_gpus(device))) if device != "cpu" and _has_accelerator() else cores
     return max(1, min(cores, room, limit))
 

@@ -1,0 +1,48 @@
+"""What this process may use of the machine."""
+
+from pathlib import Path
+
+import psutil
+
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN = Path("/proc/self/cgroup")
+
+
+def memory_free() -> int:
+    """Bytes of memory that this process can still take: free on the machine, and within the limit of its container.
+
+    A container, or a job of a batch system, is a control group of Linux: a process that exceeds its limit is killed
+    without a word, however much is free on the machine. Pages of files that were read count as free, as for a machine.
+    """
+    return min([psutil.virtual_memory().available, *_left_in_groups()])
+
+
+def _left_in_groups() -> list[int]:
+    """What is left below the limit of each control group that holds this process, of version 1 or 2."""
+    try:
+        entries = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
+    except OSError:  # not Linux
+        return []
+    left = []
+    for _, controllers, path in entries:
+        if controllers in ("", "memory"):
+            top = _GROUPS / controllers
+            names = ("memory.max", "memory.current", "")
+            if controllers == "memory":
+                names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+            own = top / path.lstrip("/")
+            # in a container the path is that of the machine, and its own group is mounted at the top
+            groups = [own, *(above for above in own.parents if above.is_relative_to(top))]
+            left += [found for group in groups if (found := _left_in(group, *names)) is not None]
+    return left
+
+
+def _left_in(group: Path, limit_name: str, used_name: str, prefix: str) -> int | None:
+    """Bytes below the limit of a group; None where it has none, or is not there."""
+    try:
+        limit, used = ((group / name).read_text().strip() for name in (limit_name, used_name))
+        of_files = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        pages = sum(int(of_files[f"{prefix}{kind}_file"]) for kind in ("inactive", "active"))
+        return max(0, int(limit) - int(used) + pages)
+    except (OSError, ValueError, KeyError):  # "max" is no number
+        return None

@@ -1,0 +1,57 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from transferscope.data.task import LabelledSet
+from transferscope.training import PixelScale, outputs_of, to_tensors
+
+
+def test_outputs_are_those_of_all_examples_at_once() -> None:
+    """In two parts, since 512 are read at once."""
+    inputs = np.random.default_rng(0).normal(size=(700, 5)).astype(np.float32)
+    data = to_tensors(
+        LabelledSet(inputs, np.zeros(700, dtype=np.int64), ("a", "b")),
+        PixelScale(np.zeros(5, np.float32), np.ones(5, np.float32)),
+    )
+    network = nn.Linear(5, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(outputs_of(network, data), network(torch.from_numpy(inputs)))
+
+
+_PEAK = """
+import resource, sys
+import numpy as np
+from torch import nn
+from transferscope.data.task import LabelledSet
+from transferscope.training import PixelScale, outputs_of, to_tensors
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+images = np.memmap(sys.argv[1], dtype=np.uint8, mode="c", shape=(1200, 3, 224, 224))
+data = LabelledSet(images, np.zeros(1200, dtype=np.int64), ("a", "b"))
+test = to_tensors(data, PixelScale(np.zeros(3, np.float32), np.ones(3, np.float32)))
+before = peak()
+outputs_of(nn.Sequential(nn.Flatten(), nn.Linear(3 * 224 * 224, 4)), test)
+print(peak() - before)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="the unit of ru_maxrss is that of Linux")
+def test_outputs_of_many_large_images_take_no_memory_that_grows_with_their_number(tmp_path: Path) -> None:
+    """1,200 images are 172 MiB in bytes and 690 in float32; a list of outputs had kept all of the latter."""
+    file = tmp_path / "images"
+    with file.open("wb") as written:
+        written.truncate(1200 * 3 * 224 * 224)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _PEAK, str(file)], capture_output=True, text=True, check=True, env=environment
+    )
+    assert int(done.stdout) < 400  # MiB
