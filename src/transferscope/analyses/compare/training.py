@@ -140,7 +140,7 @@ def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
     of_baseline = untold[untold["method"] == frames.baseline]
     if of_baseline.empty:
         return ()
-    sizes, steps = sorted(of_baseline["n_target"].unique()), int(of_baseline["steps"].max())
+    sizes, steps = sorted(of_baseline["n_target"].unique().tolist()), int(of_baseline["steps"].max())
     fits = of_baseline.groupby("n_target")["fit"].mean()
     along = frames.metric.along
     low = along.in_words(float(fits.min())) if along.is_of_classes else f"{fits.min():.2f}"
