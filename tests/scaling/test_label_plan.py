@@ -112,6 +112,8 @@ def test_seeds_that_move_together_are_correlated() -> None:
     assert seed_correlation(scratch, opposite) == pytest.approx(-0.6)
     assert seed_correlation([np.array([1.0])], [np.array([2.0])]) == 0
     assert seed_correlation(scratch, [np.ones(3)] * 3) == 0
+    uneven = [np.array([0.9]), np.array([0.5, 1.5]), np.array([1.0, 2.0, 3.0])]  # sizes need not share as many seeds
+    assert seed_correlation(uneven, uneven) == pytest.approx(3 / 7)  # d = 0 + 1 + 2, and d / (d + 4)
 
 
 def test_pairs_have_the_correlation_of_their_noise() -> None:

@@ -18,6 +18,7 @@ from transferscope.study.plan import plan_study
 from transferscope.study.run import run_study
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.study.status import Kind
 
 SLOW = """
 import time
@@ -72,6 +73,7 @@ def test_steps_are_timed_and_counted(spec: StudySpec, tmp_path: Path) -> None:
         longer = estimate_study(plan_study(tuned).cells, store, "s", tuned.engine)
     assert found.n_cells == 2
     assert found.seconds is not None
+    assert found.each == {Kind("method", "slow"): pytest.approx(found.seconds / 2)}
     assert longer.seconds is not None
     assert 2 * 50 * 0.03 <= found.seconds <= 10 * 2 * 50 * 0.03  # the machine may have other work
     assert longer.seconds >= (1 + 3 * 2) * 2 * 50 * 0.03  # three settings on two folds before each run
@@ -161,7 +163,7 @@ def hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A study that would take an hour, at a terminal whose answers are taken from the list."""
     answers: list[str] = []
     by_method = {"scratch": 4000.0, "fine-tune": 3100.0, "linear-probe": 60.0, "raw": 40.0}
-    found = StudyEstimate(7, 7200.0, by_method, 0.75, 2**30, 2**33, 1e6, 1e9, 2)
+    found = StudyEstimate(7, 7200.0, {}, by_method, 0.75, 2**30, 2**33, 1e6, 1e9, 2)
     monkeypatch.setattr(execute, "estimate_study", lambda *_: found)
     monkeypatch.setattr(execute, "at_terminal", lambda: True)
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: answers.pop() == "y")
@@ -215,7 +217,7 @@ def test_what_the_quick_methods_alone_take_is_said(
     source = {"near": {"data": f"npz:{tmp_path}/x.npz"}}
     spec = parse_spec(tables(tmp_path, methods={name: {} for name in names}, sources=source, pretraining={"steps": 5}))
     by_method = {name: 4000.0 if name in slow else 30.0 for name in dict.fromkeys((*names, *slow))}
-    found = StudyEstimate(7, sum(by_method.values()), by_method, 0.75, 2**30, 2**33, 1e6, 1e9, 2)
+    found = StudyEstimate(7, sum(by_method.values()), {}, by_method, 0.75, 2**30, 2**33, 1e6, 1e9, 2)
     monkeypatch.setattr(execute, "estimate_study", lambda *_: found)
     with Store.open(tmp_path / "s.sqlite") as store:
         execute.expect((), store, spec, quiet=False, ask=False)

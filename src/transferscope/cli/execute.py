@@ -23,7 +23,7 @@ from transferscope.study.plan import StudyPlan, plan_cells, with_precision
 from transferscope.study.run import run_study
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, depends_on_source, read_spec
-from transferscope.study.status import StudyStatus
+from transferscope.study.status import Kind, StudyStatus
 from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import counted, large_count, listed, memory, rough_duration
 
@@ -59,14 +59,15 @@ def execute(
     try:
         with open_new(spec.store, files=spec.files_folder) as store, study_view(spec.name, quiet=quiet) as view:
 
-            def tell(plan: StudyPlan) -> None:
+            def tell(plan: StudyPlan) -> Mapping[Kind, float]:
                 for line in () if quiet else (*understood(plan.study.facts), *enlarged(spec, plan.study.facts)):
                     typer.echo(line, err=True)
-                if estimate != "none":
-                    cells = plan.cells
-                    if whole is not None and plan.data is not None:
-                        cells = tuple(plan_cells(with_precision(whole, plan.study.facts), plan.data))
-                    expect(cells, store, whole or spec, quiet=quiet, ask=estimate == "asked")
+                if estimate == "none":
+                    return {}
+                cells = plan.cells
+                if whole is not None and plan.data is not None:
+                    cells = tuple(plan_cells(with_precision(whole, plan.study.facts), plan.data))
+                return expect(cells, store, whole or spec, quiet=quiet, ask=estimate == "asked")
 
             return run_study(spec, store, retry_failed=retry_failed, on_event=view, on_plan=tell, inputs=inputs)
     except KeyboardInterrupt as error:
@@ -104,17 +105,22 @@ LONG = 600.0
 """Seconds above which a person at a terminal is asked whether to go on."""
 
 
-def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet: bool, ask: bool) -> None:
+def expect(
+    cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet: bool, ask: bool
+) -> Mapping[Kind, float]:
     """Say what is left of a study will take, and ask whether to go on where that is long.
+
+    Returns:
+        Seconds that a cell of each kind will take; empty where that was not measured.
 
     Raises:
         typer.Abort: No.
     """
     if quiet and not ask:
-        return
+        return {}
     found = estimate_study(cells, store, spec.name, spec.engine)
     if not found.n_cells:
-        return
+        return {}
     limit = math.inf if spec.race is None or spec.race.minutes is None else 60 * spec.race.minutes / found.workers
     seconds = None if found.seconds is None else min(found.seconds, limit)
     most = "at most " if spec.race is not None else ""
@@ -137,6 +143,7 @@ def expect(cells: Sequence[PlannedCell], store: Store, spec: StudySpec, *, quiet
     asked = ask and seconds is not None and seconds > LONG and at_terminal()
     if asked and not typer.confirm("Go on? (--yes leaves out this question)", default=True, err=True):
         raise typer.Abort
+    return found.each
 
 
 def _long(found: StudyEstimate) -> dict[str, float]:

@@ -87,7 +87,7 @@ def map_distance(
 
 
 @torch.no_grad()
-def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " C"]]:
+def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     """How much each channel of each block matters to the target; a block's weights sum to its number of channels.
 
     Args:

@@ -75,7 +75,7 @@ class Joint:
         return fit_learner(learner, target, options, as_network=lambda: own, source_head=head_s)
 
 
-def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str, Float[Tensor, "n m"]]:
+def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str, Float[Tensor, "_ m"]]:
     """Features of several batches in one pass through the backbone (batch normalisation sees them together).
 
     Args:

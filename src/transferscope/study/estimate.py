@@ -3,7 +3,7 @@
 import math
 import shutil
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +28,7 @@ from transferscope.study.facts import examples_as_read, kept_data
 from transferscope.study.fitting import fresh_network, number, open_source, spread_examples, uses_no_network
 from transferscope.study.kept import keys_to_keep
 from transferscope.study.settings import DataSettings, EngineSettings
+from transferscope.study.status import Kind
 from transferscope.training import TrainingSettings, choose_device, outputs_of, scale_of, to_tensors
 from transferscope.training.curve import curve_plan
 from transferscope.training.feature_cache import is_kept
@@ -53,6 +54,7 @@ class StudyEstimate:
     Attributes:
         n_cells: Cells that are left.
         seconds: Until all are done; None where nothing could be measured.
+        each: Seconds of one cell of each kind that is left, on average over its sources and sizes.
         by_method: Seconds of these by method, most first; what belongs to none (pre-training, diagnostics) by its role.
         searching: Share of the seconds that goes into choosing settings.
         memory: Bytes of all processes together while they train; None likewise.
@@ -64,6 +66,7 @@ class StudyEstimate:
 
     n_cells: int
     seconds: float | None
+    each: Mapping[Kind, float]
     by_method: Mapping[str, float]
     searching: float
     memory: float | None
@@ -74,7 +77,7 @@ class StudyEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _Alike:
     """Cells that take about as long: the same work with the same network."""
 
     role: str
@@ -111,18 +114,18 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
     left = [cell for cell in cells if cell.key not in done]
     free = shutil.disk_usage(_existing(store.files)).free
     if not left:
-        return StudyEstimate(0, 0.0, {}, 0.0, None, memory_free(), 0.0, free, 1)
+        return StudyEstimate(0, 0.0, {}, {}, 0.0, None, memory_free(), 0.0, free, 1)
     known = any(row.name == name for row in store.studies())
     seconds = {s.key: s.seconds for s in store.standings(name) if s.seconds is not None} if known else {}
     workers = engine.workers if engine.workers is not None else default_workers(engine.device)
     workers = max(1, min(workers, len(left)))
-    by_kind: dict[_Kind, list[PlannedCell]] = defaultdict(list)
-    finished: dict[_Kind, list[float]] = defaultdict(list)
+    by_kind: dict[_Alike, list[PlannedCell]] = defaultdict(list)
+    finished: dict[_Alike, list[float]] = defaultdict(list)
     for cell in cells:
         if cell.key in done:
-            finished[_kind(cell)] += [seconds[cell.key]] if cell.key in seconds else []
+            finished[_alike(cell)] += [seconds[cell.key]] if cell.key in seconds else []
         else:
-            by_kind[_kind(cell)].append(cell)
+            by_kind[_alike(cell)].append(cell)
     paces = _paces(by_kind, finished, engine, workers)
     kept = keys_to_keep(cells, engine.keep)
     sizes = [pace.network for pace in paces.values()]
@@ -142,6 +145,7 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
     return StudyEstimate(
         n_cells=len(left),
         seconds=None if total is None else total / workers,
+        each=_by_kind(each or {}, by_kind),
         by_method=dict(sorted(by_method.items(), key=lambda entry: -entry[1])),
         searching=searching / total if total else 0.0,
         memory=memory or None,
@@ -153,13 +157,13 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
 
 
 def _paces(
-    by_kind: Mapping[_Kind, Sequence[PlannedCell]],
-    finished: Mapping[_Kind, Sequence[float]],
+    by_kind: Mapping[_Alike, Sequence[PlannedCell]],
+    finished: Mapping[_Alike, Sequence[float]],
     engine: EngineSettings,
     workers: int,
-) -> dict[_Kind, _Pace]:
+) -> dict[_Alike, _Pace]:
     """The pace of each kind of which no cell is finished, what trains first, as far as the time for measuring goes."""
-    paces: dict[_Kind, _Pace] = {}
+    paces: dict[_Alike, _Pace] = {}
     began = time.monotonic()
     with thread_limit(engine.threads):
         for kind, cells in sorted(by_kind.items(), key=lambda entry: not _trains(entry[1][0])):
@@ -184,15 +188,15 @@ class _Taken:
 
 
 def _each(
-    by_kind: Mapping[_Kind, Sequence[PlannedCell]],
-    finished: Mapping[_Kind, Sequence[float]],
-    paces: Mapping[_Kind, _Pace],
-) -> dict[_Kind, _Taken] | None:
+    by_kind: Mapping[_Alike, Sequence[PlannedCell]],
+    finished: Mapping[_Alike, Sequence[float]],
+    paces: Mapping[_Alike, _Pace],
+) -> dict[_Alike, _Taken] | None:
     """What each kind takes; one without a measurement is as slow as the slowest of its role, or of all.
 
     A method that trains takes as long for a step as the slowest that was measured; one that does not takes its reading.
     """
-    each: dict[_Kind, _Taken] = {}
+    each: dict[_Alike, _Taken] = {}
     for kind, cells in by_kind.items():
         if finished.get(kind):
             each[kind] = _Taken(len(cells) * float(np.mean(finished[kind])))
@@ -216,6 +220,17 @@ def _each(
     return each
 
 
+def _by_kind(each: Mapping[_Alike, _Taken], cells: Mapping[_Alike, Sequence[PlannedCell]]) -> dict[Kind, float]:
+    """Seconds of one cell of each kind, whatever its source."""
+    seconds: dict[Kind, float] = defaultdict(float)
+    counts: Counter[Kind] = Counter()
+    for alike, taken in each.items():
+        kind = Kind.of(cells[alike][0])
+        seconds[kind] += taken.seconds
+        counts[kind] += len(cells[alike])
+    return {kind: seconds[kind] / counts[kind] for kind in seconds}
+
+
 def _trains(cell: PlannedCell) -> bool:
     """Whether a cell takes steps of training."""
     if cell.role != "method":
@@ -224,10 +239,10 @@ def _trains(cell: PlannedCell) -> bool:
     return bool(search_grid(recipe.method, recipe.training))
 
 
-def _kind(cell: PlannedCell) -> _Kind:
+def _alike(cell: PlannedCell) -> _Alike:
     labels = {name: cell.labels.get(name) for name in ("method", "source", "diagnostic")}
     method, source, diagnostic = (None if value is None else str(value) for value in labels.values())
-    return _Kind(cell.role, method or "", source, diagnostic)
+    return _Alike(cell.role, method or "", source, diagnostic)
 
 
 def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:

@@ -6,7 +6,7 @@ import platform
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,7 @@ from transferscope.errors import MissingDataError, MissingExtraError, SettingsEr
 from transferscope.methods import Control, Scratch
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
-from transferscope.store import Claim, Owner, PlannedCell, Store
+from transferscope.store import Claim, Owner, PlannedCell, Standing, Store
 from transferscope.study.backends import (
     Advanced,
     Backend,
@@ -35,7 +35,7 @@ from transferscope.study.race import Race
 from transferscope.study.race_looks import note_look
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
-from transferscope.study.status import Forecast, StudyStatus, study_status
+from transferscope.study.status import Forecast, Kind, StudyStatus, study_status
 from transferscope.study.track import followed
 from transferscope.training import choose_device
 from transferscope.wording import cell_words
@@ -122,7 +122,7 @@ def run_study(
     work: str = WORK,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
-    on_plan: Callable[[StudyPlan], None] | None = None,
+    on_plan: Callable[[StudyPlan], Mapping[Kind, float] | None] | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study.
@@ -139,7 +139,8 @@ def run_study(
         work: Dotted name of what does a cell.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
-        on_plan: Called once when the data are read and before anything is done, with the plan.
+        on_plan: Called once when the data are read and before anything is done, with the plan; it may return the
+            seconds that a cell of each kind is expected to take, for the time left.
         inputs: What the plan is made from (`transferscope.study.inputs.inputs_of`), kept with the study so that a run
             with nothing to do need not plan it again; None where the study comes from no file, or not from it alone.
 
@@ -161,7 +162,7 @@ def run_study(
         plan = replace(plan_study(spec, store), inputs=inputs)
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
-            on_plan(plan)
+            plan = replace(plan, expected=on_plan(plan) or {})
         if spec.race is None:
             return do(plan)
         race = race_of(spec, plan.cells)
@@ -472,7 +473,7 @@ class _Runner:
                 interrupt.raise_if_requested()
         except KeyboardInterrupt:
             with suppress(UnreachableError):
-                self._forecast = Forecast(self._plan.cells, self._store.standings(self._name))
+                self._forecast = self._count(self._store.standings(self._name))
             raise KeyboardInterrupt(
                 f"stopped with {self._forecast.done} of {self._forecast.total} cells done and stored; the same command "
                 "goes on from there"
@@ -591,8 +592,11 @@ class _Runner:
             with suppress(StoreError):  # what is wrong with the store is said where it matters
                 self._store.heartbeat(self._owner)
 
-    def _count(self) -> Forecast:
-        return Forecast(self._plan.cells, self._ask(partial(self._store.standings, self._name)))
+    def _count(self, standings: Iterable[Standing] | None = None) -> Forecast:
+        """How far the study is; the store is asked, for as long as it takes, where `standings` is not given."""
+        if standings is None:
+            standings = self._ask(partial(self._store.standings, self._name))
+        return Forecast(self._plan.cells, standings, self._plan.expected)
 
     def _claim(self, at_most: int) -> list[Claim]:
         """Claim cells; those that a lost connection has claimed unheard are given back first."""

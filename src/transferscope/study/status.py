@@ -5,7 +5,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
 
@@ -153,6 +153,11 @@ class Kind:
     role: str
     method: str
 
+    @classmethod
+    def of(cls, cell: PlannedCell) -> Self:
+        """The kind of a cell."""
+        return cls(cell.role, str(cell.labels.get("method")))
+
 
 @dataclass(slots=True)
 class _Tally:
@@ -169,6 +174,7 @@ class Forecast:
     Args:
         cells: The cells of the study.
         standings: Where they stand.
+        expected: Seconds that a cell is expected to take, by kind; counts as long as none of the kind is done.
 
     Attributes:
         total: Number of cells.
@@ -176,8 +182,11 @@ class Forecast:
         failed: How many have failed.
     """
 
-    def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
-        self._kinds = {cell.key: Kind(cell.role, str(cell.labels.get("method"))) for cell in cells}
+    def __init__(
+        self, cells: Iterable[PlannedCell], standings: Iterable[Standing], expected: Mapping[Kind, float] | None = None
+    ) -> None:
+        self._kinds = {cell.key: Kind.of(cell) for cell in cells}
+        self._expected = expected or {}
         self._tallies = {kind: _Tally(left=n) for kind, n in Counter(self._kinds.values()).items()}
         self.total = len(self._kinds)
         self.done = 0
@@ -202,19 +211,25 @@ class Forecast:
         self.failed += 1
 
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
-        """Seconds until everything is done; kinds of which none is done yet count as the average cell.
+        """Seconds until everything is done.
+
+        A kind of which none is done yet takes what was expected, and where nothing was, what the average cell took.
 
         Args:
             shares: How much is done of each cell in work, in [0, 1].
             workers: How many cells are done at a time, at least 1.
 
         Returns:
-            The estimate; None as long as no cell is done.
+            The estimate; None as long as no cell is done and not all were expected to take something.
         """
-        if self.done == 0:
+        unknown = {kind for kind, tally in self._tallies.items() if tally.left and not tally.done} - set(self._expected)
+        if self.done == 0 and unknown:
             return None
-        average = sum(tally.seconds for tally in self._tallies.values()) / self.done
-        each = {kind: tally.seconds / tally.done if tally.done else average for kind, tally in self._tallies.items()}
+        average = sum(tally.seconds for tally in self._tallies.values()) / max(self.done, 1)
+        each = {
+            kind: tally.seconds / tally.done if tally.done else self._expected.get(kind, average)
+            for kind, tally in self._tallies.items()
+        }
         work = sum(tally.left * each[kind] for kind, tally in self._tallies.items())
         work -= sum(share * each[self._kinds[key]] for key, share in shares.items())
         return max(work, 0.0) / workers

@@ -187,7 +187,7 @@ class Pairs:
     weights: Float[np.ndarray, " P"]
 
 
-def seed_correlation(scratch: Sequence[Float[np.ndarray, " S"]], transfer: Sequence[Float[np.ndarray, " S"]]) -> float:
+def seed_correlation(scratch: Sequence[Float[np.ndarray, " _"]], transfer: Sequence[Float[np.ndarray, " _"]]) -> float:
     r"""Correlation of the relative errors of two arms over the seeds they share, pooled over sizes.
 
         r = \sum_j \sum_s u_{js} v_{js} / \sqrt{\sum u^2 \sum v^2} \cdot d / (d + 4)
