@@ -20,7 +20,7 @@ from transferscope.data.transforms import apply_transforms
 from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
 from transferscope.files import require_regular
-from transferscope.methods import Control
+from transferscope.methods import AllLayersProbe, Control, LinearProbe, Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
 from transferscope.models import (
     LoadReport,
@@ -35,7 +35,6 @@ from transferscope.models.pretrained import fingerprint_of
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.texts import check_tokenizer
-from transferscope.training import TrainingSettings
 from transferscope.training.tensors import check_kind
 
 MAX_LEAKAGE = 0.05
@@ -257,7 +256,7 @@ def load_data(spec: StudySpec) -> StudyData:
     opened = {}
     for name, pretrained in networks.items():
         with _noted(faults, f"[sources.{name}]"):
-            opened[name] = _opened(pretrained, target, spec.training, checksums.get(name))
+            opened[name] = _opened(pretrained, target, spec, checksums.get(name))
     _raise_all(faults)
     return StudyData(target, sources, opened, held_out, least_momentum)
 
@@ -329,19 +328,23 @@ def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -
     return LEAST_MOMENTUM if slow_statistics(network) else None
 
 
-def _opened(
-    pretrained: Pretrained, target: Dataset, training: TrainingSettings, digest: str | None
-) -> PretrainedSource:
+def _opened(pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: str | None) -> PretrainedSource:
     """A pretrained network, opened and checked against the target; its digest is that of its file, if it has one."""
     found = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
     found.network.on_grid(target.train.grid)
     known = input_of(pretrained.network)
     check_kind(target.train, known)
     check_kind(target.test, known)
-    check_batch_norm(found.network, training)
-    follows = training.batch_norm == "train" and bool(batch_norms(found.network.features))
+    check_batch_norm(found.network, spec.training)
+    moved = spec.training.batch_norm == "train" and any(map(_trains_pretrained, spec.methods.values()))
+    follows = moved and bool(batch_norms(found.network.features))
     words = "" if known is None else str(known)
     return PretrainedSource(pretrained, digest or fingerprint_of(found), found.report, words, follows)
+
+
+def _trains_pretrained(method: Method) -> bool:
+    """Whether a method trains the backbone of a pretrained network."""
+    return method.start == "pretrained" and not isinstance(method, Control | LinearProbe | AllLayersProbe)
 
 
 def _builds_network(spec: StudySpec) -> bool:
