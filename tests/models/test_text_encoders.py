@@ -266,6 +266,7 @@ def test_new_texts_are_read_as_those_of_the_study(folder: Path, files: Path, tmp
     data = load(name)
     form = input_form(name, (), data)
     found = read_unlabelled(f"text:{files}/test.tsv", form)
+    assert np.array_equal(read_unlabelled(f"{files}/test.tsv", form).inputs, found.inputs)  # the study had texts
     assert np.array_equal(found.inputs, data.test.inputs)
     other = tmp_path / "new.jsonl"
     rows = [line.split("\t")[:2] for line in (files / "test.tsv").read_text().splitlines()[1:]]

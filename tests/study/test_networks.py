@@ -160,12 +160,12 @@ def test_networks_of_other_architectures_are_sources_of_one_study(folder: Path) 
 )
 def test_statistics_follow_the_target_only_where_a_method_trains(methods: list[str], moves: bool, folder: Path) -> None:
     (folder / "normed.py").write_text(
-        "import torch\nfrom torch import nn\n\n\ndef normed():\n    torch.manual_seed(5)\n    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), "
-        "nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 4))\n"
+        "import torch\nfrom torch import nn\n\n\ndef normed():\n    torch.manual_seed(5)\n"
+        "    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), "
+        "nn.Flatten(), nn.Linear(4, 4))\n"
     )
-    tables = study(
-        folder, sources={"mine": {"network": f"{folder}/normed.py:normed", "input": {"mean": 0.5, "std": 0.2}}}
-    )
+    named = {"network": f"{folder}/normed.py:normed", "input": {"mean": 0.5, "std": 0.2}}
+    tables = study(folder, sources={"mine": named})
     tables |= {"methods": {name: {} for name in ["scratch", *methods]}}
     facts = load_data(parse_spec(tables)).as_json()["sources"]["mine"]
     assert facts.get("follows_batches", False) == moves

@@ -21,7 +21,14 @@ from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, most_bytes
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import Kind
-from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
+from transferscope.errors import (
+    CorruptDataError,
+    DataError,
+    SettingsError,
+    UnknownNameError,
+    missing_extra,
+    unknown_name,
+)
 from transferscope.files import require_regular
 
 Format = Literal["csv", "parquet"]
@@ -36,7 +43,8 @@ class TableSettings:
     Attributes:
         labels: The label columns: one for classes, one or more for regression, and for several labels of each input a
             column of 0 and 1 for each, or one that holds their names. Names with commas between them are several.
-        drop: Columns that are neither features nor labels, such as an identifier.
+        drop: Columns that are neither features nor labels, such as an identifier; here and in `categories` too, names
+            with commas between them are several.
         kind: What the labels are; None to take one floating-point column as regression, any other one as classes, and
             several columns as regression unless they could be several yes-or-no labels, which is refused.
         separator: What stands between the names of several labels in one column, which it makes them; None for none.
@@ -217,23 +225,27 @@ def read_features(
 
     Raises:
         CorruptDataError: The file cannot be parsed.
-        UnknownNameError: It lacks a column.
+        UnknownNameError: It lacks columns.
         DataError: A column is not of the kind that it had in training.
     """
     needed = [one.name for one in encoding.columns if one.kind != "left out"] if encoding is not None else columns
     if not needed:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
     table = read_table(path, form)
-    for column in needed:
-        _require_column(table, column, path)
+    lacking = [column for column in needed if column not in table.columns]
+    if lacking:
+        raise UnknownNameError(
+            f"{path.name} lacks {', '.join(map(repr, lacking[:5]))}, which the network reads; its columns are "
+            f"{', '.join(map(str, table.columns))}"
+        )
     if encoding is None:
         return to_inputs(_features(table[list(columns)], path), name=str(path)), ()
     return to_inputs(encoding.apply(table, path), name=str(path)), encoding.remarks(table)
 
 
-def _named(labels: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:
-    """The label columns, of which several may be named with commas between them."""
-    split = [[one] if one in table.columns else one.split(",") for one in labels]
+def _named(columns: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:
+    """Columns of a table, of which several may be named with commas between them."""
+    split = [[one] if one in table.columns else one.split(",") for one in columns]
     return tuple(name.strip() for names in split for name in names)
 
 
@@ -252,15 +264,16 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
 
 
 def label_kind(table: pd.DataFrame, settings: TableSettings, path: Path) -> tuple[TableSettings, Kind]:
-    """The settings with every label column by itself, and what the labels are.
+    """The settings with every column by itself, and what the labels are.
 
     Raises:
         UnknownNameError: A label column does not exist.
         DataError: They could mean several things.
     """
-    settings = replace(settings, labels=_named(settings.labels, table))
-    labels = _labels(table, settings, path)
-    return settings, settings.kind or ("multi-label" if settings.separator else _kind_of(labels, path))
+    labels, drop, categories = (_named(one, table) for one in (settings.labels, settings.drop, settings.categories))
+    settings = replace(settings, labels=labels, drop=drop, categories=categories)
+    found = _labels(table, settings, path)
+    return settings, settings.kind or ("multi-label" if settings.separator else _kind_of(found, path))
 
 
 def read_labels(

@@ -68,7 +68,8 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         spec: "folder:PATH" or the path of a folder: every image in it and below; "npz:PATH" with the array `x`, or
             `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any order; "text:PATH",
             read by the study's tokenizer, with its columns or those of "?text=COLUMN&pair=COLUMN"; any other name
-            that `load` knows, of which the test examples are taken.
+            that `load` knows, of which the test examples are taken. A bare path is a folder of images, or a file of
+            the kind that the study had.
         form: How the inputs of the study came about; images of a folder come to their size as those of the study did.
 
     Raises:
@@ -77,8 +78,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         DataError: The inputs are not of the study's shape or columns.
         SettingsError: The name cannot be read.
     """
-    alone = ":" not in spec and Path(spec).is_dir()  # here also a folder that is called as a data set is
-    parsed = parse_name(f"folder:{spec}" if alone else spec)
+    parsed = parse_name(_with_kind(spec, form))
     names: Sequence[str] | None = None
     remarks: tuple[str, ...] = ()
     if parsed.kind == "folder":
@@ -105,6 +105,19 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
     else:
         raw = load(spec).test.inputs
     return Unlabelled(as_in_study(raw, form, name=spec), tuple(names or map(str, range(len(raw)))), remarks)
+
+
+def _with_kind(spec: str, form: InputForm) -> str:
+    """The name with its kind, where it is the bare path of a folder or a file; so also one called as a data set is."""
+    if ":" in spec or not Path(spec).exists():
+        return spec
+    if Path(spec).is_dir():
+        return f"folder:{spec}"
+    if Path(spec).suffix == ".npz":
+        return f"npz:{spec}"
+    own = parse_spec(form.data)
+    is_text = own.kind == "text" or (own.kind == "hf-dataset" and "text" in own.options)
+    return f"text:{spec}" if is_text else f"table:{spec}"
 
 
 def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
