@@ -52,6 +52,20 @@ def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> 
     assert store.claim("s", ME) == Claim(cells[1], str(ME), 1)
 
 
+def test_what_the_end_of_a_cell_makes_ready_is_claimed_in_its_place(store: Store) -> None:
+    early, late = [cell("z"), cell("y", "z"), cell("w", "z", "x"), cell("x")], [cell(f"{i:04}") for i in range(1100)]
+    cells = [*early, *late, cell("last", "z")]
+    store.plan(study(), cells)
+    assert [claimed(store), claimed(store)] == ["z", "x"]
+    store.finish("z", outcome())
+    assert [claimed(store), claimed(store)] == ["y", "0000"]  # what needs another one too waits for that
+    store.finish("z", outcome())  # which is done already
+    store.finish("x", outcome())
+    assert [claimed(store), claimed(store)] == ["w", "0001"]
+    rest = store.claim_several("s", ME, at_most=2000)
+    assert [claim.key for claim in rest] == [planned.key for planned in cells[6:]]
+
+
 def test_several_cells_are_claimed_at_once_in_order_and_no_more_than_are_ready(store: Store) -> None:
     cells = [cell("z"), cell("y", "z"), *(cell(f"{i:03}") for i in range(100))]
     store.plan(study(), cells)

@@ -101,6 +101,21 @@ def test_a_device_that_is_absent_is_refused_before_any_cell_fails(
     assert store.counts("small") == StudyCounts(planned=12)
 
 
+def test_whole_seeds_are_complete_first(store: Store) -> None:
+    done: list[tuple[object, str]] = []
+    plan, finish = small_plan(), store.finish
+    labels = {cell.key: (cell.labels["seed"], cell.key) for cell in plan.cells}
+
+    def noted(key: str, outcome: Outcome, **options: Any) -> bool:
+        done.append(labels[key])
+        return finish(key, outcome, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "finish", noted)
+        do(plan, store, engine=INLINE)
+    assert done == [labels[cell.key] for cell in plan.cells]
+
+
 def test_one_and_two_processes_give_the_same_tables(store: Store, tmp_path: Path) -> None:
     do(small_plan(), store)
     for workers in (1, 2):

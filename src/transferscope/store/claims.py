@@ -2,6 +2,7 @@
 
 import os
 import platform
+from bisect import insort
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 import psutil
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, select, true, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, exists, func, select, true, update
 
 from transferscope.records import FailureKind
 from transferscope.store import schema
@@ -103,9 +104,39 @@ _LOOK = 64
 
 _cells = schema.cells
 
+Queue = deque[tuple[int, int]]
+"""Cells in the order of the plan: the place of each in it, and its number."""
 
-def ready(connection: Connection, study: int) -> deque[int]:
-    """Numbers of cells that could be done now, in the order of the plan, at most a thousand."""
+
+def ready(connection: Connection, study: int) -> Queue:
+    """Cells that could be done now, the first thousand at most."""
+    query = _ready(study).order_by(schema.study_cells.c.position).limit(_READ_AHEAD)
+    return deque((row.position, row.id) for row in connection.execute(query))
+
+
+def add_ready(connection: Connection, study: int, queue: Queue, done: str) -> None:
+    """Put cells that the end of another one has made ready where they belong in a queue.
+
+    Without it a queue that was read before would be worked off first: all pre-training of a study before any use of it.
+
+    Args:
+        connection: A connection.
+        study: Number of the study.
+        queue: Its cells that were ready before; changed. What comes after the last of it is found when it is empty.
+        done: Key of the cell that is done.
+    """
+    if not queue:
+        return
+    needs, need = schema.needs, select(_cells.c.id).where(_cells.c.key == done).scalar_subquery()
+    query = _ready(study).join(needs, needs.c.cell_id == _cells.c.id).where(needs.c.need_id == need)
+    last = queue[-1]
+    for row in connection.execute(query):
+        if (row.position, row.id) < last:
+            insort(queue, (row.position, row.id))
+
+
+def _ready(study: int) -> Select[tuple[int, int]]:
+    """The place and number of every cell of a study that is planned and whose needs are done."""
     needed = _cells.alias("needed")
     unmet = (
         select(schema.needs.c.need_id)
@@ -113,20 +144,17 @@ def ready(connection: Connection, study: int) -> deque[int]:
         .where(schema.needs.c.cell_id == _cells.c.id, needed.c.state != "done")
     )
     members = schema.study_cells
-    query = (
-        select(_cells.c.id)
+    return (
+        select(members.c.position, _cells.c.id)
         .join(members, members.c.cell_id == _cells.c.id)
         .where(members.c.study_id == study, _cells.c.state == "planned", ~exists(unmet))
-        .order_by(members.c.position)
-        .limit(_READ_AHEAD)
     )
-    return deque(connection.scalars(query))
 
 
 def take(
     connection: Connection,
     study: int,
-    candidates: deque[int],
+    candidates: Queue,
     owner: Owner,
     now: ColumnElement[float],
     *,
@@ -141,7 +169,7 @@ def take(
     Args:
         connection: A connection in a writing transaction.
         study: Number of the study.
-        candidates: Numbers of cells in the order of the plan, which were free a while ago; changed.
+        candidates: Cells that were free a while ago; changed.
         owner: Who does the cells.
         now: The time by the database's clock.
         at_most: How many cells to claim, at least 1.
@@ -153,10 +181,11 @@ def take(
     taken: list[int] = []
     while candidates and len(taken) < at_most:
         some = [candidates.popleft() for _ in range(len(candidates) if taken else min(_LOOK, len(candidates)))]
+        numbers = [number for _, number in some]
         free = (
             select(_cells.c.id)
             .join(members, members.c.cell_id == _cells.c.id)
-            .where(members.c.study_id == study, members.c.cell_id.in_(some), _cells.c.state == "planned")
+            .where(members.c.study_id == study, members.c.cell_id.in_(numbers), _cells.c.state == "planned")
             .order_by(members.c.position)
             .limit(at_most - len(taken))
             .with_for_update(of=_cells, skip_locked=True)
@@ -164,7 +193,7 @@ def take(
         found = list(connection.scalars(free))
         taken += found
         if len(taken) == at_most:
-            candidates.extendleft(reversed(some[some.index(found[-1]) + 1 :]))
+            candidates.extendleft(reversed(some[numbers.index(found[-1]) + 1 :]))
     if taken:
         claim = update(_cells).where(_cells.c.id.in_(taken), _cells.c.state == "planned")
         values = {"state": "running", "owner": str(owner), "heartbeat": now, "attempt": _cells.c.attempt + 1}

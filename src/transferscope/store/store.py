@@ -57,7 +57,7 @@ class Store:
     def __init__(self, database: Database, files: Path) -> None:
         self.files = files
         self._database = database
-        self._ready: dict[str, deque[int]] = {}
+        self._ready: dict[int, claims.Queue] = {}  # by the number of the study
         self._current = False
 
     @classmethod
@@ -164,7 +164,7 @@ class Store:
         Raises:
             StoreError: Two cells have one key, a cell needs one outside the plan, or the store cannot be written.
         """
-        self._ready.pop(study.name, None)
+        self._ready.clear()
         self._upgrade()
         try:
             with self._database.write(alone=True) as connection:
@@ -210,15 +210,15 @@ class Store:
         self._upgrade()
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
-            queue = self._ready.get(study, deque())
+            queue = self._ready.get(study_id, deque())
             taken = claims.take(connection, study_id, queue, owner, now, at_most=at_most)
             if len(taken) < at_most:
                 claims.free_abandoned(connection, now)
-                queue = self._ready[study] = claims.ready(connection, study_id)
+                queue = self._ready[study_id] = claims.ready(connection, study_id)
                 taken += claims.take(connection, study_id, queue, owner, now, at_most=at_most - len(taken))
             return reads.read_claims(connection, study_id, taken, str(owner)) if taken else []
 
-    def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
+    def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None, is_needed: bool = True) -> bool:
         """Store the outcome of a cell; nothing happens if the cell is done already.
 
         Args:
@@ -226,6 +226,7 @@ class Store:
             outcome: What came of it.
             claim: The claim under which it was done: nothing happens if that has ended, because the cell was freed or
                 claimed again. None to store in any case.
+            is_needed: False for a cell that is known to be needed by none, which saves looking for those that do.
 
         Returns:
             Whether it was stored.
@@ -235,7 +236,10 @@ class Store:
                 be written.
         """
         with self._database.write() as connection:
-            return outcomes.write_outcome(connection, key, outcome, claim)
+            is_stored = outcomes.write_outcome(connection, key, outcome, claim)
+            for study, queue in self._ready.items() if is_stored and is_needed else ():
+                claims.add_ready(connection, study, queue, key)
+            return is_stored
 
     def fail(self, key: str, failure: Failure, *, claim: Claim | None = None) -> bool:
         """Store why a cell failed; nothing happens if the cell is done already.

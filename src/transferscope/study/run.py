@@ -577,14 +577,17 @@ class _Runner:
                 self._forecast.count_failed(message.key)
                 self._on_event(CellFailed(claim.cell, message.failure))
                 _LOG.info("failed: %s: %s", _words(claim.cell), message.failure.message)
-        elif self._ask(partial(self._store.finish, message.key, message.outcome, claim=claim)):
-            self.done += 1
-            self._forecast.count_done(message.key, message.outcome.cost.seconds)
-            if message.key in self._needed:  # nothing else makes cells ready
-                self._claim_due = 0.0
-            _LOG.info("done: %s in %.2f s", _words(claim.cell), message.outcome.cost.seconds)
-        else:
+            return
+        is_needed = message.key in self._needed
+        finish = partial(self._store.finish, message.key, message.outcome, claim=claim, is_needed=is_needed)
+        if not self._ask(finish):
             _LOG.info("dropped, as another runner has taken it over: %s", _words(claim.cell))
+            return
+        self.done += 1
+        self._forecast.count_done(message.key, message.outcome.cost.seconds)
+        if is_needed:  # nothing else makes cells ready
+            self._claim_due = 0.0
+        _LOG.info("done: %s in %.2f s", _words(claim.cell), message.outcome.cost.seconds)
 
     def _beat(self) -> None:
         """Renew the lease of this runner's claims, in a thread of its own: a cell may take minutes."""
