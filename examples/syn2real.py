@@ -1,6 +1,6 @@
 """What the studies syn2real*.toml say of the findings of Mikami et al. 2021, for docs/results/syn2real.md.
 
-python examples/syn2real.py runs/syn2real.sqlite FOLDER [--complexity cifar10_18k.npz]
+python examples/syn2real.py runs/syn2real.sqlite FOLDER [--method linear-probe] [--complexity cifar10_18k.npz]
 
 Reads the finished runs of every study in the store. Figures are numbered as in the paper. With --complexity the
 negative entropy of each source is measured by the features of a network that has learnt those images (Figure 6).
@@ -36,8 +36,8 @@ TASKS = ("all", "kinds", "count", "box", "segmentation", "normals")
 LEVELS = (0.05, 0.5, 0.95)
 
 
-def runs(store: Store) -> pd.DataFrame:
-    """Final errors: target, network, source, n (0 from scratch), s, seed, error, stderr (over test examples)."""
+def runs(store: Store, method: str) -> pd.DataFrame:
+    """Final errors of a method: target, network, source, n (0 from scratch), s, seed, error, stderr (over examples)."""
     rows = []
     for study in store.studies():
         network = "x".join(map(str, study.spec["network"]["widths"]))
@@ -47,6 +47,8 @@ def runs(store: Store) -> pd.DataFrame:
         final = found[found["step"].isna() & (found["part"] == "target_test") & (found["name"] == "accuracy")]
         for key, value, stderr in zip(final["key"], final["value"], final["stderr"], strict=True):
             label = cells[key]
+            if label["method"] not in ("scratch", method):
+                continue
             place = (target, network, label.get("source") or "", label.get("n_source") or 0, label["n_target"])
             rows.append((*place, label["seed"], 1 - value, stderr))
     columns = ["target", "network", "source", "n", "s", "seed", "error", "stderr"]
@@ -54,12 +56,17 @@ def runs(store: Store) -> pd.DataFrame:
 
 
 def curve(rows: pd.DataFrame) -> Observations:
-    """Mean error over seeds at every pre-training size; one seed alone has the standard error over test examples."""
-    means = (
-        rows[rows["n"] > 0]
-        .groupby("n")
-        .agg(error=("error", "mean"), stderr=("stderr", "mean"), seeds=("seed", "count"))
-    )
+    """Mean error over seeds at every pre-training size.
+
+    Its standard error is that over seeds, pooled over the sizes: all of them have the same test examples, whose choice
+    moves a curve and not its slope. One seed alone has the standard error over test examples.
+    """
+    found = rows[rows["n"] > 0].groupby("n")
+    means = found.agg(error=("error", "mean"), stderr=("stderr", "mean"), seeds=("seed", "count"))
+    degrees = int((means["seeds"] - 1).sum())
+    if degrees:
+        off = rows["error"] - found["error"].transform("mean")
+        means["stderr"] = np.sqrt((off**2).sum() / degrees)
     return observe(means.index.to_numpy(float), means["error"], stderr=means["stderr"] / np.sqrt(means["seeds"]))
 
 
@@ -215,11 +222,12 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("store", type=Path)
     asked.add_argument("folder", type=Path)
+    asked.add_argument("--method", default="fine-tune")
     asked.add_argument("--complexity", type=Path)
     given = asked.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     with Store.open(given.store, create=False) as store:
-        rows = runs(store)
+        rows = runs(store, given.method)
     tables: dict[str, pd.DataFrame] = {"runs": rows}
     usual = rows["network"].value_counts().index[0]
     main_rows = rows[(rows["network"] == usual) & (rows["s"] == 300)]

@@ -309,7 +309,7 @@ def _understood(train: LabelledSet) -> str:
         none = int((~train.labels.any(axis=1)).sum())
         labels = (
             f"multi-label, {len(train.classes)} labels with their training examples: {', '.join(counts)}"
-            f"{', ...' if len(train.classes) > 10 else ''}; {train.labels.sum() / len(train):.2g} labels an input, "
+            f"{', ...' if len(train.classes) > 10 else ''}; {train.labels.sum() / len(train):.1f} labels an input on average, "
             f"{none} of {len(train)} without any"
         )
     else:

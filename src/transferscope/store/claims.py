@@ -128,11 +128,14 @@ def add_ready(connection: Connection, study: int, queue: Queue, done: str) -> No
     if not queue:
         return
     needs, need = schema.needs, select(_cells.c.id).where(_cells.c.key == done).scalar_subquery()
-    query = _ready(study).join(needs, needs.c.cell_id == _cells.c.id).where(needs.c.need_id == need)
+    # by themselves first: joined to what is ready, SQLite would look through all cells that are planned
+    waiting = list(connection.scalars(select(needs.c.cell_id).where(needs.c.need_id == need)))
     last = queue[-1]
-    for row in connection.execute(query):
-        if (row.position, row.id) < last:
-            insort(queue, (row.position, row.id))
+    for start in range(0, len(waiting), _READ_AHEAD):
+        some = waiting[start : start + _READ_AHEAD]
+        for row in connection.execute(_ready(study).where(_cells.c.id.in_(some))):
+            if (row.position, row.id) < last:
+                insort(queue, (row.position, row.id))
 
 
 def _ready(study: int) -> Select[tuple[int, int]]:
