@@ -205,12 +205,11 @@ def test_the_late_outcome_of_a_cell_that_another_runner_has_now_is_not_counted(
     finish = Store.finish
     lost: list[str] = []
 
-    def freed_meanwhile(opened: Store, key: str, outcome: Outcome, *, claim: Claim | None = None) -> bool:
+    def freed_meanwhile(opened: Store, key: str, outcome: Outcome, *, claim: Claim, **options: bool) -> bool:
         if not lost:
             lost.append(key)
-            assert claim is not None
             opened.release(Owner.current())  # as another runner does when the lease is over
-        return finish(opened, key, outcome, claim=claim)
+        return finish(opened, key, outcome, claim=claim, **options)
 
     monkeypatch.setattr(Store, "finish", freed_meanwhile)
     assert do(small_plan(1), store, "log_count").counts == StudyCounts(done=4)

@@ -309,8 +309,8 @@ def _understood(train: LabelledSet) -> str:
         none = int((~train.labels.any(axis=1)).sum())
         labels = (
             f"multi-label, {len(train.classes)} labels with their training examples: {', '.join(counts)}"
-            f"{', ...' if len(train.classes) > 10 else ''}; {train.labels.sum() / len(train):.1f} labels an input on average, "
-            f"{none} of {len(train)} without any"
+            f"{', ...' if len(train.classes) > 10 else ''}; {train.labels.sum() / len(train):.1f} labels an input on "
+            f"average, {none} of {len(train)} without any"
         )
     else:
         shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
