@@ -41,7 +41,7 @@ def runs(store: Store, method: str) -> pd.DataFrame:
     rows = []
     for study in store.studies():
         network = "x".join(map(str, study.spec["network"]["widths"]))
-        target = re.sub(r"^syn2real-|-(wide|law2)$", "", study.name)
+        target = re.sub(r"^syn2real-|-(wide|law2|32)$", "", study.name)
         cells = {stored.cell.key: stored.cell.labels for stored in store.cells(study.name)}
         found = pd.DataFrame(store.records(study.name).columns())
         final = found[found["step"].isna() & (found["part"] == "target_test") & (found["name"] == "accuracy")]
@@ -87,23 +87,30 @@ def fits(rows: pd.DataFrame, *, by: str = "source") -> pd.DataFrame:
     """Law (1) for each curve: medians and 90 % intervals of alpha and C under a common prior, and the scenario.
 
     The target error of the scenario is 95 % of the lowest measured one, and up to 1.6 million images are feasible.
+    A curve that does not fall has no parameters.
     """
     data = curves(rows, by=by)
     together = fit_hierarchical(data)
     wanted = 0.95 * float(min(one.errors.min() for one in data.values()))
     table = []
-    for name, posterior in zip(together.names, together.posteriors, strict=True):
-        one = data[name]
+    falling = dict(zip(together.names, together.posteriors, strict=True))
+    for name, one in data.items():
         free = fit_law(one.sizes, one.errors, stderr=one.stderr)
         advice = advise(
-            one.sizes[:, 0], one.errors, stderr=one.stderr, target_error=wanted, posterior=posterior, largest_size=1.6e6
+            one.sizes[:, 0],
+            one.errors,
+            stderr=one.stderr,
+            target_error=wanted,
+            posterior=falling.get(name),
+            largest_size=1.6e6,
         )
         entry: dict[str, object] = {by: name, "sizes": len(one), "first": one.errors[0], "last": one.errors[-1]}
         slope, certain = slope_of(one)
-        rises = slope > 2 * certain  # a falling law does not hold, and has no parameters
-        for parameter, values in (("alpha", posterior.alpha), ("C", posterior.C)):
-            known = {level: float("nan") if rises else posterior.quantile(values, level) for level in LEVELS}
-            entry |= {f"{parameter} {level:g}": value for level, value in known.items()}
+        posterior = falling.get(name) if slope <= 2 * certain else None
+        for parameter in ("alpha", "C"):
+            for level in LEVELS:
+                values = None if posterior is None else posterior.quantile(getattr(posterior, parameter), level)
+                entry[f"{parameter} {level:g}"] = float("nan") if values is None else values
             entry[f"{parameter} free"] = free.estimates[parameter].status
         entry |= {
             "slope": slope,
@@ -143,11 +150,10 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
         canvas, axes = new_panels(len(panels))
         for drawn, (title, data) in zip(axes, panels.items(), strict=True):
             together = fit_hierarchical(data)
-            for name, posterior in zip(together.names, together.posteriors, strict=True):
-                style, one = styles[name], data[name]
+            falling = dict(zip(together.names, together.posteriors, strict=True))
+            for name, one in data.items():
+                style = styles[name]
                 slope, certain = slope_of(one)
-                line = line_sizes(one.sizes.min(), one.sizes.max())
-                middle = [posterior.quantile(values, 0.5) for values in posterior.predict(line).T]
                 drawn.errorbar(
                     one.sizes[:, 0],
                     one.errors,
@@ -157,7 +163,9 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
                     markersize=3.5,
                     linewidth=0.6,
                 )
-                if slope <= 2 * certain:  # no falling law is drawn through points that rise
+                if name in falling and slope <= 2 * certain:  # no falling law is drawn through points that rise
+                    line = line_sizes(one.sizes.min(), one.sizes.max())
+                    middle = [falling[name].quantile(values, 0.5) for values in falling[name].predict(line).T]
                     drawn.plot(line, middle, dashes(styles, name), color=style.colour, linewidth=1.1)
             drawn.set_title(title)
             log_axes(drawn, x_title="Pre-training images n", y_title="Target error")
