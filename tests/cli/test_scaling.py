@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -178,7 +179,7 @@ def test_the_figures_of_the_paper_have_a_command_of_their_own(table: Path) -> No
     )
 
 
-def stored_study(path: Path, sizes: list[int]) -> None:
+def stored_study(path: Path, sizes: list[int], controls: Sequence[str] = ()) -> None:
     """Errors of fine-tuning from every size, and from an earlier step of it; 0 is training from scratch."""
     cells = []
     for n, seed in itertools.product(sizes, (0, 1)):
@@ -191,6 +192,9 @@ def stored_study(path: Path, sizes: list[int]) -> None:
         cells.append(PlannedCell(f"{n}-{seed}", "method", labels, {}))
         if n:
             cells.append(PlannedCell(f"{n}-{seed}-early", "method", {**labels, "pretrain_step": 10}, {}))
+    for method, seed in itertools.product(controls, (0, 1)):
+        control: dict[str, str | int | float | None] = {"source": None, "method": method, "n_source": 0}
+        cells.append(PlannedCell(f"{method}-{seed}", "method", control | {"n_target": 600, "seed": seed}, {}))
     with Store.open(path) as store:
         store.plan(StudyRow("study", {}, {}, "2026-01-01T00:00:00Z"), cells)
         owner = Owner.current()
@@ -198,6 +202,7 @@ def stored_study(path: Path, sizes: list[int]) -> None:
             cell = claim.cell
             n, seed = (int(str(cell.labels[name])) for name in ("n_source", "seed"))
             error = 0.5 if n == 0 or "pretrain_step" in cell.labels else 2 * n**-0.4 + 0.1
+            error = 0.95 if cell.labels["method"] in controls else error
             accuracy = 1 - error * (1.01 if seed else 0.99)
             curve = Record("accuracy", Estimate(0.1), step=10)
             store.finish(cell.key, Outcome((Record("accuracy", Estimate(accuracy)), curve), Cost()))
@@ -210,6 +215,17 @@ def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
     assert "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes)" in printed
     assert "synthetic, fine-tune" in printed
+
+
+@pytest.mark.long
+def test_controls_that_read_no_source_are_not_training_without_pretraining(tmp_path: Path) -> None:
+    said = []
+    for controls in ([], ["raw", "random-features", "merlin-target-only"]):
+        store = tmp_path / f"{len(controls)}.sqlite"
+        stored_study(store, [0, 1000, 2000, 4000, 8000], controls)
+        said.append(run(str(store), "--out", str(tmp_path / "page.html")).replace(store.name, "STORE"))
+    assert "Without pre-training (n = 0) the error is 0.5." in said[0]
+    assert said[1] == said[0]
 
 
 @pytest.mark.long

@@ -61,4 +61,20 @@ def test_a_curve_is_the_mean_over_seeds_without_scratch() -> None:
     own = rows[(rows["source"] == "plain") & (rows["n"] == 250)]
     assert found.errors[0] == pytest.approx(own["error"].mean())
     assert found.stderr is not None
-    assert found.stderr[0] == pytest.approx(0.001 / 3**0.5)
+    plain = rows[rows["source"] == "plain"]
+    over_seeds = plain.groupby("n")["error"].var().mean() ** 0.5  # all sizes have as many seeds
+    assert found.stderr.tolist() == pytest.approx([over_seeds / 3**0.5] * len(SIZES))
+    alone = syn2real.curve(plain[plain["seed"] == 0])
+    assert alone.stderr is not None
+    assert alone.stderr[0] == pytest.approx(0.001)  # over test examples
+
+
+def test_a_curve_that_rises_is_shown_without_a_law() -> None:
+    rows = made()
+    rises = rows["source"] == "several"
+    rows.loc[rises, "error"] = 0.2 + 0.02 * np.log(rows.loc[rises, "n"].astype(float)) + 0.001 * rows.loc[rises, "seed"]
+    table = syn2real.fits(rows).set_index("source")
+    assert table.index.tolist() == list(LAWS)
+    assert table.loc["several", "slope"] == pytest.approx(0.02)
+    assert table.loc["several", ["alpha 0.5", "C 0.5"]].isna().all()
+    assert table.loc[["plain", "all"], ["alpha 0.5", "C 0.5"]].notna().all(axis=None)

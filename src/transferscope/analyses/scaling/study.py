@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from pydantic import TypeAdapter
 
+from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.analyses.kept_document import KeptDocument
@@ -31,7 +32,7 @@ class StudyErrors:
     Attributes:
         question: What was asked.
         by: What tells curves apart: "source", "method" or both.
-        rows: Final target errors as (source, method, n, s, error); n is 0 without a source.
+        rows: Final target errors as (source, method, n, s, error); n is 0 for training from scratch.
         runs: What was finished of the study then.
     """
 
@@ -52,38 +53,38 @@ class StudyErrors:
         return analyse(curves(frame, columns), self.question)
 
 
-KEPT = KeptDocument(TypeAdapter(StudyErrors), 1, "the errors that a scaling law was asked of", "transferscope scaling")
-"""How they are kept with a study."""
+KEPT = KeptDocument(TypeAdapter(StudyErrors), 2, "the errors that a scaling law was asked of", "transferscope scaling")
+"""How they are kept with a study; format 1 took controls without a source for training without pre-training."""
 
 
 def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...] = ()) -> StudyErrors:
-    """Final target errors of a study.
+    """Final target errors of a study, by what it is judged by: of training from scratch, and of every way of transfer.
 
-    Networks taken at earlier steps of the pre-training are left out: they are no repeats of the last one.
+    Controls are left out, since those that read no source are no training without pre-training. So are networks taken
+    at earlier steps of the pre-training: they are no repeats of the last one.
 
     Raises:
         DataError: The study has fewer than two pre-training sizes.
     """
-    cells = [stored for stored in store.cells(name) if stored.cell.role == "method"]
+    frames = read_study(store, name)
+    final = frames.final(frames.metric.record)
+    trained = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
     labels = {
-        stored.cell.key: stored.cell.labels for stored in cells if stored.cell.labels.get("pretrain_step") is None
-    }
-    records = pd.DataFrame(store.records(name).columns())
-    final = records[records["step"].isna() & (records["part"] == "target_test") & records["key"].isin(labels)]
+        stored.cell.key: stored.cell.labels for stored in store.cells(name)
+    }  # frames name sources with their sizes
     rows: list[tuple[str | None, str, int, int, float]] = []
-    for key, record, value in zip(final["key"], final["name"], final["value"], strict=True):
+    for key, value in zip(trained["key"], trained["value"], strict=True):
         source, method, n, s = (labels[key].get(label) for label in ("source", "method", "n_source", "n_target"))
-        if record in ("accuracy", "average_precision", "mse") and isinstance(n, int) and isinstance(s, int):
-            named = None if source is None else str(source)
-            rows.append((named, str(method), n, s, value if record == "mse" else 1 - value))
+        if isinstance(n, int) and isinstance(s, int) and (n > 0 or method == frames.baseline):
+            error = value if frames.metric.record == "mse" else 1 - value
+            rows.append((None if source is None else str(source), str(method), n, s, error))
     n_sizes = len({n for _, _, n, _, _ in rows if n > 0})
     if n_sizes < 2:
         raise DataError(
             f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
-    runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.state == "done")
-    return StudyErrors(question, by, tuple(rows), runs)
+    return StudyErrors(question, by, tuple(rows), frames.finished_runs)
 
 
 def study_part(summary: Summary) -> Part | None:
