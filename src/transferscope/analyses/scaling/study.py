@@ -69,9 +69,8 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
     frames = read_study(store, name)
     final = frames.final(frames.metric.record)
     trained = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
-    labels = {
-        stored.cell.key: stored.cell.labels for stored in store.cells(name)
-    }  # frames name sources with their sizes
+    # those of the store, because frames name sources with their sizes
+    labels = {stored.cell.key: stored.cell.labels for stored in store.cells(name)}
     rows: list[tuple[str | None, str, int, int, float]] = []
     for key, value in zip(trained["key"], trained["value"], strict=True):
         source, method, n, s = (labels[key].get(label) for label in ("source", "method", "n_source", "n_target"))
