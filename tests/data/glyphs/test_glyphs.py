@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
 
-from transferscope.data.glyphs import GlyphSettings, glyphs, load_glyphs
+from transferscope.data.glyphs import TEST_START, GlyphSettings, glyphs, load_glyphs
 from transferscope.errors import SettingsError
 
 EVERYTHING = GlyphSettings(
@@ -53,6 +54,14 @@ def test_rounding_of_matrix_products_does_not_show() -> None:
     whole = glyphs(100, settings, seed=0)
     for index in (90, 91, 92):  # image 92 differed by one grey level in one pixel when it was rendered alone
         np.testing.assert_array_equal(glyphs(1, settings, seed=0, start=index).inputs[0], whole.inputs[index])
+
+
+def test_the_number_of_threads_does_not_show() -> None:
+    images = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads):
+            images.append(glyphs(256, seed=0, start=TEST_START).inputs)
+    np.testing.assert_array_equal(images[0], images[1])  # one pixel of image 165 differed by one grey level
 
 
 def test_ten_thousand_images_take_seconds() -> None:
