@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from transferscope.data.load import load
 from transferscope.data.unlabelled import InputForm, input_form, read_unlabelled
-from transferscope.errors import UnknownNameError
+from transferscope.errors import DataError, MissingDataError, UnknownNameError
 
 
 @pytest.fixture
@@ -59,3 +60,41 @@ def test_a_column_whose_name_has_a_comma_is_one(tmp_path: Path) -> None:
     )
     dropped = load(f"csv:{tmp_path}/comma.csv?label=kind&drop=a,b")
     assert dropped.train.input_shape == (1,)
+
+
+def test_the_path_of_an_image_is_that_image(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)
+    (tmp_path / "new").mkdir()
+    for i, one in enumerate(pixels):
+        Image.fromarray(one).save(tmp_path / "new" / f"{i}.PNG")
+    form = InputForm("folder:photos?resize=12", (), (3, 12, 12), (3, 12, 12))
+    below = read_unlabelled(str(tmp_path / "new"), form)
+    for name in (f"{tmp_path}/new/1.PNG", f"folder:{tmp_path}/new/1.PNG"):
+        alone = read_unlabelled(name, form)
+        assert alone.names == ("1.PNG",) == below.names[1:2]
+        assert np.array_equal(alone.inputs, below.inputs[1:2])
+    with pytest.raises(MissingDataError, match="there is no "):
+        read_unlabelled(f"folder:{tmp_path}/new/4.png", form)
+
+
+def test_images_of_another_size_are_read_where_the_study_resized_its_own(tmp_path: Path) -> None:
+    digits = load("digits", transforms=("resize:28",))
+    form = input_form("digits", ("resize:28",), digits)
+    assert (form.raw_shape, form.input_shape) == ((1, 8, 8), (1, 28, 28))
+    large = np.kron(load("digits").test.inputs, np.ones((1, 1, 7, 7), np.uint8))  # 56 x 56
+    np.savez(tmp_path / "large.npz", x=large[:, 0])
+    found = read_unlabelled(f"{tmp_path}/large.npz", form).inputs
+    expected = np.stack(
+        [np.asarray(Image.fromarray(one).resize((28, 28), Image.Resampling.BILINEAR)) for one in large[:, 0]]
+    )
+    assert found.shape == expected[:, None].shape
+    assert np.abs(found[:, 0].astype(int) - expected).max() <= 1
+    np.savez(tmp_path / "colour.npz", x=np.repeat(large, 3, axis=1))
+    padded = InputForm("digits", ("pad:9", "resize:28"), (1, 8, 8), (1, 28, 28))
+    for name, one in (
+        ("colour.npz", form),
+        ("large.npz", padded),
+        ("large.npz", InputForm("digits", (), (1, 8, 8), (1, 8, 8))),
+    ):
+        with pytest.raises(DataError, match="trained on inputs of the shape"):
+            read_unlabelled(f"{tmp_path}/{name}", one)

@@ -87,7 +87,9 @@ def predict(
     folder: Annotated[Path, typer.Argument(help="What `transferscope export` wrote.")],
     data: Annotated[
         str,
-        typer.Argument(autocompletion=among(DATA), help="folder:PATH, npz:PATH, csv:PATH, or any other data by name."),
+        typer.Argument(
+            autocompletion=among(DATA), help="A folder of images, one image, npz:PATH, csv:PATH, or other data by name."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The table to write: csv with a row for each input.")],
     as_json: AsJson = False,
@@ -99,6 +101,7 @@ def predict(
     from transferscope.data.unlabelled import read_unlabelled
     from transferscope.report.save import write_table
     from transferscope.trained import load_model, probabilities
+    from transferscope.wording import counted
 
     model = load_model(folder)
     found = read_unlabelled(data, model.card.inputs)
@@ -123,8 +126,8 @@ def predict(
         print_json("predict", {"predictions": n, "network": _card(card), "written": [str(out)]})
         return
     typer.echo(
-        f"{n:,} predictions of {_way(card)} ({card.metric.replace('_', ' ')} {card.mean_score:.4g} in {card.study}): "
-        f"{out}"
+        f"{counted(n, 'prediction')} of {_way(card)} ({card.metric.replace('_', ' ')} {card.mean_score:.4g} in "
+        f"{card.study}): {out}"
     )
 
 

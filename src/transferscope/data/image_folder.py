@@ -99,28 +99,32 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
 
 
 def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray, "N C H W"], tuple[str, ...]]:
-    """Every image in a folder and its sub-folders, whatever these mean.
+    """Every image in a folder and its sub-folders, whatever these mean; or one image.
 
     Args:
-        path: The folder. Hidden files and folders, and files that are named like no image, are passed over.
+        path: The folder, or a file that is named like an image. Hidden files and folders, and files that are named like
+            no image, are passed over.
         form: How images come to one size and colour.
 
     Returns:
-        The images, uint8, and the path of each within the folder, in the order of these.
+        The images, uint8, and the path of each within the folder, in the order of these; or the file's name.
 
     Raises:
         CorruptDataError: A file is named like an image and cannot be read.
         DataError: It is no folder, or holds no image; sizes are mixed and the form has none, or an image has
             transparent pixels.
     """
-    if not path.is_dir():
+    if path.is_file() and is_image_file(path):
+        found, root = [path], path.parent
+    elif path.is_dir():
+        found, root = image_files_below(path), path
+    else:
         raise DataError(f"{path} is no folder; expected one with images")
-    found = image_files_below(path)
     if not found:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
     _check_form(form, path)
-    images = read_images(found, path, form)
-    return images.pixels, tuple(str(found[place].relative_to(path)) for place in images.kept)
+    images = read_images(found, root, form)
+    return images.pixels, tuple(str(found[place].relative_to(root)) for place in images.kept)
 
 
 def image_files_below(path: Path) -> list[Path]:
@@ -128,7 +132,7 @@ def image_files_below(path: Path) -> list[Path]:
     return sorted(
         file
         for file in path.rglob("*")
-        if _is_image(file) and not any(part.startswith(".") for part in file.relative_to(path).parts)
+        if is_image_file(file) and not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
 
 
@@ -172,7 +176,7 @@ def _sub_folders(path: Path) -> list[str]:
 
 
 def _list_files(path: Path, classes: Sequence[str]) -> _Files:
-    stray = [file for file in _visible(path) if _is_image(file)]
+    stray = [file for file in _visible(path) if is_image_file(file)]
     if stray:
         raise DataError(f"{stray[0]} lies beside the folders of the classes; move it into one of them or remove it")
     paths: list[Path] = []
@@ -185,7 +189,7 @@ def _list_files(path: Path, classes: Sequence[str]) -> _Files:
                 f"{path / name} is the folder of a class and holds the folder {deeper[0].name!r}; put the images of a "
                 "class into its folder itself, or the classes under train and test"
             )
-        images = [file for file in entries if _is_image(file)]
+        images = [file for file in entries if is_image_file(file)]
         for file in images:
             require_regular(file, "an image")
         if not images and (path / name).is_dir():
@@ -201,7 +205,7 @@ def _visible(folder: Path) -> list[Path]:
     return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
 
 
-def _is_image(file: Path) -> bool:
+def is_image_file(file: Path) -> bool:
     """Whether the suffix belongs to images, those that Pillow cannot read included: these are refused, not lost."""
     suffix = file.suffix.lower()
     readable = Image.registered_extensions().get(suffix) in Image.OPEN

@@ -9,7 +9,7 @@ from jaxtyping import Num
 
 from transferscope.data.arrays import ChannelAxis, to_inputs
 from transferscope.data.column_encoding import TableEncoding
-from transferscope.data.image_folder import read_images_below
+from transferscope.data.image_folder import is_image_file, read_images_below
 from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
 from transferscope.data.places import find_path
@@ -65,11 +65,11 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
     """Read inputs by the name of their data; labels, where there are some, are not read.
 
     Args:
-        spec: "folder:PATH" or the path of a folder: every image in it and below; "npz:PATH" with the array `x`, or
-            `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any order; "text:PATH",
-            read by the study's tokenizer, with its columns or those of "?text=COLUMN&pair=COLUMN"; any other name
-            that `load` knows, of which the test examples are taken. A bare path is a folder of images, or a file of
-            the kind that the study had.
+        spec: "folder:PATH" or the path of a folder: every image in it and below; the path of one image; "npz:PATH" with
+            the array `x` or `x_test`; "csv:PATH" or "parquet:PATH" with the columns of the study's table, in any
+            order; "text:PATH", read by the study's tokenizer, with its columns or those of
+            "?text=COLUMN&pair=COLUMN"; any other name that `load` knows, of which the test examples are taken. A bare
+            path is a folder of images, one image, or a file of the kind that the study had.
         form: How the inputs of the study came about; images of a folder come to their size as those of the study did.
 
     Raises:
@@ -111,7 +111,7 @@ def _with_kind(spec: str, form: InputForm) -> str:
     """The name with its kind, where it is the bare path of a folder or a file; so also one called as a data set is."""
     if ":" in spec or not Path(spec).exists():
         return spec
-    if Path(spec).is_dir():
+    if Path(spec).is_dir() or is_image_file(Path(spec)):
         return f"folder:{spec}"
     if Path(spec).suffix == ".npz":
         return f"npz:{spec}"
@@ -148,7 +148,7 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
     Raises:
         DataError: They are of another shape.
     """
-    if raw.shape[1:] != form.raw_shape:
+    if raw.shape[1:] != form.raw_shape and not _differs_in_size_alone(raw.shape[1:], form):
         raise DataError(
             f"{name}: inputs have the shape {raw.shape[1:]} and the network was trained on inputs of the shape "
             f"{form.raw_shape} ({form.data}); give data of that shape"
@@ -163,6 +163,13 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
             f"{form.input_shape}; give data as those of the study were"
         )
     return found
+
+
+def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
+    """Whether these are images as in the study but for their size, which its transformations make equal."""
+    of_size = [name for name in (one.partition(":")[0] for one in form.transforms) if name in ("resize", "pad")]
+    is_image = len(shape) == len(form.raw_shape) == 3 and shape[0] == form.raw_shape[0]
+    return is_image and of_size[:1] == ["resize"]
 
 
 def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> InputForm:

@@ -56,7 +56,7 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
     images = np.empty((n, settings.n_channels, settings.size, settings.size), np.uint8)
     labels = np.empty(n, np.int64)
     stop = start + n
-    with threadpool_limits(limits=1, user_api="blas"):  # matrix products round differently in other numbers of threads
+    with threadpool_limits(limits=1, user_api="blas"):  # in other numbers of threads some pixels round differently
         for first in range(start - start % _CHUNK, stop, _CHUNK):
             scenes = render(_CHUNK, settings, atlas, canvas, seed=seed, start=first)
             low, high = max(start, first), min(stop, first + _CHUNK)
