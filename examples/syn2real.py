@@ -23,6 +23,7 @@ from transferscope.analyses.scaling.axes import (
     series_styles,
 )
 from transferscope.data import load
+from transferscope.errors import DataError
 from transferscope.report.figures.style import drawing
 from transferscope.scaling import fit_hierarchical, fit_law, fit_surface
 from transferscope.scaling.advice import advise
@@ -131,9 +132,14 @@ def held_out(rows: pd.DataFrame) -> pd.DataFrame:
             continue
         seen = data.take(data.sizes[:, 0] < np.sort(data.sizes[:, 0])[-2])
         unseen = data.take(data.sizes[:, 0] > seen.sizes.max())
-        posterior = fit_hierarchical({"one": seen}).posteriors[0]
+        try:
+            posterior = fit_hierarchical({"one": seen}).posteriors[0]
+        except DataError:  # a law that only falls has nothing to say of errors that rise
+            law = np.full(len(unseen), np.nan)
+        else:
+            law = posterior.weights @ posterior.predict(unseen.sizes[:, 0])
         predicted = {
-            "law (1)": posterior.weights @ posterior.predict(unseen.sizes[:, 0]),
+            "law (1)": law,
             "power law": fit_law(seen.sizes, seen.errors, law="power", stderr=seen.stderr).predict(unseen.sizes),
             "last value": np.full(len(unseen), seen.errors[-1]),
         }

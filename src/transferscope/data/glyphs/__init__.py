@@ -7,7 +7,6 @@ and is painted and lit (`scene`), many images at a time.
 
 import numpy as np
 import PIL
-from threadpoolctl import threadpool_limits
 
 from transferscope.data.glyphs.atlas import make_atlas
 from transferscope.data.glyphs.layer import make_canvas
@@ -26,8 +25,8 @@ _DEFAULT = GlyphSettings()
 def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int = 0) -> LabelledSet:
     """Images of characters in random fonts and poses.
 
-    The i-th image of a seed is the same however many are made, in however many calls and threads. It depends on the
-    fonts and on the version of Pillow's font renderer; `load_glyphs` notes both.
+    The i-th image of a seed is the same however many are made, in however many calls and threads, and on every
+    processor. It depends on the fonts and on the version of Pillow's font renderer; `load_glyphs` notes both.
 
     Args:
         n: Number of images, at least 1.
@@ -56,12 +55,11 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
     images = np.empty((n, settings.n_channels, settings.size, settings.size), np.uint8)
     labels = np.empty(n, np.int64)
     stop = start + n
-    with threadpool_limits(limits=1, user_api="blas"):  # in other numbers of threads some pixels round differently
-        for first in range(start - start % _CHUNK, stop, _CHUNK):
-            scenes = render(_CHUNK, settings, atlas, canvas, seed=seed, start=first)
-            low, high = max(start, first), min(stop, first + _CHUNK)
-            images[low - start : high - start] = scenes.images[low - first : high - first]
-            labels[low - start : high - start] = scenes.labels[low - first : high - first]
+    for first in range(start - start % _CHUNK, stop, _CHUNK):
+        scenes = render(_CHUNK, settings, atlas, canvas, seed=seed, start=first)
+        low, high = max(start, first), min(stop, first + _CHUNK)
+        images[low - start : high - start] = scenes.images[low - first : high - first]
+        labels[low - start : high - start] = scenes.labels[low - first : high - first]
     return LabelledSet(images, labels, tuple(settings.characters))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from transferscope.data.glyphs.atlas import Atlas
+from transferscope.data.portable import cosine, exponential, product, sine
 
 N_POSE_DRAWS = 16 + 2 * 16  # uniform numbers per pose: 8 named below, and the wobble of a 4 x 4 grid
 
@@ -48,10 +49,10 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
         The poses.
     """
     signed = (2 * uniforms - 1).astype(np.float32)
-    angle = signed[:, 0] * strength * np.deg2rad(17)
+    angle = signed[:, 0] * np.float32(strength * np.deg2rad(17))
     shear = signed[:, 1] * strength * 0.35
-    width = np.exp(signed[:, 2] * strength * 0.2)
-    height = np.exp(signed[:, 3] * strength * 0.1)
+    width = exponential(signed[:, 2] * strength * 0.2)
+    height = exponential(signed[:, 3] * strength * 0.1)
     return Poses(
         inverse=_inverse(angle, shear, width, height),
         shift=signed[:, 4:6] * np.float32(strength * 0.12),
@@ -77,13 +78,13 @@ def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
 
 def _inverse(angle: np.ndarray, shear: np.ndarray, width: np.ndarray, height: np.ndarray) -> np.ndarray:
     """The inverse of: scale along each axis, then shear along x, then rotate."""
-    cos, sin = np.cos(angle), np.sin(angle)
-    forward = np.empty((len(angle), 2, 2), np.float32)
-    forward[:, 0, 0] = cos * width
-    forward[:, 0, 1] = (cos * shear - sin) * height
-    forward[:, 1, 0] = sin * width
-    forward[:, 1, 1] = (sin * shear + cos) * height
-    return np.linalg.inv(forward)
+    cos, sin = cosine(angle), sine(angle)
+    inverse = np.empty((len(angle), 2, 2), np.float32)
+    inverse[:, 0, 0] = (sin * shear + cos) / width
+    inverse[:, 0, 1] = -(cos * shear - sin) / width
+    inverse[:, 1, 0] = -sin / height
+    inverse[:, 1, 1] = cos / height
+    return inverse
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,9 @@ def place(
     x = canvas.x - poses.shift[:, :1]
     y = canvas.y - poses.shift[:, 1:]
     to_cell = poses.inverse[:, :, :, None]
-    u = to_cell[:, 0, 0] * x + to_cell[:, 0, 1] * y + poses.wobble[:, 0] @ canvas.basis
-    v = to_cell[:, 1, 0] * x + to_cell[:, 1, 1] * y + poses.wobble[:, 1] @ canvas.basis
+    u = to_cell[:, 0, 0] * x + to_cell[:, 0, 1] * y + product(poses.wobble[:, 0], canvas.basis)
+    v = to_cell[:, 1, 0] * x + to_cell[:, 1, 1] * y + product(poses.wobble[:, 1], canvas.basis)
     depth = atlas.sample(font, character, u, v) + poses.stroke[:, None]
-    cell_per_canvas = np.sqrt(np.linalg.det(poses.inverse))
+    (a, b), (c, d) = poses.inverse.transpose(1, 2, 0)
+    cell_per_canvas = np.sqrt(a * d - b * c)
     return Layer(character, depth / cell_per_canvas[:, None], u, v, canvas.pixel)

@@ -10,6 +10,7 @@ from transferscope.data.arrays import check_side
 from transferscope.data.counter_random import uniform_rows
 from transferscope.data.glyphs.atlas import Atlas
 from transferscope.data.glyphs.layer import N_POSE_DRAWS, Canvas, Layer, draw_poses, place
+from transferscope.data.portable import cosine, sine
 from transferscope.errors import SettingsError
 
 
@@ -110,9 +111,9 @@ def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas:
 
 def _waves(angle: np.ndarray, cycles: np.ndarray, phase: np.ndarray, canvas: Canvas) -> np.ndarray:
     """sin(2 pi (cycles (x cos angle + y sin angle) + phase)), shape (n, P); cycles per canvas unit."""
-    across = np.outer(cycles * np.cos(angle), canvas.x)
-    down = np.outer(cycles * np.sin(angle), canvas.y)
-    return np.asarray(np.sin(2 * np.pi * (across + down + phase[:, None])))
+    across = np.outer(cycles * cosine(angle), canvas.x)
+    down = np.outer(cycles * sine(angle), canvas.y)
+    return sine(2 * np.pi * (across + down + phase[:, None]))
 
 
 def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
@@ -130,9 +131,9 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
     """
     turn = np.pi * (layer.character * _GOLDEN % 1)
     cycles = np.array([1.2, 1.9, 2.7])[layer.character % 3]
-    across = (cycles * np.cos(turn)).astype(np.float32)[:, None] * layer.u
-    down = (cycles * np.sin(turn)).astype(np.float32)[:, None] * layer.v
-    paint = np.clip(0.5 + np.sin(np.float32(2 * np.pi) * (across + down)), 0, 1)[:, None]
+    across = (cycles * cosine(turn)).astype(np.float32)[:, None] * layer.u
+    down = (cycles * sine(turn)).astype(np.float32)[:, None] * layer.v
+    paint = np.clip(0.5 + sine(np.float32(2 * np.pi) * (across + down)), 0, 1)[:, None]
     other = _paints(layer.character, n_channels)[:, :, None]
     return np.asarray(1 - paint * (1 - other))
 
@@ -142,7 +143,7 @@ def _paints(character: np.ndarray, n_channels: int) -> np.ndarray:
     if n_channels == 1:
         return np.full((len(character), 1), 0.5, np.float32)
     hue = (character * _GOLDEN)[:, None] + np.array([0.0, 1 / 3, 2 / 3])
-    return np.asarray(0.6 + 0.4 * np.cos(2 * np.pi * hue), np.float32)
+    return np.asarray(0.6 + 0.4 * cosine(2 * np.pi * hue))
 
 
 _N_LIGHT_DRAWS = 8
@@ -173,7 +174,7 @@ def shading(
     angle = 2 * np.pi * draws[:, :1]
     strength = 0.3 + 0.7 * draws[:, 1:2]
     intensity = 0.55 + 0.45 * draws[:, 2:3]
-    side = (np.cos(angle), np.sin(angle))
+    side = (cosine(angle), sine(angle))
     bevel = np.clip(height, 0, _BEVEL).reshape(len(height), canvas.size, canvas.size)
     slope_y, slope_x = (slope.reshape(height.shape) for slope in np.gradient(bevel, canvas.pixel, axis=(1, 2)))
     near = canvas.x * side[0] + canvas.y * side[1]
@@ -262,7 +263,7 @@ def _distractor(draws: np.ndarray, slot: int, settings: GlyphSettings, atlas: At
     angle = 2 * np.pi * (slot + draws[:, 4]) / _N_DISTRACTORS
     present = (slot == 0) | (draws[:, 5] < 0.7)
     radius = np.where(present, radius, 10.0)  # far outside the image
-    centre = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).astype(np.float32)
+    centre = np.stack([radius * cosine(angle), radius * sine(angle)], axis=1).astype(np.float32)
     poses = draw_poses(draws[:, 6:], settings.pose).scaled(scale, centre)
     return place(atlas, font, character, poses, canvas)
 

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from transferscope.data.counter_random import uniform_rows
+from transferscope.data.portable import cosine, sine, tangent
 from transferscope.data.scenes.settings import MOST_OBJECTS, SceneSettings
 
 _DRAWS_PER_OBJECT = 12
@@ -92,7 +93,7 @@ def draw_objects(n: int, settings: SceneSettings, *, seed: int, start: int) -> O
     return Objects(
         present=np.arange(most) < count[:, None],
         kind=kind,
-        centre=np.stack((away * np.cos(angle), away * np.sin(angle), height), axis=2).astype(np.float32),
+        centre=np.stack((away * cosine(angle), away * sine(angle), height), axis=2).astype(np.float32),
         radius=radius,
         turn=_rotations(draws[..., 4:7]),
         proportions=draws[..., 1:3],
@@ -103,7 +104,7 @@ def draw_objects(n: int, settings: SceneSettings, *, seed: int, start: int) -> O
 def _rotations(draws: Float[np.ndarray, "n m 3"]) -> Float[np.ndarray, "n m 3 3"]:
     inner, outer = np.sqrt(1 - draws[..., 0]), np.sqrt(draws[..., 0])
     one, two = 2 * np.pi * draws[..., 1], 2 * np.pi * draws[..., 2]
-    x, y, z, w = inner * np.sin(one), inner * np.cos(one), outer * np.sin(two), outer * np.cos(two)  # a quaternion
+    x, y, z, w = inner * sine(one), inner * cosine(one), outer * sine(two), outer * cosine(two)  # a quaternion
     rows = (
         (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
         (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
@@ -121,25 +122,25 @@ def draw_view(n: int, settings: SceneSettings, *, seed: int, start: int) -> View
     draws = uniform_rows(n, 12, seed=seed, purpose="scenes/camera", start=start).astype(np.float32)
     elevation = np.deg2rad(12 + 48 * draws[:, 0])
     distance = 3.8 + 1.8 * draws[:, 1]
-    backwards = _unit(np.zeros_like(elevation), -np.cos(elevation), np.sin(elevation))
+    backwards = _unit(np.zeros_like(elevation), -cosine(elevation), sine(elevation))
     aim = np.stack((draws[:, 2] - 0.5, draws[:, 3] - 0.5, 0.7 + 0.5 * draws[:, 4]), axis=1) * np.array(
         [0.9, 0.9, 1], np.float32
     )
     right, forward = np.broadcast_to(np.array([1, 0, 0], np.float32), (n, 3)), -backwards
-    up = np.stack([np.zeros_like(elevation), np.sin(elevation), np.cos(elevation)], axis=1)
+    up = np.stack([np.zeros_like(elevation), sine(elevation), cosine(elevation)], axis=1)
     roll = np.deg2rad(24 * draws[:, 5, None] - 12)
-    turned = (np.cos(roll) * right + np.sin(roll) * up, np.cos(roll) * up - np.sin(roll) * right, forward)
+    turned = (cosine(roll) * right + sine(roll) * up, cosine(roll) * up - sine(roll) * right, forward)
     aside = np.deg2rad(70 * draws[:, 6] - 35)
     light, colour, ambient = _lights(n, settings, seed=seed, start=start)
     paints, waves, sharpness = _paints(n, settings, seed=seed, start=start)
     return View(
         eye=(aim + distance[:, None] * backwards).astype(np.float32),
         axes=np.stack(turned, axis=1).astype(np.float32),
-        spread=np.tan(np.deg2rad(16 + 7 * draws[:, 7])),
+        spread=tangent(np.deg2rad(16 + 7 * draws[:, 7])),
         light=light,
         light_colour=colour,
         ambient=ambient,
-        wall=_unit(np.sin(aside), -np.cos(aside), np.zeros_like(aside)),
+        wall=_unit(sine(aside), -cosine(aside), np.zeros_like(aside)),
         wall_distance=3 + 3 * draws[:, 8],
         paints=paints,
         waves=waves,
@@ -154,7 +155,7 @@ def _lights(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[
         return np.tile(towards, (n, 1)), np.full((n, 3), 0.8, np.float32), np.full(n, 0.3, np.float32)
     draws = uniform_rows(n, 8, seed=seed, purpose="scenes/light", start=start).astype(np.float32)
     azimuth, elevation = np.deg2rad(220 * draws[:, 0] - 110), np.deg2rad(20 + 60 * draws[:, 1])
-    towards = _unit(np.cos(elevation) * np.sin(azimuth), -np.cos(elevation) * np.cos(azimuth), np.sin(elevation))
+    towards = _unit(cosine(elevation) * sine(azimuth), -cosine(elevation) * cosine(azimuth), sine(elevation))
     colour = (1 - 0.4 * draws[:, 2:5]) * (0.5 + 0.6 * draws[:, 5:6])
     return towards, colour, 0.15 + 0.3 * draws[:, 6]
 
@@ -170,7 +171,7 @@ def _paints(n: int, settings: SceneSettings, *, seed: int, start: int) -> tuple[
     waves = draws[..., 6 : 6 + 3 * _N_WAVES].reshape(n, 2, _N_WAVES, 3)
     angle, cycles, phase = 2 * np.pi * waves[..., 0], 0.15 + 1.2 * np.square(waves[..., 1]), 2 * np.pi * waves[..., 2]
     rate = np.float32(2 * np.pi) * cycles
-    mixed = np.stack((rate * np.cos(angle), rate * np.sin(angle), phase), axis=-1).astype(np.float32)
+    mixed = np.stack((rate * cosine(angle), rate * sine(angle), phase), axis=-1).astype(np.float32)
     paints = draws[..., :6].reshape(n, 2, 2, 3)
     grey = paints.mean(axis=3, keepdims=True)
     return 0.1 + 0.7 * (grey + 0.6 * (paints - grey)), mixed, 0.5 + 4 * np.square(draws[..., -1])

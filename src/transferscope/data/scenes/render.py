@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from transferscope.data.portable import cosine, sine
 from transferscope.data.scenes.layout import Objects, View, draw_objects, draw_view
 from transferscope.data.scenes.settings import SceneSettings
 from transferscope.data.scenes.solids import CASTS_ON_ITSELF, SOLIDS, normals, trace
@@ -14,7 +15,7 @@ FLOOR, WALL = -1, -2
 
 _SAMPLES = 2  # rays of a pixel along each side
 _BIAS = np.float32(0.06)  # where shadow rays begin, so that a surface does not shade itself by rounding
-_HIGHLIGHT, _GLOSS = np.float32(0.25), 24
+_HIGHLIGHT = np.float32(0.25)
 _GOLDEN = np.float32(0.61803399)
 
 Vectors = tuple[np.ndarray, ...]
@@ -71,7 +72,8 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
     lit = solids.lit(point, light, owner, facing)
     half: Vectors = tuple(light[axis] - rays[axis] for axis in range(3))
     length = np.sqrt(_dot(half, half))
-    shine = np.where(owner >= 0, np.maximum(_dot(normal, half) / length, 0), 0) ** _GLOSS * _HIGHLIGHT * lit
+    towards = np.where(owner >= 0, np.maximum(_dot(normal, half) / length, 0), 0)
+    shine = _glossy(towards) * _HIGHLIGHT * lit
     direct = facing * lit
     picture = np.empty((n, 3, side * side), np.float32)
     for channel in range(3):
@@ -84,6 +86,14 @@ def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
     axes = view.axes * np.array([1, 1, -1], np.float32)[None, :, None]
     seen = np.stack([_dot(_columns(axes[:, row]), normal) for row in range(3)], axis=2)
     return Scenes(images, owner.reshape(n, side, side), seen.reshape(n, side, side, 3), objects.kind)
+
+
+def _glossy(x: np.ndarray) -> np.ndarray:
+    """x^24, by products, which are the same everywhere."""
+    power = x * x * x
+    for _ in range(3):
+        power = power * power
+    return np.asarray(power)
 
 
 def _columns(vectors: np.ndarray) -> Vectors:
@@ -227,7 +237,7 @@ def _background(view: View, point: Vectors, owner: np.ndarray) -> list[np.ndarra
     for wave in range(view.waves.shape[2]):
         floor, wall = (view.waves[:, plane, wave] for plane in range(2))
         cu, cv, phase = (np.where(on_wall, wall[:, i, None], floor[:, i, None]) for i in range(3))
-        mixed += np.sin(cu * u + cv * v + phase)
+        mixed += sine(cu * u + cv * v + phase)
     sharpness = np.where(on_wall, view.sharpness[:, 1, None], view.sharpness[:, 0, None])
     share = np.clip(0.5 + sharpness * mixed * 0.3, 0, 1)
     colours = []
@@ -251,11 +261,11 @@ def _paint_solids(albedo: list[np.ndarray], solids: _Solids, on: _OnSolids, sett
     turn = np.float32(np.pi) * (place * _GOLDEN % 1)
     cycles = np.array([3, 5, 7.5], np.float32)[on.kind % 3]
     x, y, z = on.own
-    u = np.sin(cycles * (x * np.cos(turn) + z * np.sin(turn)) + 2 * np.pi * start)
-    v = np.sin(cycles * (y * np.cos(turn) - x * np.sin(turn)) + 2 * np.pi * start)
+    u = sine(cycles * (x * cosine(turn) + z * sine(turn)) + 2 * np.pi * start)
+    v = sine(cycles * (y * cosine(turn) - x * sine(turn)) + 2 * np.pi * start)
     wave = np.where(on.kind % 2 == 0, u, u * v * 1.5)
     share = np.clip(0.5 + 3 * wave, 0, 1)
     for channel, values in enumerate(albedo):
         hue = 2 * np.pi * (place * _GOLDEN + channel / 3)
-        bright, dim = 0.55 + 0.4 * np.cos(hue), (0.4 - 0.3 * dark) * (1 - 0.5 * np.cos(hue))
+        bright, dim = 0.55 + 0.4 * cosine(hue), (0.4 - 0.3 * dark) * (1 - 0.5 * cosine(hue))
         values[on.scene, on.ray] = bright + (dim - bright) * share

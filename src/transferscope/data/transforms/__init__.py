@@ -7,8 +7,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from threadpoolctl import threadpool_limits
-
 from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
 from transferscope.data.transforms.labels import label_noise, only_classes, relabel, train_rows
@@ -60,7 +58,7 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
         seed: Seed of the random ones; the same seed gives two data sets the same pixel permutation.
 
     Returns:
-        The new data set, the same with any number of threads; its provenance lists what was done under "transforms".
+        The new data set, the same on every processor; its provenance lists what was done under "transforms".
 
     Raises:
         UnknownNameError: There is no such transform.
@@ -82,8 +80,7 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
                 f"transform {name!r} moves what images show, and the labels of {dataset.name} lie on a grid over them, "
                 "which it would leave behind; leave it out, or transform images and masks together beforehand"
             )
-        with threadpool_limits(limits=1, user_api="blas"):  # in other numbers of threads some pixels round differently
-            dataset = TRANSFORMS[name].apply(dataset, argument, seed)
+        dataset = TRANSFORMS[name].apply(dataset, argument, seed)
         done, before = (
             f"{spec} (seed {seed})" if TRANSFORMS[name].random else spec,
             dataset.provenance.get("transforms"),

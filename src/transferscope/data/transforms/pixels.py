@@ -78,8 +78,8 @@ def _changed(data: LabelledSet, change: Callable[[np.ndarray], np.ndarray]) -> L
     return replace(data, inputs=np.ascontiguousarray(change(data.inputs)))
 
 
-LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601, as in Pillow's conversion to "L"
-_CHUNK = 1024
+LUMA = np.array([19595, 38470, 7471]) / 2**16  # ITU-R BT.601 (.299, .587, .114) as in Pillow's conversion to "L"
+_CHUNK = 128
 
 
 def grey(dataset: Dataset, argument: str, seed: int) -> Dataset:
@@ -141,8 +141,8 @@ def _luma(images: Images) -> Reshaped:
     _check_three(images)
     result = np.empty((len(images), 1, *images.shape[2:]), images.dtype)
     for start in range(0, len(images), _CHUNK):
-        chunk = images[start : start + _CHUNK].astype(np.float32)
-        result[start : start + _CHUNK, 0] = as_type_of(np.tensordot(chunk, LUMA, axes=(1, 0)), images)
+        red, green, blue = images[start : start + _CHUNK].transpose(1, 0, 2, 3)
+        result[start : start + _CHUNK, 0] = as_type_of(red * LUMA[0] + green * LUMA[1] + blue * LUMA[2], images)
     return result
 
 
@@ -166,7 +166,7 @@ def _check_three(images: Images) -> None:
         raise DataError(f"images have {images.shape[1]} channels; grey and colour need 1 or 3")
 
 
-_RESIZED_AT_ONCE = 1024  # images at a time, of at most 64 x 64 x 3 numbers each; fewer of larger ones
+_RESIZED_AT_ONCE = 512  # images at a time, of at most 64 x 64 x 3 numbers each; fewer of larger ones
 
 
 def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
@@ -191,6 +191,8 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
 def resized(images: Images, side: int) -> Reshaped:
     """Images at `side` x `side` pixels, by antialiased bilinear interpolation along one axis and then the other.
 
+    Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
+
     Args:
         images: Shape (N, C, H, W).
         side: New height and width, at least 1.
@@ -207,9 +209,13 @@ def resized(images: Images, side: int) -> Reshaped:
 
     def parts() -> Iterator[np.ndarray]:
         for start in range(0, n, size):
-            yield as_type_of(rows @ images[start : start + size].astype(np.float32) @ columns.T, images)
+            yield as_type_of(rows @ images[start : start + size].astype(np.float64) @ columns.T, images)
 
     return made_of(images, n, (channels, side, side), parts)
+
+
+_UNIT = 2.0**22
+"""255 times its square is below 2^53: sums of bytes by two such weights are exact in double precision."""
 
 
 def resampling_matrix(n_in: int, n_out: int) -> Float[np.ndarray, "n_out n_in"]:
@@ -225,11 +231,12 @@ def resampling_matrix(n_in: int, n_out: int) -> Float[np.ndarray, "n_out n_in"]:
         n_out: Pixels after, at least 1.
 
     Returns:
-        Shape (n_out, n_in), float32; every row sums to 1.
+        Shape (n_out, n_in), whole numbers of 2^-22 (as in Pillow); every row sums to exactly 1.
     """
     ratio = n_in / n_out
     centres = (np.arange(n_out) + 0.5) * ratio
     distances = (np.arange(n_in) + 0.5)[None, :] - centres[:, None]
     weights = np.maximum(0.0, 1.0 - np.abs(distances) / max(1.0, ratio))
-    normalised: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
-    return normalised.astype(np.float32)
+    counts = np.rint(weights / weights.sum(axis=1, keepdims=True) * _UNIT)
+    counts[np.arange(n_out), counts.argmax(axis=1)] += _UNIT - counts.sum(axis=1)
+    return np.asarray(counts / _UNIT)

@@ -1,0 +1,43 @@
+"""Single-precision functions that come out the same on every processor and with any number of threads.
+
+Libraries compute sines, exponentials and matrix products by other instructions on other processors, and products in
+other orders with other numbers of threads, so that the last digit differs; and once in some million pixels the grey
+level that it is rounded to. Data would then not be those that a study was planned with. Here all is computed in double
+precision and rounded to single: a result is another only where a double lies within its last digits of the middle
+between two singles, about once in a billion. Sums, products, quotients and square roots of numbers need none of this:
+they are exact to the last digit everywhere (IEEE 754).
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+
+def sine(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """sin x, float32."""
+    return _in_double(np.sin, x)
+
+
+def cosine(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """cos x, float32."""
+    return _in_double(np.cos, x)
+
+
+def tangent(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """tan x, float32."""
+    return _in_double(np.tan, x)
+
+
+def exponential(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """exp x, float32."""
+    return _in_double(np.exp, x)
+
+
+def product(left: Float[np.ndarray, "*batch n k"], right: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "*batch n m"]:
+    """Matrix product, float32."""
+    return (left.astype(np.float64) @ right.astype(np.float64)).astype(np.float32)
+
+
+def _in_double(function: np.ufunc, x: np.ndarray) -> np.ndarray:
+    result = np.empty(x.shape, np.float32)
+    function(x, out=result, dtype=np.float64, casting="same_kind")  # a piece at a time, without a copy in double
+    return result
