@@ -107,7 +107,7 @@ def fits(rows: pd.DataFrame, *, by: str = "source") -> pd.DataFrame:
         )
         entry: dict[str, object] = {by: name, "sizes": len(one), "first": one.errors[0], "last": one.errors[-1]}
         slope, certain = slope_of(one)
-        posterior = falling.get(name) if slope <= 2 * certain else None
+        posterior = falling.get(name) if slope < 0 else None
         for parameter in ("alpha", "C"):
             for level in LEVELS:
                 values = None if posterior is None else posterior.quantile(getattr(posterior, parameter), level)
@@ -169,7 +169,7 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
                     markersize=3.5,
                     linewidth=0.6,
                 )
-                if name in falling and slope <= 2 * certain:  # no falling law is drawn through points that rise
+                if name in falling and slope < 0:  # no falling law is drawn through points that rise
                     line = line_sizes(one.sizes.min(), one.sizes.max())
                     middle = [falling[name].quantile(values, 0.5) for values in falling[name].predict(line).T]
                     drawn.plot(line, middle, dashes(styles, name), color=style.colour, linewidth=1.1)

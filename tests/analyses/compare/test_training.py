@@ -14,6 +14,7 @@ from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.training import (
     arm_trainings,
     baseline_unfinished,
+    may_be_cut_off_in_words,
     nothing_learnt_in_words,
     untold_in_words,
 )
@@ -228,3 +229,19 @@ def test_a_baseline_that_fits_poorly_without_a_curve_to_tell_is_named(frames: St
     assert said in summarise_frames(ends_alone(poor)).verdict.sentences
     assert untold_in_words(ends_alone(frames)) == ()  # it reads all its own labels
     assert untold_in_words(ends_alone(trained(frames, "joint", fit=0.5, loss=cut_off))) == ()
+
+
+def test_ways_that_may_be_cut_off_are_counted(frames: StudyFrames) -> None:
+    assert may_be_cut_off_in_words(frames) == ()
+    assert may_be_cut_off_in_words(trained(frames, "joint", fit=0.5, loss=level)) == ()
+    both = trained(trained(frames, "joint", fit=0.5, loss=cut_off), "scratch", fit=0.7, loss=cut_off, sizes=(600,))
+    expected = (
+        "Training may not be finished after 3,000 steps in 1 of 3 ways with 50 labels and 2 of 3 ways with 600 labels "
+        "(50.0 % to 70.0 % on their own training examples): differences there may say how fast networks learn rather "
+        "than what pre-training is worth. Train longer: steps = 6000."
+    )
+    assert may_be_cut_off_in_words(both) == (expected,)
+    between = (both.records["step"] > 0) & (both.records["step"] < STEPS)
+    ends = replace(both, records=both.records[~between])  # no curve tells, and the fit is poor
+    assert may_be_cut_off_in_words(ends) == (expected,)
+    assert may_be_cut_off_in_words(replace(ends, records=frames.records[~between])) == ()

@@ -1,6 +1,7 @@
 """Whether the networks of a comparison were trained to the end, by their training curves, and learnt anything."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -148,6 +149,38 @@ def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
         f"Whether training from scratch was finished after {counted(steps, 'step')} with {_sizes(sizes)} cannot be "
         f"told: its curve has no point in between (eval_every), and on its own training examples it reaches {low} at "
         "the lowest. What is gained over it may be owed to the number of steps.",
+    )
+
+
+def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
+    """A sentence on networks that were, or may have been, cut off in training, with how many there are.
+
+    What they reach may say how fast they learn rather than what their start is worth. Controls do not count. A curve
+    without a point in between cannot tell cut off from levelled off: such runs count where they fit their own labels
+    poorly.
+
+    Args:
+        frames: The study.
+    """
+    ends = _ends(frames)
+    ends = ends[(ends["steps"] > 0) & ~ends["method"].isin(frames.controls)]
+    told = _runs(frames)["unfinished"].reindex(ends.index)
+    untold = ends["middle"].isna() & ends["poor"] & ~ends["stopped"]
+    runs = ends.assign(cut_off=told.where(told.notna(), untold).astype(bool))
+    ways = runs.groupby(["n_target", "method", "source"], sort=False, as_index=False).agg(
+        share=("cut_off", "mean"), fit=("fit", "mean"), steps=("steps", "max")
+    )
+    short = ways[ways["share"] > 0.5]
+    if short.empty:
+        return ()
+    many, few = Counter(ways["n_target"].tolist()), Counter(short["n_target"].tolist())
+    where = [f"{n:,} of {many[size]:,} ways with {_sizes([size])}" for size, n in sorted(few.items())]
+    steps, metric, fits = int(short["steps"].max()), frames.metric.along, short["fit"]
+    low, high = (metric.in_words(fit) if metric.is_of_classes else f"{fit:.2f}" for fit in (fits.min(), fits.max()))
+    return (
+        f"Training may not be finished after {counted(steps, 'step')} in {listed(where)} ({low} to {high} on their own "
+        "training examples): differences there may say how fast networks learn rather than what pre-training is worth. "
+        f"Train longer: steps = {2 * steps}.",
     )
 
 

@@ -77,6 +77,7 @@ class Analysis:
         gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
         surfaces: Each group over (n, s).
         notes: Sentences on what was left out.
+        cautions: Sentences on what else than pre-training may be behind the errors; none where nothing is known of it.
     """
 
     question: Question
@@ -87,6 +88,7 @@ class Analysis:
     gains: tuple[VariantGain, ...]
     surfaces: tuple[SurfaceAnalysis, ...]
     notes: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
 
 LEAST_GROUPS = 3

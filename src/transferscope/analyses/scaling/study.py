@@ -7,6 +7,7 @@ from pydantic import TypeAdapter
 
 from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.training import may_be_cut_off_in_words
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.analyses.kept_document import KeptDocument
 from transferscope.analyses.scaling.analysis import Analysis, analyse
@@ -34,12 +35,14 @@ class StudyErrors:
         by: What tells curves apart: "source", "method" or both.
         rows: Final target errors as (source, method, n, s, error); n is 0 for training from scratch.
         runs: What was finished of the study then.
+        cautions: Sentences on networks that may not have been trained to the end.
     """
 
     question: Question
     by: tuple[str, ...]
     rows: tuple[tuple[str | None, str, int, int, float], ...]
     runs: FinishedRuns
+    cautions: tuple[str, ...] = ()
 
     def analyse(self) -> Analysis:
         """Fits, forecasts and advice.
@@ -50,7 +53,7 @@ class StudyErrors:
         frame = _from_nothing_for_all(pd.DataFrame(self.rows, columns=["source", "method", "n", "s", "error"]))
         finetune = "s" if frame["s"].nunique() > 1 else None
         columns = replace(Columns(), finetune_size=finetune, by=self.by or ("source", "method"), repeats=True)
-        return analyse(curves(frame, columns), self.question)
+        return replace(analyse(curves(frame, columns), self.question), cautions=self.cautions)
 
 
 KEPT = KeptDocument(TypeAdapter(StudyErrors), 2, "the errors that a scaling law was asked of", "transferscope scaling")
@@ -83,7 +86,7 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
             f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
-    return StudyErrors(question, by, tuple(rows), frames.finished_runs)
+    return StudyErrors(question, by, tuple(rows), frames.finished_runs, may_be_cut_off_in_words(frames))
 
 
 def study_part(summary: Summary) -> Part | None:
@@ -99,7 +102,7 @@ def study_part(summary: Summary) -> Part | None:
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
     changed = change_in_words(summary.frames, found.runs, since="a scaling law was fitted", again="scaling")
-    blocks: list[Block] = [Text(changed, "warning")] if changed else []
+    blocks: list[Block] = [Text(said, "warning") for said in (changed, *analysis.cautions) if said]
     if analysis.curves:
         figure = draw_curves(analysis)
         blocks += [*([figure] if figure else []), curves_table(analysis)]

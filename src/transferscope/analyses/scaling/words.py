@@ -64,8 +64,12 @@ def identifiability(fit: LawFit) -> tuple[str, ...]:
 def verdict(analysis: Analysis) -> str:
     """The advice on the leading curve, with the next run over (n, s); or why there is none.
 
-    With a budget that was split, the split comes first: it is what was asked.
+    With a budget that was split, the split comes first: it is what was asked. Cautions come last.
     """
+    return " ".join([_advice(analysis), *analysis.cautions])
+
+
+def _advice(analysis: Analysis) -> str:
     if not analysis.curves:
         return (
             " ".join(sentence for one in analysis.surfaces for sentence in surface_in_words(one))
@@ -89,7 +93,7 @@ def headline(analysis: Analysis) -> str:
     for curve in analysis.curves:
         if curve.name == analysis.lead and curve.advice is not None:
             return curve_headline(curve.advice, curve.observations)
-    return verdict(analysis)
+    return _advice(analysis)
 
 
 def _best_plan(analysis: Analysis) -> list[str]:
