@@ -159,7 +159,7 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
             falling = dict(zip(together.names, together.posteriors, strict=True))
             for name, one in data.items():
                 style = styles[name]
-                slope, certain = slope_of(one)
+                slope, _ = slope_of(one)
                 drawn.errorbar(
                     one.sizes[:, 0],
                     one.errors,
