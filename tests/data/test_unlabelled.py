@@ -91,9 +91,11 @@ def test_images_of_another_size_are_read_where_the_study_resized_its_own(tmp_pat
     assert np.abs(found[:, 0].astype(int) - expected).max() <= 1
     np.savez(tmp_path / "colour.npz", x=np.repeat(large, 3, axis=1))
     padded = InputForm("digits", ("pad:9", "resize:28"), (1, 8, 8), (1, 28, 28))
+    shuffled = InputForm("digits", ("permuted", "resize:28"), (1, 8, 8), (1, 28, 28))
     for name, one in (
         ("colour.npz", form),
         ("large.npz", padded),
+        ("large.npz", shuffled),
         ("large.npz", InputForm("digits", (), (1, 8, 8), (1, 8, 8))),
     ):
         with pytest.raises(DataError, match="trained on inputs of the shape"):

@@ -146,7 +146,7 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
         name: What to call the data in messages.
 
     Raises:
-        DataError: They are of another shape.
+        DataError: They are of another shape; images may be of another size where the study resized its own.
     """
     if raw.shape[1:] != form.raw_shape and not _differs_in_size_alone(raw.shape[1:], form):
         raise DataError(
@@ -166,8 +166,12 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
 
 
 def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
-    """Whether these are images as in the study but for their size, which its transformations make equal."""
-    of_size = [name for name in (one.partition(":")[0] for one in form.transforms) if name in ("resize", "pad")]
+    """Whether these are images as in the study but for their size, which its transformations make equal.
+
+    Borders and an order of pixels mean something else at another size, so that resizing must come before them.
+    """
+    named = (one.partition(":")[0] for one in form.transforms)
+    of_size = [name for name in named if name in ("resize", "pad", "permuted")]
     is_image = len(shape) == len(form.raw_shape) == 3 and shape[0] == form.raw_shape[0]
     return is_image and of_size[:1] == ["resize"]
 

@@ -176,10 +176,11 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     many, few = Counter(ways["n_target"].tolist()), Counter(short["n_target"].tolist())
     where = [f"{n:,} of {many[size]:,} ways with {_sizes([size])}" for size, n in sorted(few.items())]
     steps, metric, fits = int(short["steps"].max()), frames.metric.along, short["fit"]
-    low, high = (metric.in_words(fit) if metric.is_of_classes else f"{fit:.2f}" for fit in (fits.min(), fits.max()))
+    low, high = (metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}" for fit in (fits.min(), fits.max()))
+    what = "" if metric.is_of_classes or not metric.higher_is_better else f"{metric.name.lower()} "
     return (
-        f"Training may not be finished after {counted(steps, 'step')} in {listed(where)} ({low} to {high} on their own "
-        "training examples): differences there may say how fast networks learn rather than what pre-training is worth. "
+        f"Training may not be finished after {counted(steps, 'step')} in {listed(where)} ({what}{low} to {high} on their "
+        "own training examples): differences there may say how fast networks learn rather than what pre-training is worth. "
         f"Train longer: steps = {2 * steps}.",
     )
 
