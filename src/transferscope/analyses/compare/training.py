@@ -179,8 +179,9 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     low, high = (metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}" for fit in (fits.min(), fits.max()))
     what = "" if metric.is_of_classes or not metric.higher_is_better else f"{metric.name.lower()} "
     return (
-        f"Training may not be finished after {counted(steps, 'step')} in {listed(where)} ({what}{low} to {high} on their "
-        "own training examples): differences there may say how fast networks learn rather than what pre-training is worth. "
+        f"Training may not be finished after {counted(steps, 'step')} in {listed(where)} ({what}{low} to {high} on "
+        "their own training examples): differences there may say how fast networks learn rather than what pre-training "
+        "is worth. "
         f"Train longer: steps = {2 * steps}.",
     )
 
