@@ -49,6 +49,8 @@ _AT_MINIMUM = 1.01
 """Objective of a source minimum, in units of the least."""
 _SAMPLES = 910
 """Random stream of samples on which features are compared."""
+_ENTRIES = 1_000_000
+"""Losses of features in halves of samples that are computed at once: 8 MB each of a few arrays."""
 
 
 @dataclass(frozen=True)
@@ -238,22 +240,28 @@ def _share(found: np.ndarray) -> Estimate:
 
 def _shared_feature_told(seed: int, n: int, k: int, samples: int) -> np.ndarray:
     """Whether the shared feature alone has the least validation loss, for each sample: every half is fitted."""
-    told = np.empty(samples, dtype=bool)
     fit = np.zeros((math.comb(n, n // 2), n))
     for row, chosen in zip(fit, itertools.combinations(range(n), n // 2), strict=True):
         row[list(chosen)] = 1
-    check, n_checked = 1 - fit, n - n // 2
     problem, stream = QuadraticProblem(k, 1), generator(seed, _SAMPLES)
-    for i in range(samples):
-        sample = problem.sample(n, stream)
-        features, labels = np.unique(sample.inputs**2, axis=1), sample.targets  # equal features have equal losses
-        together = features * labels[:, None]
-        head = fit @ together / np.maximum(fit @ features, 1)  # least squares on a feature of 0 and 1, 0 without any
-        errors = check @ labels[:, None] - 2 * head * (check @ together) + head**2 * (check @ features)
-        losses = errors.mean(0) / n_checked
-        shared = (features == labels[:, None]).all(0)
-        copies = int((sample.inputs**2 == labels[:, None]).all(0).sum())
-        told[i] = copies == 1 and losses[shared][0] + 1e-12 < losses[~shared].min(initial=math.inf)
+    told = []
+    together = max(1, _ENTRIES // (len(fit) * k))
+    for first in range(0, samples, together):
+        drawn = [problem.sample(n, stream) for _ in range(min(together, samples - first))]
+        features, labels = (np.stack(values) for values in zip(*((s.inputs**2, s.targets) for s in drawn), strict=True))
+        told.append(_told(features, labels[:, :, None], fit))
+    return np.concatenate(told)
+
+
+def _told(features: np.ndarray, labels: np.ndarray, fit: np.ndarray) -> np.ndarray:
+    """The same for features (samples, n, k) of 0 and 1 and labels (samples, n, 1), halves (halves, n) fitted."""
+    check = 1 - fit
+    both = features * labels
+    head = fit @ both / np.maximum(fit @ features, 1)  # least squares on a feature of 0 and 1, 0 without any
+    losses = (check @ labels - 2 * head * (check @ both) + head**2 * (check @ features)).mean(1)
+    shared = (features == labels).all(1)
+    own, others = (np.where(mask, losses, np.inf).min(1) for mask in (shared, ~shared))
+    told: np.ndarray = (shared.sum(1) == 1) & (own + 1e-12 < others)
     return told
 
 
@@ -277,4 +285,4 @@ def _grows_as_log_k(drawn: Drawn) -> bool:
     line = drawn.line("needed", _NEEDED)
     counted = line.x >= 10
     slope = np.polyfit(np.log10(line.x[counted]), line.y[counted], 1)[0]
-    return bool((np.diff(line.y) >= 0).all()) and 3.4 <= slope <= 4.4
+    return bool((np.diff(line.y) >= 0).all() and 3.4 <= slope <= 4.4)

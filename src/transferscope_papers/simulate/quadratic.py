@@ -13,6 +13,7 @@ restarts by training objective (`best_restarts`), or compare starts at the right
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -231,8 +232,8 @@ def joint_training(data: TargetSamples, start: Weights, settings: QuadraticSetti
 def merlin(data: TargetSamples, start: Weights, settings: QuadraticSettings) -> QuadraticRun:
     """Learn features whose ridge head on one half of the target predicts the other half (merlin2020 eq. 5 and 6)."""
     streams = [generator(seed, HALVES) for seed in data.seeds]
-    fixed = _Halves.draw([generator(seed, HALVES + 1) for seed in data.seeds], data.sizes, EVALUATION_SPLITS)
-    ahead: list[_Halves] = []
+    fixed = Halves.draw([generator(seed, HALVES + 1) for seed in data.seeds], data.sizes, EVALUATION_SPLITS)
+    ahead: list[Halves] = []
 
     def objective(weights: Weights, step: int) -> Tensor:
         value = _source_objective(data, weights, settings)
@@ -240,10 +241,10 @@ def merlin(data: TargetSamples, start: Weights, settings: QuadraticSettings) -> 
             return value
         if step >= 0 and not ahead:
             together = min(_STEPS_AHEAD, settings.steps - step)
-            drawn = _Halves.draw(streams, data.sizes, together * settings.n_splits)
+            drawn = Halves.draw(streams, data.sizes, together * settings.n_splits)
             ahead.extend(drawn.pieces(settings.n_splits))
         splits = ahead.pop(0) if step >= 0 else fixed
-        return value + _validation_loss(data, weights[0], splits, settings.inner_ridge)
+        return value + validation_loss(data, weights[0], splits, settings.inner_ridge)
 
     return _run(data, start, objective, settings)
 
@@ -272,20 +273,11 @@ def population_loss(
         M_0 = (4/9) U^2 - (2/3) sum_U A_ii^2 + 2 Q_0
         M_1 = (T + 2U/3)^2 - 2 sum_T A_ii^2 - (2/3) sum_U A_ii^2 + 2 Q_1
 
-    and Q_y = sum_ij A_ij^2 v_i v_j = sum_rs head_r head_s (phi_r' diag(v) phi_s)^2, which takes no d x d matrix.
+    and Q_y = sum_ij A_ij^2 v_i v_j = sum_rs head_r head_s (phi_r' diag(v) phi_s)^2, which takes no d x d matrix. It can
+    be differentiated once.
     """
-    other = 1 - telling
-    diagonal = times(phi.square(), head)
-    own = diagonal.square()
-    told, rest = (diagonal * telling).sum(1), (diagonal * other).sum(1)
-    own_told, own_rest = (own * telling).sum(1), (own * other).sum(1)
-    gram_0 = 2 / 3 * (phi * other.unsqueeze(2)).mT @ phi
-    gram_1 = gram_0 + (phi * telling.unsqueeze(2)).mT @ phi
-    q_0, q_1 = ((head * times(gram.square(), head)).sum(1) for gram in (gram_0, gram_1))
-    trace = told + 2 / 3 * rest
-    given_0 = 4 / 9 * rest.square() - 2 / 3 * own_rest + 2 * q_0
-    given_1 = trace.square() - 2 * own_told - 2 / 3 * own_rest + 2 * q_1
-    return given_0 / 3 + 2 / 3 * (given_1 - 2 * trace + 1)
+    value: Tensor = _PopulationLoss.apply(phi, head, telling)  # type: ignore[no-untyped-call]
+    return value
 
 
 def _run(
@@ -337,13 +329,47 @@ def _source_objective(data: TargetSamples, weights: Weights, settings: Quadratic
     return population_loss(phi, head, data.telling) + settings.penalty * size
 
 
+class _PopulationLoss(torch.autograd.Function):
+    """`population_loss`, with its gradient in closed form: a third of the operations of going back through the loss."""
+
+    @staticmethod
+    def forward(ctx: Any, phi: Tensor, head: Tensor, telling: Tensor) -> Tensor:
+        """The loss, shape (B,); keeps its gradients."""
+        other = 1 - telling
+        diagonal = times(phi.square(), head)
+        told, rest = (diagonal * telling).sum(1), (diagonal * other).sum(1)
+        trace = told + 2 / 3 * rest
+        own = (diagonal.square() * (4 / 3 * telling + 2 / 3 * other)).sum(1)
+
+        given_0 = phi * (2 / 3 * other).unsqueeze(2)
+        given_1 = given_0 + phi * telling.unsqueeze(2)
+        gram_0, gram_1 = given_0.mT @ phi, given_1.mT @ phi
+        pull = times(2 / 3 * gram_0.square() + 4 / 3 * gram_1.square(), head)
+        loss = 4 / 27 * rest.square() + 2 / 3 * (trace - 1).square() - own + (head * pull).sum(1)
+
+        if_told, if_other = 4 / 3 * (trace - 1), 8 / 27 * rest + 8 / 9 * (trace - 1)
+        steep = telling * (if_told.unsqueeze(1) - 8 / 3 * diagonal)
+        steep += other * (if_other.unsqueeze(1) - 4 / 3 * diagonal)
+        pairs = head.unsqueeze(2) * head.unsqueeze(1)
+        along_phi = 2 * steep.unsqueeze(2) * phi * head.unsqueeze(1)
+        along_phi += given_0 @ (8 / 3 * gram_0 * pairs) + given_1 @ (16 / 3 * gram_1 * pairs)
+        ctx.save_for_backward(along_phi, times(phi.square().mT, steep) + 2 * pull)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, Tensor, None]:
+        """Gradients along phi and head."""
+        along_phi, along_head = ctx.saved_tensors
+        return upstream.view(-1, 1, 1) * along_phi, upstream.view(-1, 1) * along_head, None
+
+
 @dataclass(frozen=True)
-class _Halves:
+class Halves:
     """Random halves of samples of any sizes: which rows fit the head, and which validate it.
 
     Attributes:
-        fit: Rows of the first halves, shape (B, splits, half of the largest size); a padding row where there are none.
-        check: Rows of the second halves, likewise.
+        fit: 1 for the rows of the first halves, 0 for others, shape (B, splits, n).
+        check: 1 for the rows of the second halves, likewise; both are 0 for padding.
         n_checked: Rows in the second half, shape (B,).
     """
 
@@ -352,34 +378,65 @@ class _Halves:
     n_checked: Tensor
 
     @staticmethod
-    def draw(streams: Sequence[np.random.Generator], sizes: Tensor, n_splits: int) -> "_Halves":
+    def draw(streams: Sequence[np.random.Generator], sizes: Tensor, n_splits: int) -> "Halves":
         """Shuffle each sample `n_splits` times, and cut it in the middle."""
-        largest = int(sizes.max())
-        fit = np.full((len(streams), n_splits, largest // 2), largest)
-        check = np.full((len(streams), n_splits, largest - largest // 2), largest)
+        fit = np.zeros((len(streams), n_splits, int(sizes.max())))
+        check = np.zeros_like(fit)
         for i, (stream, n) in enumerate(zip(streams, sizes.tolist(), strict=True)):
             order = stream.permuted(np.tile(np.arange(n), (n_splits, 1)), axis=1)
-            fit[i, :, : n // 2], check[i, :, : n - n // 2] = order[:, : n // 2], order[:, n // 2 :]
-        return _Halves(torch.from_numpy(fit), torch.from_numpy(check), sizes - sizes // 2)
+            np.put_along_axis(fit[i], order[:, : n // 2], 1.0, axis=1)
+            np.put_along_axis(check[i], order[:, n // 2 :], 1.0, axis=1)
+        return Halves(torch.from_numpy(fit), torch.from_numpy(check), sizes - sizes // 2)
 
-    def pieces(self, n_splits: int) -> list["_Halves"]:
+    def pieces(self, n_splits: int) -> list["Halves"]:
         """Consecutive ones with this many splits each."""
         ends = range(n_splits, self.fit.shape[1] + 1, n_splits)
         return [
-            _Halves(self.fit[:, end - n_splits : end], self.check[:, end - n_splits : end], self.n_checked)
+            Halves(self.fit[:, end - n_splits : end], self.check[:, end - n_splits : end], self.n_checked)
             for end in ends
         ]
 
 
-def _validation_loss(data: TargetSamples, phi: Tensor, halves: _Halves, ridge: float) -> Tensor:
+def validation_loss(data: TargetSamples, phi: Tensor, halves: Halves, ridge: float) -> Tensor:
     """Mean squared error on second halves of heads fitted on first halves, shape (B,)."""
-    hidden = torch.nn.functional.pad(_hidden(phi, data.inputs), (0, 0, 0, 1))  # a row of 0 changes no head and no error
-    labels = torch.nn.functional.pad(data.labels, (0, 1))
-    rows = torch.arange(len(phi))[:, None, None]
-    head = ridge_head(hidden[rows, halves.fit], labels[rows, halves.fit], ridge)  # (B, splits, m)
-    predicted = (hidden[rows, halves.check] @ head.unsqueeze(3)).squeeze(3)
-    errors = (predicted - labels[rows, halves.check]).square().sum(2).mean(1)
-    return errors / halves.n_checked
+    value: Tensor = _ValidationLoss.apply(  # type: ignore[no-untyped-call]
+        _hidden(phi, data.inputs), data.labels, halves.fit, halves.check, halves.n_checked, ridge
+    )
+    return value
+
+
+class _ValidationLoss(torch.autograd.Function):
+    """Validation loss of ridge heads with its gradient by implicit differentiation: one more solve with each factor."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, labels: Tensor, fit: Tensor, check: Tensor, n_checked: Tensor, ridge: float
+    ) -> Tensor:
+        """The loss, shape (B,), of hidden (B, n, m) and labels (B, n) in halves (B, splits, n); keeps its gradient."""
+        each = hidden.unsqueeze(1)
+        gram = (each * fit.unsqueeze(3)).mT @ each  # (B, splits, m, m)
+        factor = torch.linalg.cholesky(gram + ridge * torch.eye(hidden.shape[2], dtype=hidden.dtype))
+        head = _solved(factor, (fit * labels.unsqueeze(1)) @ hidden)  # (B, splits, m)
+        errors = head @ hidden.mT - labels.unsqueeze(1)
+        checked = check * errors
+        loss = (checked * errors).sum(2).mean(1) / n_checked
+
+        checked = checked * 2 / (fit.shape[1] * n_checked.view(-1, 1, 1))
+        change = _solved(factor, checked @ hidden)
+        gradient = (checked - fit * (change @ hidden.mT)).mT @ head - (fit * errors).mT @ change
+        ctx.save_for_backward(gradient)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, None, None]:
+        """Gradient along hidden."""
+        (gradient,) = ctx.saved_tensors
+        return upstream.view(-1, 1, 1) * gradient, None, None, None, None, None
+
+
+def _solved(factor: Tensor, vectors: Tensor) -> Tensor:
+    """Vectors (..., m) divided by the matrices of which these are the Cholesky factors."""
+    return torch.cholesky_solve(vectors.unsqueeze(3), factor).squeeze(3)
 
 
 def _hidden(phi: Tensor, inputs: Tensor) -> Tensor:

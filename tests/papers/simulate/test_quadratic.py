@@ -10,6 +10,7 @@ from transferscope.theory.quadratic import OVERFITTING_BELOW, WRONG_FEATURE_LOSS
 from transferscope.theory.quadratic import joint_training as joint_condition
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.quadratic import (
+    Halves,
     QuadraticRun,
     QuadraticSettings,
     TargetSamples,
@@ -21,6 +22,7 @@ from transferscope_papers.simulate.quadratic import (
     pretrain,
     ridge_head,
     start_at_feature,
+    validation_loss,
 )
 
 SETTINGS = QuadraticSettings(steps=500, lr=0.004, n_splits=2)
@@ -37,6 +39,34 @@ def test_the_population_loss_has_its_golden_values() -> None:
     telling = torch.tensor([[1.0, 0, 0], [1, 1, 0]], dtype=torch.float64)
     assert float(population_loss(phi, head, telling[:1])[0]) == pytest.approx(0.2822222222)
     assert float(population_loss(phi, head, telling[1:])[0]) == pytest.approx(0.2466666667)
+
+
+def test_the_gradient_of_the_population_loss_is_that_of_finite_differences() -> None:
+    phi, head = (layer.requires_grad_() for layer in noisy_start([0, 1, 2], 5, width=3, noise=1.0))
+    telling = (torch.arange(5) < torch.tensor([[2], [4], [5]])).double()
+    assert torch.autograd.gradcheck(lambda one, two: population_loss(one, two, telling), (phi, head))
+
+
+def test_the_validation_loss_and_its_gradient_are_those_of_heads_fitted_one_by_one() -> None:
+    data = draw_targets(QuadraticProblem(7, 1), [2, 5, 8], [0, 1, 2], n_signal=4)
+    phi = noisy_start(data.seeds, 7, width=4, noise=2.0)[0].requires_grad_()
+    halves = Halves.draw([np.random.default_rng(seed) for seed in data.seeds], data.sizes, 3)
+
+    def one_by_one(weights: torch.Tensor) -> torch.Tensor:
+        losses = []
+        for i, (fit, check) in enumerate(zip(halves.fit.bool(), halves.check.bool(), strict=True)):
+            hidden, y = (data.inputs[i] @ weights[i]).square(), data.labels[i]
+            pairs = [(hidden[c] @ ridge_head(hidden[f], y[f], 0.3), y[c]) for f, c in zip(fit, check, strict=True)]
+            losses.append(torch.stack([(predicted - own).square().mean() for predicted, own in pairs]).mean())
+        return torch.stack(losses)
+
+    found, expected = validation_loss(data, phi, halves, 0.3), one_by_one(phi)
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-12)
+    assert halves.fit.sum(2).tolist() == [[1.0] * 3, [2.0] * 3, [4.0] * 3]
+    assert (halves.fit + halves.check).sum(2).tolist() == [[2.0] * 3, [5.0] * 3, [8.0] * 3]
+    upstream = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    gradient, dense = (torch.autograd.grad(value, phi, upstream)[0] for value in (found, expected))
+    np.testing.assert_allclose(gradient.numpy(), dense.numpy(), rtol=1e-10)
 
 
 def test_the_ridge_head_has_its_golden_values() -> None:
