@@ -25,7 +25,7 @@ from transferscope.models.build import frame_network
 from transferscope.models.hubs.huggingface import HuggingFace
 from transferscope.models.hubs.save_pretrained import FILES, Problem, SavedModel, open_saved, save_pretrained
 from transferscope.models.weights import open_network, read_notes, save_weights
-from transferscope.training import PixelScale, outputs_of, to_tensors
+from transferscope.training import PixelScale, TensorSet, outputs_of, to_tensors
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
 _NOTE = "transferscope.card"
@@ -130,20 +130,28 @@ class TrainedModel:
 
     def outputs_of_read(self, inputs: Num[np.ndarray, "N ..."]) -> Float[np.ndarray, "N K"]:
         """The same of inputs that `read_unlabelled` brought into the form of the study."""
-        shape = (len(inputs),) if self.card.kind == "classification" else (len(inputs), self.card.n_outputs)
-        types: dict[Kind, type[np.generic]] = {
-            "classification": np.int64,
-            "regression": np.float32,
-            "multi-label": np.bool_,
-        }
-        labels = np.zeros(shape, dtype=types[self.card.kind])
-        device = next(self.network.parameters()).device
-        tensors = to_tensors(LabelledSet(inputs, labels, self.card.classes), self.scale, device)
-        outputs: np.ndarray = outputs_of(self.network, tensors).cpu().numpy()
+        outputs: np.ndarray = outputs_of(self.network, self._tensors(inputs)).cpu().numpy()
         if not self.card.label_units:
             return outputs
         offset, unit = np.transpose(self.card.label_units)
         return np.asarray(offset + unit * outputs.astype(np.float64))
+
+    def features(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N m ..."]:
+        """What the head reads: for another head, for neighbours, or for clusters.
+
+        Args:
+            inputs: See `outputs`.
+
+        Returns:
+            Features, shape (N, m); maps (N, m, h, w) of a network whose labels lie on a grid.
+
+        Raises:
+            DataError: See `outputs`.
+        """
+        raw = to_inputs(np.asarray(inputs), name="the inputs")
+        read = as_in_study(raw, self.card.inputs, name="the inputs")
+        found: np.ndarray = outputs_of(self.network.features, self._tensors(read)).cpu().numpy()
+        return found
 
     def predict(self, inputs: Shaped[np.ndarray, "N ..."]) -> Shaped[np.ndarray, "N ..."]:
         """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
@@ -177,6 +185,18 @@ class TrainedModel:
         if self.card.classes is None:
             raise DataError("probabilities were asked of a network that predicts numbers; use predict")
         return probabilities(self.outputs(inputs), self.card)
+
+    def _tensors(self, inputs: Num[np.ndarray, "N ..."]) -> TensorSet:
+        """Inputs in the form of the study as the network reads them, with labels that nobody asks for."""
+        shape = (len(inputs),) if self.card.kind == "classification" else (len(inputs), self.card.n_outputs)
+        types: dict[Kind, type[np.generic]] = {
+            "classification": np.int64,
+            "regression": np.float32,
+            "multi-label": np.bool_,
+        }
+        labels = np.zeros(shape, dtype=types[self.card.kind])
+        device = next(self.network.parameters()).device
+        return to_tensors(LabelledSet(inputs, labels, self.card.classes), self.scale, device)
 
 
 def probabilities(outputs: Float[np.ndarray, "N C"], card: ModelCard) -> Float[np.ndarray, "N C"]:

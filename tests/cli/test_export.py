@@ -127,6 +127,17 @@ def test_a_folder_is_enough_to_predict_and_agrees_with_the_network_written_out(
     assert -np.log(likely[own]).mean() <= -np.log(plain[own]).mean() + 1e-4
 
 
+def test_features_are_what_the_head_reads(folder: Path, model: TrainedModel) -> None:
+    x = np.load(folder / "classes.npz")["x_test"]
+    found = model.features(x)
+    weights = load_file(folder / "best/model.safetensors")
+    assert found.shape == (len(x), weights["head.weight"].shape[1])
+    by_head = found @ weights["head.weight"].T + weights["head.bias"]
+    np.testing.assert_allclose(by_head, by_hand(folder / "best/model.safetensors", x), atol=1e-5)
+    with pytest.raises(DataError, match="the inputs"):
+        model.features(x[:, :-1])
+
+
 def test_the_command_writes_the_best_way_and_predicts_in_a_table(folder: Path, classes: Path, tmp_path: Path) -> None:
     said = call("export", str(classes), "--out", str(tmp_path / "best"))
     assert "its predictions of the test examples are those of the study, all of them" in said
