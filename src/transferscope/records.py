@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from transferscope.estimate import Estimate
 
-HEADLINES = ("balanced_accuracy", "accuracy", "average_precision", "r2")
-"""Records that a run is judged by, more is better: of one class of each input (balanced only where it is asked for), of
-several labels, of numbers."""
+HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")
+"""Records that a run is judged by, more is better: of one class of each input (the first three
+only where they are asked for), of several labels, of numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class ModelCard:
         source: What was transferred; None for nothing.
         n_labels: Labelled target examples that it was trained on.
         seed: The seed of the run.
-        metric: What `score` is: "accuracy", "balanced_accuracy", "average_precision" or "r2".
+        metric: What `score` is: one of `HEADLINES`.
         score: On the study's test examples.
         stderr: Its standard error over test examples; None where there is none.
         mean_score: The mean of all runs of this method with as many labels, which other examples are expected near.

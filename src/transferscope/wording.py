@@ -33,6 +33,8 @@ _METHOD_WORDS = {
 _MEASURE_WORDS = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
+    "macro_f1": "macro F1",
+    "matthews": "Matthews correlation",
     "average_precision": "average precision",
     "r2": "R²",
 }

@@ -35,7 +35,7 @@ EarlyStoppingOption = Annotated[
 ]
 MetricOption = Annotated[
     str | None,
-    typer.Option(help="balanced-accuracy counts every class the same. [accuracy, or what suits other labels]"),
+    typer.Option(help="balanced-accuracy, macro-f1 or matthews, for rare classes. [accuracy, or what suits labels]"),
 ]
 ClassWeightsOption = Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")]
 MixUpOption = Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")]

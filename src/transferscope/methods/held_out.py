@@ -16,7 +16,7 @@ from transferscope.data.task import UNLABELLED, LabelledSet
 from transferscope.methods.method import FitOptions
 from transferscope.models.network import Network
 from transferscope.numerics.average_precision import macro_average_precision
-from transferscope.numerics.balanced_accuracy import example_contributions
+from transferscope.numerics.class_measures import example_contributions
 from transferscope.records import Cost
 from transferscope.training import Batch, batch_loss, check_targets, example_weights
 
@@ -75,7 +75,7 @@ def risk(outputs: Tensor, labels: Tensor, *, balanced: bool = False) -> float:
         check_targets(labels, tuple(outputs.shape))
         return float(F.mse_loss(outputs.double(), labels.double()))
     if balanced and labels.ndim == 1:
-        shares = example_contributions(outputs.argmax(dim=1).numpy(), labels.numpy())
+        shares = example_contributions("balanced_accuracy", outputs.argmax(dim=1).numpy(), labels.numpy())
         return 1.0 - float(shares.mean())
     known = labels != UNLABELLED
     return float((outputs.argmax(dim=1) != labels)[known].double().mean())

@@ -45,7 +45,7 @@ class Run:
         source: Name of the source; None for none.
         n_labels: Labelled target examples.
         seed: Its seed.
-        metric: "accuracy", "balanced_accuracy", "average_precision" or "r2".
+        metric: one of `HEADLINES`.
         score: On the test examples.
         stderr: Its standard error over these; None where there is none.
     """
@@ -184,7 +184,7 @@ def card_of(
         recipe: How it was done.
         target: The target as the network read it.
         study: Name of the study.
-        metric: "accuracy", "balanced_accuracy", "average_precision" or "r2".
+        metric: one of `HEADLINES`.
         score: That on the test examples.
 
     Raises:

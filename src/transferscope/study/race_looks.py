@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from transferscope.errors import SettingsError, StoreError, UnknownNameError
 from transferscope.store import PlannedCell, Store, StudyRow
-from transferscope.study.judged import is_balanced
+from transferscope.study.judged import metric_of
 from transferscope.study.race import Race, RaceSettings, arm_of
-from transferscope.wording import counted
+from transferscope.wording import counted, measure_words
 
 DOCUMENT = "race"
 _FORMAT = 1
@@ -61,8 +61,8 @@ def note_look(store: Store, race: Race, study: StudyRow) -> None:
         store.plan(study, ())  # a document is kept with a study
         before, cells = None, []
     done = store.done({key for keys in race.keys for key in keys if key is not None})
-    if before is not None and done and is_balanced(before.spec) != is_balanced(study.spec):
-        measures = ("balanced accuracy", "accuracy") if is_balanced(before.spec) else ("accuracy", "balanced accuracy")
+    if before is not None and done and metric_of(before.spec) != metric_of(study.spec):
+        measures = [measure_words(metric_of(spec) or "accuracy") for spec in (before.spec, study.spec)]
         raise SettingsError(
             f"the race {race.study} was begun by {measures[0]} and has {counted(len(done), 'run')}; its risk does not "
             f"hold for {measures[1]} that is chosen now: leave metric as it was, or race in another folder or under "

@@ -52,9 +52,9 @@ class TargetSettings:
         test_limit: As in `DataSettings`.
         labels: Numbers of labelled training examples in all (`n_target` of a cell), distinct, each at least 1; empty
             for all that there are.
-        metric: What runs are judged by: "balanced-accuracy", in which every class counts the same; None for accuracy,
-            average precision or squared error, by the kind of the labels. It can be changed in a finished study, whose
-            runs stay as they are.
+        metric: What runs are judged by: "balanced-accuracy", "macro-f1" or "matthews" (`numerics.class_measures`);
+            None for accuracy, average precision or squared error, by the kind of the labels. It can be changed in a
+            finished study, whose runs stay as they are.
     """
 
     data: str
@@ -62,7 +62,7 @@ class TargetSettings:
     limit: int | None = None
     test_limit: int | None = None
     labels: tuple[int, ...] = ()
-    metric: Literal["balanced-accuracy"] | None = None
+    metric: Literal["balanced-accuracy", "macro-f1", "matthews"] | None = None
 
     def __post_init__(self) -> None:
         """Check the limits and numbers of labels."""

@@ -29,7 +29,7 @@ def test_rare_classes_are_told_where_all_examples_count_the_same() -> None:
     (said,) = cautions(facts, [100])
     assert said.startswith("Of the test examples 93 % are “ok” and 2 % “dent”: accuracy is mostly about the frequent")
     assert 'metric = "balanced-accuracy" in [target]' in said
-    assert cautions(facts, [100], balanced=True) == ()
+    assert cautions(facts, [100], by_class=True) == ()
     assert cautions({"target": target | {"class_counts": {"test": [400, 100, 0]}}}, [100]) == ()
     assert cautions({"target": target | {"class_counts": {"test": [500, 100, 0]}}}, [100]) != ()
 

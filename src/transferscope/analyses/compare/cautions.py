@@ -14,13 +14,13 @@ WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
 
-def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, balanced: bool = False) -> tuple[str, ...]:
+def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, by_class: bool = False) -> tuple[str, ...]:
     """Sentences about shared data, rare classes, classes without a label, and batch normalisation that follows batches.
 
     Args:
         facts: The facts of a study, as `study` stored them.
         sizes: Numbers of target labels in the study.
-        balanced: Whether every class counts the same in what the study is judged by.
+        by_class: Whether what the study is judged by is no matter of frequent classes alone.
 
     Returns:
         None to five sentences.
@@ -28,7 +28,7 @@ def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, balanced: boo
     said = (
         _leakage(facts),
         _source_is_target(facts),
-        "" if balanced else _uneven_classes(facts),
+        "" if by_class else _uneven_classes(facts),
         _unseen_classes(facts, sizes),
         _follows_batches(facts),
     )

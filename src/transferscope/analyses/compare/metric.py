@@ -1,4 +1,4 @@
-"""What a study is judged by: accuracy, plain or balanced, average precision of several labels, or squared error."""
+"""What a study is judged by: accuracy, a measure of classes, average precision of several labels, or squared error."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,10 @@ from jaxtyping import Float, Shaped
 
 from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Interval
-from transferscope.numerics import average_precision, balanced_accuracy
+from transferscope.numerics import average_precision, class_measures
+from transferscope.numerics.class_measures import ClassMeasure
 from transferscope.numerics.intervals import t_interval, wilson_interval
-from transferscope.wording import signed
+from transferscope.wording import measure_words, signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +26,21 @@ class Metric:
         title: What it is, for axes and tables, with its unit.
         higher_is_better: Whether more of it is better; otherwise it is a risk itself.
         scale: Factor from stored to shown values.
+        least: The lowest value that it can have.
     """
 
-    record: Literal["accuracy", "balanced_accuracy", "average_precision", "mse"]
+    record: Literal["accuracy", ClassMeasure, "average_precision", "mse"]
     name: str
-    headline: Literal["accuracy", "balanced_accuracy", "average_precision", "r2"]
+    headline: Literal["accuracy", ClassMeasure, "average_precision", "r2"]
     title: str
     higher_is_better: bool
     scale: float
+    least: float = 0.0
 
     @property
     def is_of_classes(self) -> bool:
         """Whether it counts which examples are right."""
-        return self.record in ("accuracy", "balanced_accuracy")
+        return self.record == "accuracy" or class_measures.is_class_measure(self.record)
 
     @property
     def along(self) -> "Metric":
@@ -50,7 +53,7 @@ class Metric:
 
     def bounded(self, interval: Interval) -> Interval:
         """The interval within the range that the measure can have."""
-        return interval.clipped(0.0, 1.0 if self.higher_is_better else math.inf)
+        return interval.clipped(self.least, 1.0 if self.higher_is_better else math.inf)
 
     def example_scores(
         self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
@@ -58,13 +61,13 @@ class Metric:
         """Score of each test example, more is better; their mean is the measure.
 
         1 or 0 for right or wrong (on a grid the share of the labelled cells that are right), minus the mean squared
-        error, or what the example contributes to the average precision or the balanced accuracy
-        (`numerics.average_precision.example_contributions`, and that of `numerics.balanced_accuracy`).
+        error, or what the example contributes to the average precision or to a measure of classes
+        (`numerics.average_precision.example_contributions`, and that of `numerics.class_measures`).
         """
         if self.record == "average_precision":
             return average_precision.example_contributions(predictions, labels)
-        if self.record == "balanced_accuracy":
-            return balanced_accuracy.example_contributions(predictions, labels)
+        if class_measures.is_class_measure(self.record):
+            return class_measures.example_contributions(self.record, predictions, labels)
         if self.higher_is_better:
             return share_right(predictions, labels)
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
@@ -81,7 +84,7 @@ class Metric:
             Wilson's interval for accuracy (on the wide side when scores are means over seeds), a t-interval for the
             others; None for one example of these.
         """
-        if self.record in ("average_precision", "balanced_accuracy"):
+        if self.record == "average_precision" or class_measures.is_class_measure(self.record):
             interval = t_interval(scores, level=level).interval if np.isfinite(scores).all() else None
             return None if interval is None else self.bounded(interval)
         if self.higher_is_better:
@@ -118,7 +121,7 @@ class Metric:
         """A value in a sentence after "reaches"."""
         if self.record == "accuracy":
             return self.shown(value)
-        of = f"a{'n' if self.record == 'average_precision' else ''} {self.name.lower()}"
+        of = f"a{'n' if self.record == 'average_precision' else ''} {measure_words(self.record)}"
         return f"{of} of {self.shown(value)}"
 
     def gain_in_words(self, difference: float) -> str:
@@ -143,9 +146,13 @@ BALANCED_ACCURACY = Metric(
     "balanced_accuracy", "Balanced accuracy", "balanced_accuracy", "Balanced accuracy on the test set (%)", True, 100.0
 )
 """Mean over the classes of the share that is right."""
+MACRO_F1 = Metric("macro_f1", "Macro F1", "macro_f1", "Macro F1 on the test set (%)", True, 100.0)
+MATTHEWS = Metric(
+    "matthews", "Matthews correlation", "matthews", "Matthews correlation on the test set (%)", True, 100.0, least=-1.0
+)
 AVERAGE_PRECISION = Metric(
     "average_precision", "Average precision", "average_precision", "Average precision on the test set (%)", True, 100.0
 )
 """Macro average over the labels."""
 SQUARED_ERROR = Metric("mse", "Squared error", "r2", "Mean squared error on the test set", False, 1.0)
-METRICS = (SQUARED_ERROR, AVERAGE_PRECISION, BALANCED_ACCURACY, ACCURACY)
+METRICS = (SQUARED_ERROR, AVERAGE_PRECISION, BALANCED_ACCURACY, MACRO_F1, MATTHEWS, ACCURACY)

@@ -77,7 +77,7 @@ def compare(
         tuning: False takes every method's settings as they are.
         lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
             budget. Methods that start from a pretrained network take their share of it.
-        metric: "balanced-accuracy" counts every class of the test examples the same; None for accuracy, or what suits
+        metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or what suits
             other labels. Changing it trains nothing again.
         folder: Where the study file, the store and data given in memory are kept.
         on_event: Called with progress; without it, a notebook shows a bar.

@@ -20,6 +20,7 @@ from transferscope.analyses.compare.words import (
 )
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval
+from transferscope.numerics.class_measures import is_class_measure
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import Verdict
 from transferscope.store import Store
@@ -136,7 +137,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
         *objectives,
         *untold_in_words(frames),
         *cautions(
-            frames.study.facts, [c.n_target for c in comparisons], balanced=frames.metric.record == "balanced_accuracy"
+            frames.study.facts, [c.n_target for c in comparisons], by_class=is_class_measure(frames.metric.record)
         ),
         *weak,
     )

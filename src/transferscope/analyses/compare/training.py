@@ -12,6 +12,7 @@ from transferscope.analyses.compare.comparison import Comparison, champion
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.words import Progress, completeness, reach
+from transferscope.numerics.class_measures import class_measure, is_class_measure
 from transferscope.report.page import Verdict
 from transferscope.wording import candidate_words, capitalised, counted, listed
 
@@ -248,10 +249,12 @@ def nothing_learnt_in_words(frames: StudyFrames) -> tuple[str, ...]:
         guess, scores = 0.0, frames.final("r2")
     elif metric.is_of_classes and labels is not None and labels.ndim == 1 and frames.classes is not None:
         counts, scores = np.bincount(labels), frames.final(metric.record)
-        is_plain = metric.record == "accuracy"
-        guess = float(counts.max() / len(labels)) if is_plain else 1 / np.count_nonzero(counts)
-        least = min(least, 2 * math.sqrt(guess * (1 - guess) / len(labels)))
-        always = f"“{frames.classes[int(counts.argmax())]}”"
+        answer, guess = int(counts.argmax()), float(counts.max() / len(labels))
+        if is_class_measure(metric.record):
+            guess = class_measure(metric.record, np.full_like(labels, answer), labels).value
+        spread = 1.0 if metric.record == "matthews" else guess * (1 - guess)  # of a correlation 1 / N
+        least = min(least, 2 * math.sqrt(spread / len(labels)))
+        always = f"“{frames.classes[answer]}”"
     else:
         return ()
     runs = scores[scores["role"] == "method"]
@@ -261,7 +264,10 @@ def nothing_learnt_in_words(frames: StudyFrames) -> tuple[str, ...]:
     def beside(score: float) -> str:
         if metric.record == "mse":
             return f"the best R² is {score:.2g}, and always to answer the mean has 0"
-        return f"the best way is right in {metric.shown(score)}, and always to answer {always} in {metric.shown(guess)}"
+        best, one = metric.shown(score), metric.shown(guess)
+        if metric.record == "accuracy":
+            return f"the best way is right in {best}, and always to answer {always} in {one}"
+        return f"the best way reaches {metric.in_words(score)}, and always to answer {always} {one}"
 
     return tuple(
         f"With {counted(size, 'label')} nothing has been learnt: {beside(score)}."

@@ -17,6 +17,7 @@ from transferscope.analyses.decide.figures import draw_race
 from transferscope.analyses.decide.result import Decision
 from transferscope.analyses.decide.tables import arms_table
 from transferscope.analyses.decide.words import LIMITS, headline, held_back, sentences, which_words
+from transferscope.numerics.class_measures import is_class_measure
 from transferscope.report.blocks import Points, Section, Text
 from transferscope.report.page import Part, Verdict
 
@@ -35,7 +36,7 @@ def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> V
     warned = (
         *others,
         *untold_in_words(frames),
-        *cautions(frames.study.facts, frames.sizes, balanced=frames.metric.record == "balanced_accuracy"),
+        *cautions(frames.study.facts, frames.sizes, by_class=is_class_measure(frames.metric.record)),
         *settings_in_words(frames),
     )
     if unfinished:

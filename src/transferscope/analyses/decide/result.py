@@ -10,7 +10,7 @@ import numpy as np
 from transferscope.analyses.compare.frames import controls_of
 from transferscope.analyses.compare.metric import share_right
 from transferscope.estimate import Estimate, Interval
-from transferscope.numerics import average_precision, balanced_accuracy
+from transferscope.numerics import average_precision, class_measures
 from transferscope.numerics.racing import Bounds, RaceRule, Standing, bounds_against, level_of_better, standing
 from transferscope.store import Store
 from transferscope.study.race import Arm, Race, RaceScores, RaceSettings, rule_of
@@ -274,8 +274,8 @@ def _example_scores(predictions: np.ndarray, labels: np.ndarray, measure: str) -
     """What each example has in the measure, more is better; in a squared error minus its own."""
     if measure == "average_precision":
         return average_precision.example_contributions(predictions, labels)
-    if measure == "balanced_accuracy":
-        return balanced_accuracy.example_contributions(predictions, labels)
+    if class_measures.is_class_measure(measure):
+        return class_measures.example_contributions(measure, predictions, labels)
     if measure == "accuracy":
         return share_right(predictions, labels)
     squares = (predictions.reshape(len(labels), -1) - labels.reshape(len(labels), -1)) ** 2

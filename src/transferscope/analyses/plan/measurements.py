@@ -11,6 +11,7 @@ import pandas as pd
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
 from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.numerics.class_measures import CLASS_MEASURES
 from transferscope.scaling.observations import Observations
 from transferscope.wording import candidate_words, capitalised, counted, listed, measure_words, number_words
 
@@ -85,7 +86,7 @@ class Measure:
     @property
     def title(self) -> str:
         """For axes."""
-        if self.name in (measure_words("average_precision"), measure_words("balanced_accuracy")):
+        if self.name in map(measure_words, ("average_precision", *CLASS_MEASURES)):
             return f"{capitalised(self.name)} (%)"
         return {"accuracy": "Accuracy (%)", "r2": "R²"}.get(self.kind, self.name)
 

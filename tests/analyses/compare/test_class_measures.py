@@ -1,18 +1,20 @@
-"""Studies that are judged by balanced accuracy, against scikit-learn on what each run predicted."""
+"""Studies that are judged by a measure of classes, against scikit-learn on what each run predicted."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 from typer.testing import CliRunner
 
 from transferscope import compare, decide
 from transferscope.analyses.compare import Budget
 from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.result import ComparisonResult
+from transferscope.analyses.compare.training import nothing_learnt_in_words
 from transferscope.analyses.stored import open_result
 from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError
@@ -78,6 +80,47 @@ def test_every_class_counts_the_same_and_nothing_is_run_again(plain: ComparisonR
     again = open_result(str(balanced.study))
     assert isinstance(again, ComparisonResult)
     assert again.summary.frames.metric.record == "balanced_accuracy"
+
+
+@pytest.mark.parametrize(
+    ("metric", "title", "words", "expected"),
+    [
+        ("macro-f1", "Macro F1 on the test set (%)", "a macro F1 of", lambda *both: f1_score(*both, average="macro")),
+        ("matthews", "Matthews correlation on the test set (%)", "a Matthews correlation of", matthews_corrcoef),
+    ],
+)
+def test_other_measures_of_classes(
+    plain: ComparisonResult, folder: Path, metric: str, title: str, words: str, expected: Callable[..., float]
+) -> None:
+    found, record = asked(folder, metric), metric.replace("-", "_")
+    with Store.open(plain.store) as store:
+        frames = read_study(store, NAME)
+        run, alike = chosen_run(store, NAME)
+    assert (frames.metric.record, run.metric) == (record, record)
+    labels = np.load(folder / "target.npz")["y_test"]
+    final = frames.final(record).set_index("key")["value"]
+    assert len(final) == 9
+    for key, value in final.items():
+        assert value == pytest.approx(expected(labels, frames.predictions[str(key)]), abs=1e-12)
+    assert np.mean([one.score for one in alike]) == pytest.approx(max(c.score.value for c in found.summary.comparisons))
+    page = found.report(folder / f"{metric}.html").html.read_text(encoding="utf-8")
+    assert title in page
+    assert words in str(found.verdict)
+    with pytest.raises(SettingsError, match="metric"):
+        asked(folder, "f1")
+
+
+def test_nothing_learnt_is_said_in_the_words_of_the_measure(plain: ComparisonResult, folder: Path) -> None:
+    asked(folder, "matthews")
+    with Store.open(plain.store) as store:
+        frames = read_study(store, NAME)
+    records = frames.records.copy()
+    records.loc[records["name"] == "matthews", "value"] = 0.004
+    (said,) = nothing_learnt_in_words(replace(frames, records=records))
+    assert said == (
+        "With 60 labels nothing has been learnt: the best way reaches a Matthews correlation of 0.4 %, and always to "
+        "answer “0” 0.0 %."
+    )
 
 
 def test_the_winner_is_that_of_the_metric(plain: ComparisonResult, folder: Path) -> None:
