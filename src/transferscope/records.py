@@ -7,6 +7,10 @@ from typing import Literal, Self
 
 from transferscope.estimate import Estimate
 
+ADDED_LATER = {"added_later": True}
+"""Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
+cell, so that what was run before it existed is not run again."""
+
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")
 """Records that a run is judged by, more is better: of one class of each input (the first three
 only where they are asked for), of several labels, of numbers."""

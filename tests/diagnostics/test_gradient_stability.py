@@ -1,3 +1,4 @@
+import copy
 import re
 from dataclasses import replace
 
@@ -7,7 +8,10 @@ import torch
 from torch import nn
 
 from diagnostics.subjects import mlp_subject
+from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.gradient_stability import GradientStability
+from transferscope.diagnostics.landscape import Landscape
+from transferscope.diagnostics.network_state import BatchNorm
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import SettingsError
 
@@ -65,3 +69,69 @@ def test_settings_out_of_range_are_refused() -> None:
     )
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         replace(GradientStability(), steps=0)
+
+
+def normalised_subject(*, seen: bool) -> Subject:
+    """A network with batch normalisation, which has seen batches or none."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3)).double()
+    inputs, labels = 3 + 5 * torch.randn(40, 4, dtype=torch.float64), torch.arange(40) % 3
+    if seen:
+        with torch.no_grad():
+            network(inputs[:10] + 2)
+    return Subject(network.eval(), Examples(inputs, labels), head="3")
+
+
+def losses_along_the_gradient(subject: Subject, *, training: bool) -> np.ndarray:
+    """Losses of two batches of 20, written out with copies of the network."""
+
+    def loss(network: nn.Module, batch: int) -> torch.Tensor:
+        rows = slice(20 * batch, 20 * batch + 20)
+        return nn.functional.cross_entropy(network(subject.examples.inputs[rows]), subject.examples.labels[rows])
+
+    here = copy.deepcopy(subject.network).train(training)
+    gradients = torch.autograd.grad((loss(here, 0) + loss(here, 1)) / 2, list(here.parameters()))
+    found = np.zeros((2, 4))
+    for t in range(4):
+        moved = copy.deepcopy(subject.network).train(training)
+        with torch.no_grad():
+            for own, gradient in zip(moved.parameters(), gradients, strict=True):
+                own.sub_(t * 0.5 * gradient)
+            found[:, t] = [float(loss(moved, batch)) for batch in range(2)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seen", "batch_norm", "training"),
+    [(True, "running", False), (True, "batch", True), (False, "running", True), (False, "batch", True)],
+)
+def test_batch_normalisation_has_the_statistics_that_are_asked_for(
+    seen: bool, batch_norm: BatchNorm, training: bool
+) -> None:
+    """Running means of an initialisation are statistics of nothing, and those of each batch stand in for them."""
+    subject = normalised_subject(seen=seen)
+    before = copy.deepcopy(subject.network.state_dict())
+    diagnostic = GradientStability(steps=3, scale=0.5, batch_size=20, batch_norm=batch_norm)
+    found = diagnostic.curves(subject).gradient_steps
+    np.testing.assert_allclose(found, losses_along_the_gradient(subject, training=training), rtol=1e-10)
+    for name, tensor in subject.network.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
+    norm = subject.network.get_submodule("1")
+    assert isinstance(norm, nn.BatchNorm1d)
+    assert norm.track_running_stats
+    assert not norm.training
+
+
+def test_a_batch_of_one_has_no_statistics() -> None:
+    said = r"^40 examples in batches of 39 leave a batch of one, which has no statistics for batch normalisation;"
+    for diagnostic in (GradientStability, GradientScaling, Landscape):
+        with pytest.raises(SettingsError, match=said):
+            diagnostic(batch_size=39, batch_norm="batch").measure(normalised_subject(seen=True))
+        diagnostic(batch_size=39).measure(normalised_subject(seen=True))
+    small = Landscape(dimensions=1, resolution=3, batch_size=20)
+    of_batch, running = (
+        replace(small, batch_norm=one).measure(normalised_subject(seen=True))["landscape_centre"].value
+        for one in ("batch", "running")
+    )
+    along = [losses_along_the_gradient(normalised_subject(seen=True), training=mode) for mode in (True, False)]
+    assert (of_batch, running) == pytest.approx([one[:, 0].mean() for one in along])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import isfinite, sqrt
 from typing import ClassVar
@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
-from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import ADDED_LATER, Record
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> LayerGradients:
     """Gradients with respect to the output of every weighted layer that is called once.
 
     Args:
-        surface: The loss, a mean over examples, of a network in which examples do not mix (BatchNorm in evaluation
-            mode).
+        surface: The loss, a mean over examples.
         batch: The examples.
 
     Returns:
@@ -134,6 +133,8 @@ class GradientScaling:
     Attributes:
         n_examples: Size of the sample: the first so many examples.
         batch_size: Examples per pass.
+        batch_norm: As in `GradientStability`. With "batch" the gradient of an example's output is that of the batch's
+            mean loss, multiplied by the size of the batch.
 
     Raises:
         SettingsError: A number is below 1.
@@ -146,6 +147,7 @@ class GradientScaling:
 
     n_examples: int = 1000
     batch_size: int = 100
+    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -160,14 +162,14 @@ class GradientScaling:
         """
         norms: dict[str, list[Tensor]] = {}
         moments: dict[str, Tensor] = {}
-        with evaluation_mode(subject.network):
+        n = min(self.n_examples, len(subject.examples))
+        with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             surface, modules = loss_surface(subject), weighted_layers(subject.network)
             for batch in surface.examples.first(self.n_examples).batches(self.batch_size):
                 for name, gradient in layer_gradients(surface, batch).by_layer.items():
                     norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).double().cpu())
                     rows = _by_unit(gradient, modules[name])
                     moments[name] = moments.get(name, 0.0) + rows.T @ rows
-        n = min(self.n_examples, len(subject.examples))
         weights = {name: _weight(modules[name]).to(surface.point.dtype) for name in norms}
         return {name: _scaling(torch.cat(norms[name]), moments[name] / n, weights[name]) for name in norms}
 

@@ -1,6 +1,6 @@
 """How far the loss changes along its gradient."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +11,11 @@ from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, mean_over_batches
-from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import ADDED_LATER, Record
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class GradientStability:
         blocks: Submodules whose parameters move; () for the whole network.
         n_examples: Size of the sample: the first so many examples.
         batch_size: Examples per pass; the standard error is taken over batches.
+        batch_norm: Statistics of batch normalisation: "running", those of the network that makes predictions, or
+            "batch", as training sees the loss; see `loss_mode`.
 
     Raises:
         SettingsError: A number is out of range.
@@ -64,6 +66,7 @@ class GradientStability:
     blocks: tuple[str, ...] = ()
     n_examples: int = 1000
     batch_size: int = 100
+    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -76,7 +79,8 @@ class GradientStability:
     def curves(self, subject: Subject) -> DescentCurves:
         """Losses along the negative gradient in both protocols."""
         sample = replace(subject, examples=subject.examples.first(self.n_examples))
-        with evaluation_mode(subject.network):
+        n = len(sample.examples)
+        with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             surface = loss_surface(sample, self.blocks)
             gradient = surface.gradient(surface.moved, batch_size=self.batch_size)
             norm = float(gradient.norm())

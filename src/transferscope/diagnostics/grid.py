@@ -79,7 +79,7 @@ def find_linear_first_layer(surface: LossSurface) -> FirstLayer | None:
     Returns:
         The layer; None when another kind of module reads the inputs, or more than one does.
     """
-    example = surface.examples.first(1)
+    example = surface.examples.first(2)  # one has no statistics for batch normalisation
     calls: list[tuple[str, nn.Module, bool]] = []
     handles = [
         module.register_forward_pre_hook(
@@ -131,6 +131,8 @@ class Grid:
         digest = hashlib.sha256()
         examples = self.surface.examples
         tensors = (self.surface.point, self.directions, self.coordinates, examples.inputs, examples.labels)
+        if any(module.training for module in self.surface.network.modules()):
+            digest.update(b"statistics of batches")
         for tensor in (*tensors, *self.surface.fixed.values()):
             digest.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
             digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())

@@ -1,6 +1,6 @@
 """The shape of the loss around a point, along directions in the space of the weights."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -14,10 +14,10 @@ from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
-from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Record
+from transferscope.records import ADDED_LATER, Record
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -119,6 +119,7 @@ class Landscape:
         n_examples: Size of the fixed sample, drawn by `seed`.
         batch_size: Examples per forward pass; the standard error is taken over batches.
         seed: Seed of sample and directions.
+        batch_norm: As in `GradientStability`.
 
     Raises:
         SettingsError: A number is out of range.
@@ -140,6 +141,7 @@ class Landscape:
     n_examples: int = 1000
     batch_size: int = 100
     seed: int = 0
+    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -166,7 +168,8 @@ class Landscape:
             SettingsError: There are fewer parameters than directions, or none of them can move.
         """
         centred = self._centred(subject)
-        with evaluation_mode(centred.network):
+        n = len(centred.examples)
+        with loss_mode(centred.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             surface = loss_surface(centred, self.blocks)
             directions = self._directions(centred, surface)
             coordinates = torch.cat([self.coordinates(), torch.zeros(1, self.dimensions, dtype=torch.float64)])

@@ -3,12 +3,17 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.modules.batchnorm import _BatchNorm
 
-from transferscope.errors import NetworkError
+from transferscope.errors import NetworkError, SettingsError
+
+BatchNorm = Literal["running", "batch"]
+"""Statistics of batch normalisation while a loss is measured: running means, or those of each batch."""
 
 
 @contextmanager
@@ -31,6 +36,50 @@ def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes:
             module.training = training
+
+
+@contextmanager
+def loss_mode(network: nn.Module, batch_norm: BatchNorm, *, n_examples: int, batch_size: int) -> Iterator[None]:
+    """`evaluation_mode` for a loss along changing weights, which batch normalisation may follow.
+
+    Running means are those of the network that makes predictions. The loss that training goes down has the statistics
+    of each batch, and early in training the two differ by orders of magnitude. Where running means are still those of
+    the initialisation (0, with variance 1), which are statistics of nothing, those of each batch stand in for them.
+
+    Args:
+        network: The module to look at; it is not changed.
+        batch_norm: Which statistics.
+        n_examples: Number of examples, of which consecutive batches are made.
+        batch_size: Examples per batch.
+
+    Yields:
+        None.
+
+    Raises:
+        SettingsError: A batch of a single example would have no statistics.
+    """
+    norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
+    by_batch = [module for module in norms if batch_norm == "batch" or _is_initial(module)]
+    alone = batch_size == 1 or n_examples % batch_size == 1
+    if alone and any(isinstance(module, nn.BatchNorm1d) for module in by_batch):
+        raise SettingsError(
+            f"{n_examples} examples in batches of {batch_size} leave a batch of one, which has no statistics for batch "
+            "normalisation; choose another n_examples or batch_size"
+        )
+    tracked = [module.track_running_stats for module in by_batch]
+    try:
+        with evaluation_mode(network):
+            for module in by_batch:
+                module.training, module.track_running_stats = True, False  # reads and writes no running mean
+            yield
+    finally:
+        for module, track in zip(by_batch, tracked, strict=True):
+            module.track_running_stats = track
+
+
+def _is_initial(module: _BatchNorm) -> bool:
+    mean, variance = module.running_mean, module.running_var
+    return mean is not None and variance is not None and not mean.any() and bool((variance == 1).all())
 
 
 @contextmanager

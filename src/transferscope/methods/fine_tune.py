@@ -12,7 +12,8 @@ from transferscope.methods.common import Domain, device_of
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import FineTuning, other_head
 from transferscope.models.network import Network, TwoLayerHead, seeded
-from transferscope.training import ADDED_LATER, ParameterGroup, TrainingSettings, stream_seed
+from transferscope.records import ADDED_LATER
+from transferscope.training import ParameterGroup, TrainingSettings, stream_seed
 
 
 @dataclass(frozen=True)

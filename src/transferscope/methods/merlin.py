@@ -26,8 +26,8 @@ from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.methods.target_training import Beginning, check_frozen, check_scales, first_blocks
 from transferscope.models.network import Network
+from transferscope.records import ADDED_LATER
 from transferscope.training import (
-    ADDED_LATER,
     Batch,
     Draw,
     Learner,

@@ -15,7 +15,8 @@ from transferscope.methods.merlin import Merlin
 from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.methods.target_training import Beginning, first_blocks
 from transferscope.models.network import Network, seeded
-from transferscope.training import ADDED_LATER, TensorSet, frozen_features, stream_seed
+from transferscope.records import ADDED_LATER
+from transferscope.training import TensorSet, frozen_features, stream_seed
 
 
 class Bottleneck(nn.Module):

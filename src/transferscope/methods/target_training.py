@@ -26,8 +26,8 @@ from transferscope.methods.common import (
 from transferscope.methods.method import FitOptions, Fitted, Start, Value
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
+from transferscope.records import ADDED_LATER
 from transferscope.training import (
-    ADDED_LATER,
     Batch,
     Draw,
     Learner,

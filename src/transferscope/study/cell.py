@@ -193,10 +193,14 @@ def method_as_json(method: Method) -> dict[str, Any]:
     return {"name": METHODS.reference(type(method)), "settings": settings}
 
 
+def identifying(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that were added later and have their default; see ADDED_LATER."""
+    later = {item.name: item.default for item in fields(kind) if item.metadata.get("added_later")}
+    return {name: value for name, value in settings.items() if name not in later or value != later[name]}
+
+
 def method_identity(method: Method) -> dict[str, Any]:
     """What of a method can change an answer, as JSON values; a method of another package by its source too."""
     described, origin = method_as_json(method), METHODS.identity(type(method))
-    for setting in fields(method):  # type: ignore[arg-type]
-        if setting.metadata.get("added_later") and described["settings"].get(setting.name) == setting.default:
-            del described["settings"][setting.name]
+    described["settings"] = identifying(type(method), described["settings"])
     return {**described, "version": method.version} | ({"name": method.name, "origin": origin} if origin else {})

@@ -16,7 +16,14 @@ from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import PRETRAINING_VERSION, Control, check_task, keeps_network
 from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
-from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
+from transferscope.study.cell import (
+    CellTuning,
+    DiagnoseRecipe,
+    MethodRecipe,
+    PretrainRecipe,
+    identifying,
+    method_identity,
+)
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec, depends_on_source
@@ -322,7 +329,9 @@ def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...]
 def _diagnosis(
     recipe: MethodRecipe, name: str, settings: DiagnosticSettings, arithmetic: Mapping[str, Any]
 ) -> _Diagnosis:
-    parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **settings.as_json()}  # the rest is in its needs
+    described = settings.as_json()
+    described["settings"] = identifying(type(settings.diagnostic), described["settings"])
+    parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **described}  # the rest is in its needs
     if origin := DIAGNOSTICS.identity(type(settings.diagnostic)):
         parts |= {"name": settings.diagnostic.name, "origin": origin}
     return _Diagnosis(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})

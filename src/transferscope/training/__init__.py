@@ -4,7 +4,7 @@ from transferscope.training.evaluate import Measures, frozen_features, measure, 
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
 from transferscope.training.loop import Curve, HeldOut, RunOptions, TrainingRun, Watch, train
 from transferscope.training.losses import batch_loss, check_targets, class_weights, encode, example_weights, task_loss
-from transferscope.training.settings import ADDED_LATER, LEAST_LR, TrainingSettings
+from transferscope.training.settings import LEAST_LR, TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
 from transferscope.training.tensors import (
     Batch,
@@ -18,7 +18,6 @@ from transferscope.training.tensors import (
 )
 
 __all__ = [
-    "ADDED_LATER",
     "LEAST_LR",
     "Batch",
     "BatchStream",

@@ -6,13 +6,10 @@ from typing import Any, Literal
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
+from transferscope.records import ADDED_LATER
 
 LEAST_LR = 1e-12
 """With a smaller learning rate a gradient 60,000 times its weight would not yet move that weight in float32."""
-
-ADDED_LATER = {"added_later": True}
-"""Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
-cell, so that what was run before it existed is not run again."""
 
 
 @dataclass(frozen=True, slots=True)
