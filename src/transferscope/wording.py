@@ -37,6 +37,7 @@ _MEASURE_WORDS = {
     "matthews": "Matthews correlation",
     "average_precision": "average precision",
     "r2": "R²",
+    "mse": "squared error",
 }
 
 

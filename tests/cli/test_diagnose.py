@@ -144,7 +144,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "an unknown setting": (
         ("--set", "landscape.radus=1"),
-        "--set: [landscape] unknown key 'radus': did you mean 'radius'? known are batch_size, biases, ",
+        "--set: [landscape] unknown key 'radus': did you mean 'radius'? known are batch_norm, batch_size, biases, ",
     ),
     "a setting of the wrong type": (
         ("--set", "curvature.k=many"),

@@ -47,6 +47,9 @@ def test_ratios_agree_with_explicit_jacobians(activation: nn.Module) -> None:
     findings = GradientScaling(batch_size=7).measure(Subject(network, examples))
     expected = layers["a"].norms.mean() / layers["b"].norms.mean()
     assert findings["gradient_ratio/b"].value == pytest.approx(expected, rel=1e-12)
+    assert findings["gradient_growth"].value == pytest.approx(
+        expected, rel=1e-12
+    )  # b is the last layer before the head
     ratios = [findings[f"gradient_ratio/{name}"].value for name in ("b", "head")]
     assert findings["gradient_ratio_spread"].value == pytest.approx(np.log10(ratios).std(ddof=1))
 
@@ -78,4 +81,5 @@ def test_one_layer_has_no_ratio() -> None:
     network = nn.Linear(5, 3).double()
     findings = GradientScaling().measure(Subject(network, vectors()))
     assert findings["gradient_ratio_spread"].status == "too_few"
+    assert findings["gradient_growth"].status == "too_few"
     assert list(weight_matrices(network)) == ["weight"]

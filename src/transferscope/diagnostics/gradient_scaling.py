@@ -174,12 +174,14 @@ class GradientScaling:
         return {name: _scaling(torch.cat(norms[name]), moments[name] / n, weights[name]) for name in norms}
 
     def measure(self, subject: Subject) -> Findings:
-        """Records for each LAYER, and one for the network.
+        """Records for each LAYER, and two for the network.
 
         Means over examples of ||dL_i/dz_i|| ("gradient_norm/LAYER"); that mean at the layer before divided by the one
         at this layer, which is what passing back through it does ("gradient_ratio/LAYER"); projection of the weight on
         the leading direction of the gradients ("weight_projection/LAYER"); standard deviation over layers of the
-        logarithm (base 10) of the ratios, 0 when even ("gradient_ratio_spread"). Arrays: quantiles of the norms within
+        logarithm (base 10) of the ratios, 0 when even ("gradient_ratio_spread"); the mean norm at the first layer
+        divided by that at the last but one, the head being the last: by how much gradients grow in back-propagation
+        ("gradient_growth"). Arrays: quantiles of the norms within
         a layer (0 %, 1 %, ..., 100 %), and projections on all directions.
 
         Weights that no such layer applies (the projections of `nn.MultiheadAttention`, a layer that is called twice)
@@ -194,6 +196,10 @@ class GradientScaling:
                 float(layer.projections[0]), len(layer.norms)
             )
         estimates["gradient_ratio_spread"] = _spread([ratio.value for ratio in ratios.values()])
+        hidden = list(layers.values())[:-1]
+        estimates["gradient_growth"] = (
+            _ratio(hidden[0].norms, hidden[-1].norms) if len(hidden) > 1 else Estimate.missing("too_few", len(layers))
+        )
         percent = np.linspace(0, 1, 101)
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
         arrays |= {f"weight_projections/{name}": layer.projections for name, layer in layers.items()}

@@ -174,6 +174,13 @@ def _of_change(values: Mapping[str, float]) -> str:
     return "" if change != change else f"It has turned by {number_words(change, share=True)} since the start"
 
 
+def _of_growth(values: Mapping[str, float]) -> str:
+    growth = values.get("gradient_growth", float("nan"))
+    if growth != growth:
+        return ""
+    return f"From the last hidden layer back to the first, gradients are multiplied by {number_words(growth)}"
+
+
 IMPLICATIONS: dict[str, Implication] = {
     "weight_deviation": Implication(
         "Training moved the weights by {value} from where it started (over the root of the number of examples, summed "
@@ -258,6 +265,7 @@ IMPLICATIONS: dict[str, Implication] = {
         lower="made them more even",
         higher="made them less even",
         alone=lambda value: "layers learn at paces that differ by more than 10 times" if value >= 1 else "",
+        further=_of_growth,
         title="spread of gradient ratios between layers (log10)",
         limits=(
             "Normalisation layers and skip connections between two layers count towards the ratio of those layers, "
