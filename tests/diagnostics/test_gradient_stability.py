@@ -122,6 +122,18 @@ def test_batch_normalisation_has_the_statistics_that_are_asked_for(
     assert not norm.training
 
 
+def test_eigenvectors_go_with_the_loss_that_they_are_of() -> None:
+    """Those of the Hessian with running means, also where these are of the initialisation."""
+    with pytest.raises(SettingsError, match=r'^batch_norm = "batch" does not go with directions = "eigenvectors"'):
+        Landscape(directions="eigenvectors", batch_norm="batch")
+    for seen in (False, True):
+        subject = normalised_subject(seen=seen)
+        along = Landscape(dimensions=1, resolution=3, directions="eigenvectors", batch_size=20).measure(subject)
+        with torch.no_grad():
+            loss = nn.functional.cross_entropy(subject.network(subject.examples.inputs), subject.examples.labels)
+        assert along["landscape_centre"].value == pytest.approx(float(loss))
+
+
 def test_a_batch_of_one_has_no_statistics() -> None:
     said = r"^40 examples in batches of 39 leave a batch of one, which has no statistics for batch normalisation;"
     for diagnostic in (GradientStability, GradientScaling, Landscape):

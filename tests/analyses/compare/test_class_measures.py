@@ -190,5 +190,11 @@ def test_where_it_says_nothing_it_is_refused(folder: Path) -> None:
     np.savez(folder / "numbers.npz", x_train=x, y_train=y, x_test=x + 1, y_test=y)
     with pytest.raises(DataError, match=r"is for one class of each input, and the task of .* is regression"):
         load_data(parse_spec(tables))
+    masks = np.random.default_rng(0).integers(0, 2, size=(40, 4, 4))
+    images = np.random.default_rng(0).integers(0, 256, size=(40, 16, 16), dtype=np.uint8)
+    np.savez(folder / "masks.npz", x_train=images, y_train=masks, x_test=images, y_test=masks)
+    on_grid = {"data": f"npz:{folder / 'masks.npz'}", "labels": [20], "metric": "macro-f1"}
+    with pytest.raises(DataError, match=r"the task of masks is segmentation; leave it out"):
+        load_data(parse_spec(tables | {"target": on_grid, "network": {"name": "resnet20"}}))
     with pytest.raises(SettingsError, match="metric"):
         parse_spec(tables | {"target": {**tables["target"], "metric": "balanced accuracy"}})
