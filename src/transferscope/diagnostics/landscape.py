@@ -153,8 +153,8 @@ class Landscape:
             )
         if self.directions == "eigenvectors" and self.batch_norm == "batch":
             raise SettingsError(
-                'batch_norm = "batch" does not go with directions = "eigenvectors", which are those of the Hessian with '
-                "running means; leave one of them out"
+                'batch_norm = "batch" does not go with directions = "eigenvectors", which are those of the Hessian '
+                "with running means; leave one of them out"
             )
 
     def losses(
