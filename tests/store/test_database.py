@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from sqlalchemy.engine.base import RootTransaction
 
 from store.rows_for_tests import cell, outcome, study
 from transferscope.errors import StoreError, UnreachableError
@@ -85,6 +86,23 @@ def test_a_damaged_file_is_said_to_be_damaged(path: Path) -> None:
     assert message_of(path) == (
         f"the store {path} cannot be used: the file is damaged; restore it from a copy, or give another path"
     )
+
+
+@pytest.mark.parametrize("which", ["_do_commit", "_do_rollback"])
+def test_ctrl_c_in_the_midst_of_a_transaction_is_ctrl_c(
+    path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    def press(_transaction: object) -> None:  # as it falls: at the first line of SQLAlchemy's function
+        raise KeyboardInterrupt
+
+    with Store.open(path) as store:
+        owner = Owner.current()
+        with monkeypatch.context() as pressed:
+            pressed.setattr(RootTransaction, which, press)
+            with pytest.raises(KeyboardInterrupt):
+                store.claim("s", owner) if which == "_do_commit" else store.finish("none", outcome(0.1))
+        assert store.counts("s") == StudyCounts(planned=1, done=1)
+        assert store.finish("b", outcome(0.25))
 
 
 @pytest.mark.long

@@ -437,8 +437,11 @@ def test_the_first_interruption_is_noted_and_the_second_stops_at_once() -> None:
 @pytest.mark.parametrize("at_once", [False, True])
 def test_being_asked_to_end_is_noted_however_often_it_is_asked(at_once: bool) -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with deferred_interrupt(at_once=at_once) as interrupt:
-        with pytest.raises(KeyboardInterrupt) if at_once else nullcontext():
+    with deferred_interrupt() as interrupt:
+        if at_once:
+            with pytest.raises(KeyboardInterrupt), interrupt.at_once():
+                os.kill(os.getpid(), signal.SIGTERM)
+        else:
             os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)  # batch systems send it to the job and to its steps
         assert interrupt.requested
@@ -458,6 +461,23 @@ def test_outside_the_main_thread_signals_are_left_alone() -> None:
     found[0].raise_if_requested()
 
 
+def test_an_interruption_in_line_lets_the_store_end_what_it_writes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, stored = store.finish, []
+
+    def finish_in_spite(*args: Any, **options: Any) -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        stored.append(finish(*args, **options))
+        return stored[-1]
+
+    monkeypatch.setattr(store, "finish", finish_in_spite)
+    with pytest.raises(KeyboardInterrupt, match="stopped with 1 of 12 cells"):
+        do(small_plan(), store)
+    assert stored == [True]
+    assert store.counts("small") == StudyCounts(planned=11, done=1)
+
+
 def test_an_interruption_that_python_drops_is_noted_all_the_same() -> None:
     class Finalised:
         def __del__(self) -> None:  # whatever is raised here is only written to sys.unraisablehook
@@ -466,9 +486,10 @@ def test_an_interruption_that_python_drops_is_noted_all_the_same() -> None:
     dropped: list[object] = []
     hook, sys.unraisablehook = sys.unraisablehook, lambda raised: dropped.append(raised.exc_type)
     try:
-        with deferred_interrupt(at_once=True) as interrupt:
-            finalised = Finalised()
-            del finalised
+        with deferred_interrupt() as interrupt:
+            with interrupt.at_once():
+                finalised = Finalised()
+                del finalised
             with pytest.raises(KeyboardInterrupt):
                 interrupt.raise_if_requested()
     finally:
@@ -477,5 +498,14 @@ def test_an_interruption_that_python_drops_is_noted_all_the_same() -> None:
 
 
 def test_an_interruption_stops_at_once_where_that_is_asked_for() -> None:
-    with deferred_interrupt(at_once=True), pytest.raises(KeyboardInterrupt):
+    with deferred_interrupt() as interrupt:
+        with pytest.raises(KeyboardInterrupt), interrupt.at_once():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert not interrupt.ends_at_once
+
+
+def test_nothing_is_begun_after_an_interruption() -> None:
+    with deferred_interrupt() as interrupt:
         os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt), interrupt.at_once():
+            raise AssertionError("begun")

@@ -163,6 +163,10 @@ class Database:
             raise kind(f"the store {self.place} cannot be used: {_reason(error)}") from error
         except UnicodeDecodeError as error:  # so does SQLite say what is wrong with a file
             raise StoreError(f"the store {self.place} cannot be used: {_REASONS['malformed']}") from error
+        except AssertionError as error:  # of SQLAlchemy, about a COMMIT or ROLLBACK that Ctrl-C has ended
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise error.__context__ from None
+            raise
 
     def _is_lost(self, error: SQLAlchemyError | sqlite3.Error) -> bool:
         """Whether there is no connection: it could not be made, or it is broken."""

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
@@ -339,7 +339,7 @@ def _run_cells(
     store.files.mkdir(parents=True, exist_ok=True)
     context = WorkContext(store.files, engine.device, engine.threads)
     with (
-        deferred_interrupt(at_once=engine.is_inline) as interrupt,
+        deferred_interrupt() as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells)) as backend,
     ):
         runner = _Runner(plan, store, backend, on_event, more, engine=engine, limits=limits, is_guest=is_guest)
@@ -374,6 +374,26 @@ class Interrupt:
     """Whether Ctrl-C was pressed, or the process was asked to end."""
 
     requested: bool = False
+    ends_at_once: bool = False
+    """Whether the first one ends what is being done, where the program stands: see `at_once`."""
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let an interruption end what is done here, and not be noted only.
+
+        It is noted as well, because Python drops an exception that is raised in a finaliser or a callback: the work in
+        hand may go on, what follows does not. Not for transactions: one that is ended in the midst of a COMMIT leaves
+        a database that nobody knows the state of.
+
+        Raises:
+            KeyboardInterrupt: There is an interruption, or was one before.
+        """
+        self.ends_at_once = True
+        try:
+            self.raise_if_requested()
+            yield
+        finally:
+            self.ends_at_once = False
 
     def raise_if_requested(self) -> None:
         """Stop here if Ctrl-C was pressed.
@@ -386,15 +406,11 @@ class Interrupt:
 
 
 @contextmanager
-def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
-    """Let the first Ctrl-C only be noted, and the second one stop at once, as usual.
+def deferred_interrupt() -> Iterator[Interrupt]:
+    """Let the first Ctrl-C only be noted (but for `Interrupt.at_once`), and the second one stop at once, as usual.
 
     Being asked to end (SIGTERM), as batch systems, containers and services do before they kill, counts as Ctrl-C, and
     however often it is asked, once. Outside the main thread, where signals cannot be handled, it does nothing.
-
-    Args:
-        at_once: Stop at the first one, where the program stands. It is noted as well, because Python drops an
-            exception that is raised in a finaliser or a callback: the work in hand may go on, what follows does not.
     """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
@@ -405,7 +421,7 @@ def deferred_interrupt(*, at_once: bool = False) -> Iterator[Interrupt]:
         is_first, interrupt.requested = not interrupt.requested, True
         if number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        if at_once and (is_first or number == signal.SIGINT):
+        if interrupt.ends_at_once and (is_first or number == signal.SIGINT):
             raise KeyboardInterrupt
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -441,6 +457,7 @@ class _Runner:
         self._is_guest = is_guest
         self._keep = engine.keep
         self._is_here = engine.backend != "ray"
+        self._is_inline = engine.is_inline
         self._left = math.inf if limits.cells is None else limits.cells
         self._begins_until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
         self._plan = plan
@@ -497,12 +514,22 @@ class _Runner:
             self._report()
             return False
         if self._running:
-            for message in self._backend.messages(_WAIT_SECONDS):
+            for message in self._messages():
                 self._take(message)
         else:
             self._over.wait(_WAIT_SECONDS)  # for the cells of other runners
         self._report()
         return True
+
+    def _messages(self) -> Iterator[Message]:
+        """What the backend says; an interruption ends work that it does itself, in this process."""
+        messages = iter(self._backend.messages(_WAIT_SECONDS))
+        while True:
+            with self._interrupt.at_once() if self._is_inline else nullcontext():
+                message = next(messages, None)
+            if message is None:
+                return
+            yield message
 
     def _extend(self, plan: StudyPlan) -> None:
         """Go on with a study that has got further cells."""
