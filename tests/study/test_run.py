@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
