@@ -4,9 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
-from transferscope.numerics.class_measures import CLASS_MEASURES, ClassMeasure, class_measure, example_contributions
+from transferscope.numerics.class_measures import (
+    CLASS_MEASURES,
+    ClassMeasure,
+    class_measure,
+    example_contributions,
+    interval_over_examples,
+)
 
 COUNTS = (400, 60, 40)
 RECALLS = (0.9, 0.5, 0.2)
@@ -78,3 +85,72 @@ def test_one_answer_to_everything_says_nothing_for_sure() -> None:
     assert class_measure("macro_f1", answer, labels).value == pytest.approx(0.9 / 1.9)
     assert class_measure("matthews", 1 - labels, labels).value == pytest.approx(-1)
     assert class_measure("balanced_accuracy", np.array([1]), np.array([1])).stderr is None
+
+
+def matrix(n_classes: int, right: float) -> np.ndarray:
+    found = np.full((n_classes, n_classes), (1 - right) / (n_classes - 1))
+    np.fill_diagonal(found, right)
+    return found
+
+
+POPULATIONS = {  # shares of the classes, how each is predicted, number of test examples
+    "rare": ([0.95, 0.05], [[0.95, 0.05], [0.2, 0.8]], 100),
+    "almost all right": ([0.5, 0.5], matrix(2, 0.99), 100),
+    "almost one answer": ([0.7, 0.3], [[0.99, 0.01], [0.97, 0.03]], 200),
+    "ten classes": ([0.1] * 10, matrix(10, 0.95), 200),
+    "five uneven classes": ([0.8, 0.1, 0.05, 0.03, 0.02], matrix(5, 0.88), 300),
+}
+
+
+@pytest.mark.parametrize("name", CLASS_MEASURES)
+@pytest.mark.parametrize("population", POPULATIONS)
+def test_intervals_over_examples_hold_what_the_measure_is_in_the_population(
+    name: ClassMeasure, population: str
+) -> None:
+    """With many examples of the population its measure is what scikit-learn says of them."""
+    sizes, given, n = POPULATIONS[population]
+    rng, table = np.random.default_rng(0), np.array(sizes)[:, None] * np.array(given)
+    times = np.round(1e5 * table.ravel()).astype(int)
+    all_labels, all_predictions = np.divmod(np.repeat(np.arange(table.size), times), len(sizes))
+    truth, held, n_draws = of_scikit_learn(name, all_predictions, all_labels), 0, 400
+    for _ in range(n_draws):
+        labels, predictions = np.divmod(rng.choice(table.size, n, p=table.ravel()), len(sizes))
+        found = interval_over_examples(name, [predictions], labels)
+        assert found is not None
+        held += found.low <= truth <= found.high
+    assert held >= 0.93 * n_draws  # nominal 0.95 with its error for so many draws
+
+
+@pytest.mark.parametrize("name", CLASS_MEASURES)
+def test_with_many_examples_an_interval_is_that_of_the_error(name: ClassMeasure) -> None:
+    rng, (predictions, labels) = np.random.default_rng(3), drawn(np.random.default_rng(0))
+    order = rng.permutation(np.tile(np.arange(500), 40))
+    found = interval_over_examples(name, [predictions[order], predictions[order]], labels[order])
+    made = class_measure(name, predictions[order], labels[order])
+    assert found is not None
+    assert made.stderr is not None
+    assert (found.low, found.high) == pytest.approx(
+        (made.value - 1.96 * made.stderr, made.value + 1.96 * made.stderr), abs=0.1 * made.stderr
+    )
+
+
+def test_an_interval_where_all_are_right_is_wilsons_for_one_class_of_interest() -> None:
+    """Recall of a class with all of its examples right, where the other is as good as known."""
+    labels = np.repeat([0, 1], (20, 10**6))
+    found = interval_over_examples("balanced_accuracy", [labels], labels)
+    assert found is not None
+    assert found.low == pytest.approx(0.5 + 0.5 * stats.binomtest(20, 20).proportion_ci(method="wilson").low, abs=1e-5)
+    assert found.high == 1
+
+
+def test_an_interval_where_there_is_one_answer_is_not_of_no_width() -> None:
+    labels, answer = np.array([0] * 90 + [1] * 10), np.zeros(100, dtype=np.int64)
+    widths = {}
+    for name in CLASS_MEASURES:
+        found = interval_over_examples(name, [answer], labels)
+        assert found is not None
+        assert found.low <= class_measure(name, answer, labels).value <= found.high
+        widths[name] = found.high - found.low
+    assert min(widths.values()) > 0.1
+    assert widths["matthews"] == pytest.approx(2 * 1.96 / 10, rel=1e-3)
+    assert interval_over_examples("matthews", [np.array([1])], np.array([1])) is None

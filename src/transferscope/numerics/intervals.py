@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from scipy import special
 
 from transferscope.errors import DataError, SettingsError
@@ -57,11 +57,27 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
     check_level(level)
     if n < 1 or not 0 <= successes <= n:
         raise DataError(f"{successes} successes in {n} trials were given; expected 0 <= successes <= n and n >= 1")
+    low, high = wilson_ends(np.array([successes / n]), np.array([n]), level=level)
+    return Interval(float(low[0]), float(high[0]), level)
+
+
+def wilson_ends(
+    shares: Float[np.ndarray, " K"], n: Real[np.ndarray, " K"], *, level: float
+) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, " K"]]:
+    """Ends of Wilson's intervals of many proportions, which may be means over several runs.
+
+    Args:
+        shares: Observed proportions, in [0, 1].
+        n: Numbers of trials, at least 1.
+        level: Nominal coverage.
+
+    Returns:
+        Lower and upper ends, in [0, 1].
+    """
     z = float(special.ndtri((1 + level) / 2))
-    p = successes / n
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half_width = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return Interval(centre - half_width, centre + half_width, level).clipped(0.0, 1.0)
+    centre = (shares + z**2 / (2 * n)) / (1 + z**2 / n)
+    half_width = z / (1 + z**2 / n) * np.sqrt(shares * (1 - shares) / n + z**2 / (4 * n**2))
+    return np.clip(centre - half_width, 0.0, 1.0), np.clip(centre + half_width, 0.0, 1.0)
 
 
 def check_level(level: float) -> None:

@@ -34,6 +34,16 @@ def test_rare_classes_are_told_where_all_examples_count_the_same() -> None:
     assert cautions({"target": target | {"class_counts": {"test": [500, 100, 0]}}}, [100]) != ()
 
 
+def test_classes_with_few_test_examples_are_told_where_every_class_counts_the_same() -> None:
+    target = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>", "dent"]}
+    facts = {"target": target | {"class_counts": {"test": [930, 5, 12]}}}
+    (said,) = cautions(facts, [100], by_class=True)
+    assert said.startswith("Only 5 test examples are “<scratch>”, and 1 other class fewer than 20. What this study is")
+    (said,) = cautions({"target": target | {"class_counts": {"test": [930, 20, 1]}}}, [100], by_class=True)
+    assert said.startswith("Only 1 test example is “dent”. What")
+    assert cautions({"target": target | {"class_counts": {"test": [930, 20, 0]}}}, [100], by_class=True) == ()
+
+
 def test_fewer_labels_than_classes_are_told() -> None:
     facts = {"target": {"kind": "classification", "n_outputs": 10}}
     assert cautions(facts, [9, 5, 10, 5]) == (

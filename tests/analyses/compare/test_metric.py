@@ -23,18 +23,20 @@ def test_scores_of_examples_are_minus_the_mean_squared_error() -> None:
 
 def test_the_interval_over_examples_is_wilsons_for_accuracy() -> None:
     expected = stats.binomtest(80, 100).proportion_ci(method="wilson")
-    found = ACCURACY.interval_over_examples((np.arange(100) < 80).astype(np.float64))
+    labels = np.zeros(100, dtype=np.int64)
+    found = ACCURACY.interval_over_examples([np.arange(100) // 80, np.arange(100) // 80], labels)
     assert found is not None
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_the_interval_over_examples_is_a_t_interval_for_squared_error() -> None:
-    losses = np.random.default_rng(0).chisquare(1, size=50)
+    predictions = np.random.default_rng(0).normal(size=(50, 1))
+    losses = predictions[:, 0] ** 2
     expected = stats.ttest_1samp(losses, 0).confidence_interval()
-    found = SQUARED_ERROR.interval_over_examples(-losses)
+    found = SQUARED_ERROR.interval_over_examples([predictions], np.zeros((50, 1)))
     assert found is not None
     assert (found.low, found.high) == pytest.approx((max(expected.low, 0), expected.high))
-    assert SQUARED_ERROR.interval_over_examples(np.array([-1.0])) is None
+    assert SQUARED_ERROR.interval_over_examples([np.ones((1, 1))], np.zeros((1, 1))) is None
 
 
 def test_no_accuracy_is_above_one() -> None:

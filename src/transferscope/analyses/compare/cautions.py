@@ -10,6 +10,9 @@ from transferscope.wording import counted, listed
 UNEVEN = 5.0
 """How many times as frequent as the rarest class of the test examples the most frequent one is, where it is said."""
 
+FEW_OF_CLASS = 20
+"""Test examples of the rarest class below which it is said that a measure of classes rests on them."""
+
 WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
@@ -28,7 +31,7 @@ def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, by_class: boo
     said = (
         _leakage(facts),
         _source_is_target(facts),
-        "" if by_class else _uneven_classes(facts),
+        _few_of_class(facts) if by_class else _uneven_classes(facts),
         _unseen_classes(facts, sizes),
         _follows_batches(facts),
     )
@@ -68,17 +71,39 @@ def _follows_batches(facts: Mapping[str, object]) -> str:
     )
 
 
-def _uneven_classes(facts: Mapping[str, object]) -> str:
+def _test_counts(facts: Mapping[str, object]) -> dict[object, int]:
+    """Test examples by class, of the classes that have any."""
     target = _table(facts.get("target"))
     names, counts = target.get("classes"), _table(target.get("class_counts")).get("test")
     if target.get("kind") != "classification" or not isinstance(names, list) or not isinstance(counts, list):
+        return {}
+    return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+
+def _few_of_class(facts: Mapping[str, object]) -> str:
+    counts = _test_counts(facts)
+    if not counts or min(counts.values()) >= FEW_OF_CLASS:
         return ""
-    most, least = max(counts, default=0), min((count for count in counts if count), default=0)
-    if most < UNEVEN * least or not least:
-        return ""
+    least = min(counts, key=lambda name: counts[name])
+    few = [name for name, count in counts.items() if count < FEW_OF_CLASS]
+    others = f", and {counted(len(few) - 1, 'other class', 'other classes')} fewer than {FEW_OF_CLASS}"
     return (
-        f"Of the test examples {100 * most / sum(counts):.0f} % are “{names[counts.index(most)]}” and "
-        f"{100 * least / sum(counts):.2g} % “{names[counts.index(least)]}”: accuracy is mostly about the frequent "
+        f"Only {counted(counts[least], 'test example')} {'is' if counts[least] == 1 else 'are'} “{least}”"
+        f"{others if len(few) > 1 else ''}. What this study is judged by counts every class the same, so that each of "
+        "these examples weighs as much as many others, and differences between ways that rest on them can be chance; "
+        "more test examples of such classes help most."
+    )
+
+
+def _uneven_classes(facts: Mapping[str, object]) -> str:
+    counts = _test_counts(facts)
+    if not counts or max(counts.values()) < UNEVEN * min(counts.values()):
+        return ""
+    most, least = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
+    total = sum(counts.values())
+    return (
+        f"Of the test examples {100 * counts[most] / total:.0f} % are “{most}” and "
+        f"{100 * counts[least] / total:.2g} % “{least}”: accuracy is mostly about the frequent "
         'classes. metric = "balanced-accuracy" in [target] counts every class the same (nothing is trained again for '
         'that), and class_weights = "balanced" in [training] trains and chooses settings so.'
     )

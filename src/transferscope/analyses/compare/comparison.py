@@ -450,10 +450,10 @@ def _example_scores(frames: StudyFrames, run: _Runs) -> dict[int, np.ndarray]:
 
 
 def _test_interval(frames: StudyFrames, run: _Runs, *, level: float) -> Interval | None:
-    scores = _example_scores(frames, run)
-    if not scores:
+    kept = [frames.predictions[key] for key in run.keys if key in frames.predictions]
+    if frames.test_labels is None or not kept:
         return None
-    return frames.metric.interval_over_examples(np.mean(list(scores.values()), axis=0), level=level)
+    return frames.metric.interval_over_examples(kept, frames.test_labels, level=level)
 
 
 def chances_of_best(

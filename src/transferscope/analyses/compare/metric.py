@@ -1,6 +1,7 @@
 """What a study is judged by: accuracy, a measure of classes, average precision of several labels, or squared error."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,23 +74,32 @@ class Metric:
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
         return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
 
-    def interval_over_examples(self, scores: Float[np.ndarray, " N"], *, level: float = 0.95) -> Interval | None:
+    def interval_over_examples(
+        self,
+        runs: Sequence[Shaped[np.ndarray, "N ..."]],
+        labels: Shaped[np.ndarray, "N ..."],
+        *,
+        level: float = 0.95,
+    ) -> Interval | None:
         """Interval of the measure over other test sets of the same size.
 
         Args:
-            scores: From `example_scores`, or their mean over seeds, shape (N,).
+            runs: Predictions of each run; at least one.
+            labels: What they should be.
             level: Nominal coverage.
 
         Returns:
-            Wilson's interval for accuracy (on the wide side when scores are means over seeds), a t-interval for the
-            others; None for one example of these.
+            Wilson's interval for accuracy, that of `numerics.class_measures` for measures of classes (both on the wide
+            side for the mean of several runs), a t-interval for the others; None for one example of these.
         """
-        if self.record == "average_precision" or class_measures.is_class_measure(self.record):
-            interval = t_interval(scores, level=level).interval if np.isfinite(scores).all() else None
+        if class_measures.is_class_measure(self.record):
+            interval = class_measures.interval_over_examples(self.record, runs, labels, level=level)
             return None if interval is None else self.bounded(interval)
-        if self.higher_is_better:
+        scores = np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
+        if self.record == "accuracy":
             return wilson_interval(round(float(scores.sum())), len(scores), level=level)
-        interval = t_interval(-scores, level=level).interval
+        improvement = scores if self.higher_is_better else -scores
+        interval = t_interval(improvement, level=level).interval if np.isfinite(scores).all() else None
         return None if interval is None else self.bounded(interval)
 
     def shown(self, value: float) -> str:
