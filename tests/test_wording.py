@@ -7,6 +7,7 @@ from transferscope.wording import (
     capitalised,
     cell_words,
     counted,
+    data_in_words,
     duration,
     large_count,
     listed,
@@ -88,3 +89,14 @@ def test_a_cell_is_named_by_what_sets_it_apart() -> None:
     assert cell_words("method", labels) == "fine-tune from fashion, 600 labels, seed 2"
     labels = {"source": None, "method": "scratch", "n_target": 600, "n_source": 0, "seed": 2}
     assert cell_words("method", labels) == "scratch, 600 labels, seed 2"
+
+
+def test_data_are_told_with_what_their_transforms_leave() -> None:
+    entry = {"kind": "classification", "n_train": 7454, "n_test": 1502, "n_outputs": 5}
+    origin = {"understood": "classification, 10 classes: 0, ...", "transforms": "classes:5-10"}
+    assert data_in_words(entry | {"provenance": origin}) == (
+        "classification, 10 classes: 0, ...; after classes:5-10: 7,454 training and 1,502 test examples of 5 classes"
+    )
+    assert data_in_words(entry | {"provenance": origin | {"transforms": ""}}) == "classification, 10 classes: 0, ..."
+    assert data_in_words(entry | {"kind": "regression", "provenance": origin}).endswith("and 1,502 test examples")
+    assert data_in_words({"provenance": {"transforms": "grey"}}) == data_in_words({}) == ""

@@ -172,6 +172,28 @@ def precision_in_words(chosen: object) -> str:
     return f'{chosen}, as precision = "auto" was planned on a machine that {has} instructions for bfloat16'
 
 
+def data_in_words(entry: Mapping[str, object]) -> str:
+    """What a data set was taken for, and what its transforms leave of it.
+
+    Args:
+        entry: Of a data set, in the facts of a study.
+
+    Returns:
+        As in "classification, 10 classes: 0, 1, ..."; with "after classes:5-10: 7,454 training and 1,502 test examples
+        of 5 classes" where there are transforms; "" where no file was read.
+    """
+    provenance = entry.get("provenance")
+    origin = provenance if isinstance(provenance, Mapping) else {}
+    understood, transforms = origin.get("understood"), origin.get("transforms")
+    n_train, n_test = entry.get("n_train"), entry.get("n_test")
+    if not understood or not transforms or not isinstance(n_train, int) or not isinstance(n_test, int):
+        return str(understood or "")
+    n_outputs = entry.get("n_outputs")
+    is_classes = entry.get("kind") == "classification" and isinstance(n_outputs, int)
+    of_classes = f" of {counted(n_outputs, 'class', 'classes')}" if is_classes else ""
+    return f"{understood}; after {transforms}: {n_train:,} training and {n_test:,} test examples{of_classes}"
+
+
 def weights_in_words(entry: Mapping[str, object]) -> str:
     """What the file of a network gave to the network of a study.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
-from transferscope.wording import precision_in_words
+from transferscope.wording import data_in_words, precision_in_words
 
 if TYPE_CHECKING:
     from transferscope.store import Store, StudyCounts
@@ -183,5 +183,5 @@ def understood(facts: Mapping[str, object]) -> Iterator[str]:
     named = {f"source {name}": entry for name, entry in sources.items()} if isinstance(sources, Mapping) else {}
     for role, entry in {"target": facts.get("target"), **named}.items():
         provenance = entry.get("provenance") if isinstance(entry, Mapping) else None
-        if isinstance(provenance, Mapping) and "understood" in provenance:
-            yield f"{role}: {provenance['spec']}: {provenance['understood']}"
+        if isinstance(entry, Mapping) and isinstance(provenance, Mapping) and (words := data_in_words(entry)):
+            yield f"{role}: {provenance['spec']}: {words}"

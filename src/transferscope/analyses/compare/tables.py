@@ -22,6 +22,7 @@ from transferscope.wording import (
     candidate_words,
     capitalised,
     counted,
+    data_in_words,
     duration,
     large_count,
     listed,
@@ -483,7 +484,7 @@ def _data_row(role: str, entry: Mapping[str, object]) -> tuple[Cell, ...]:
         return Cell(role), Cell("–"), Cell("–"), Cell("–"), weights, Cell(str(entry["network"]))
     provenance = entry.get("provenance")
     origin = provenance if isinstance(provenance, Mapping) else {}
-    understood = origin.get("understood")
+    understood = data_in_words(entry)
     address = origin.get("address") or origin.get("spec") or "–"
     return (
         Cell(str(entry.get("name", role)), f"{role}: {understood}" if understood else role),
