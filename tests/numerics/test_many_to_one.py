@@ -375,3 +375,52 @@ def test_many_comparisons_take_little_more_memory_than_one_table_of_their_draws(
     finally:
         tracemalloc.stop()
     assert peak < 3.5 * (2 * 150 * 10_000 * 8)  # it was 6.0 with copies of the whole table
+
+
+def few_examples(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gains over the control on n test examples, shape (5, 3, n), and its scores; the first arm is 1.15 points behind.
+
+    It is wrong on its own 1.55 % of the examples and the control on .4 %, the same in nearly all seeds; the other two
+    arms are wrong where the control is, and by chance in single seeds.
+    """
+    rng = np.random.default_rng(seed)
+    worse, of_control = rng.random(n) < 0.0155, rng.random(n) < 0.004
+
+    def right(wrong: np.ndarray, noise: float) -> np.ndarray:
+        return (~(wrong ^ (rng.random((5, n)) < noise))).astype(np.float64)
+
+    control = right(of_control, 0.0005)
+    arms = [right(worse, 0.0005), right(of_control, 0.01), right(of_control, 0.01)]
+    return np.stack([arm - control for arm in arms], axis=1), control.mean(axis=1)
+
+
+def share_called_equivalent(n: int, one_example: float, n_studies: int = 100) -> float:
+    found = 0
+    for seed in range(n_studies):
+        gains, control = few_examples(seed, n)
+        scores = control + gains.mean(axis=2).T
+        compared = many_to_one(
+            scores[None], control[None], gains=[gains], margin=0.01, one_example=one_example, n_draws=2000
+        )
+        found += bool(compared.within_margin[0, 0])
+    return found / n_studies
+
+
+def test_what_a_small_test_set_does_not_show_is_not_called_equivalent() -> None:
+    assert share_called_equivalent(50, 0.0) > 0.1  # the nominal error is 5 %
+    assert share_called_equivalent(50, 1 / 50) == 0
+    assert share_called_equivalent(400, 1 / 400) <= 0.1
+
+
+def test_a_test_set_that_is_too_small_for_the_margin_is_what_is_wanted() -> None:
+    gains, control = few_examples(1, 60)
+    gains[:, 0] = 0
+    gains[0, 0, 0], gains[1, 0, 1] = 1, -1
+    scores = control + gains.mean(axis=2).T
+    found = many_to_one(scores[None], control[None], gains=[gains], margin=0.04, one_example=1 / 60)
+    assert (found.finding[0, 0], found.wants[0, 0], found.seeds_to_decide[0, 0]) == (
+        "undecided",
+        "a larger test set",
+        0,
+    )
+    assert many_to_one(scores[None], control[None], gains=[gains], margin=0.04).finding[0, 0] == "equivalent"

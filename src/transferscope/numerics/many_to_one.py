@@ -34,10 +34,10 @@ from transferscope.numerics.intervals import check_level
 Finding = Literal["better", "worse", "equivalent", "leaning better", "leaning worse", "undecided", "undefined"]
 """What is known of one arm beside the control.
 
-better, worse: the adjusted p-value is below 1 - level. equivalent: neither, and the difference lies within the margin,
-with 5 % error for this comparison taken alone. leaning ...: not decided, but the adjusted p-value is below 4 times
-1 - level, or the interval of this comparison taken alone excludes 0. undecided: none of these. undefined: there is one
-pair or none, or nothing varies over seeds.
+better, worse: the adjusted p-value is below 1 - level. equivalent: neither, and the difference lies within the
+margin, with 5 % error for this comparison taken alone, on a test set that is large enough to say so. leaning ...: not
+decided, but the adjusted p-value is below 4 times 1 - level, or the interval of this comparison taken alone excludes
+0. undecided: none of these. undefined: there is one pair or none, or nothing varies over seeds.
 """
 
 Covers = Literal["seeds and test examples", "seeds", "test examples", "nothing"]
@@ -111,6 +111,7 @@ def many_to_one(
     controls: Sequence[int] = (),
     weights: Float[np.ndarray, "_ _"] | None = None,
     margin: float = 0.0,
+    one_example: float = 0.0,
     level: float = 0.95,
     n_draws: int = 20_000,
     seed: int = 0,
@@ -147,6 +148,9 @@ def many_to_one(
         weights: How much of the error each comparison may spend, relative to the others: larger for arms from which
             more is expected, fixed without regard to the scores; shape (J, K), above 0. None: all the same.
         margin: Differences smaller than this do not matter; at least 0, in the unit of the scores.
+        one_example: How much of a score a single test example can make up. Where three of them make up the margin, no
+            difference is within it: examples of a kind that the test set lacks may be that share of others, with 5 %
+            error (the rule of three, 1 - 0.05^(1 / n) = 3 / n), and arms that differ on none of n may differ on these.
         level: Coverage of the intervals; 1 - level bounds the chance of any false "better" or "worse".
         n_draws: Of the error; at least 1,000.
         seed: Of the draws.
@@ -169,7 +173,7 @@ def many_to_one(
             "margin and degrees of freedom of at least 0, and at least 1,000 draws"
         )
     values, of_arms, example_parts = _checked(scores, control, gains, groups, controls, weights)
-    settings = margin, level, n_draws, seed, df_between_sizes, stricter_up_to
+    settings = margin, 3 * one_example < margin, level, n_draws, seed, df_between_sizes, stricter_up_to
     largest = max(np.abs(np.nan_to_num(given)).max() for given in (scores, control))
     rounding = 16 * np.finfo(np.float64).eps * max(float(largest), 1e-300)
     found = _compare(values, example_parts, _multipliers(weights, values, level), *settings, rounding)
@@ -273,6 +277,7 @@ def _compare(
     example_parts: Sequence[ExamplePart | None],
     multipliers: Float[np.ndarray, "sizes arms"],
     margin: float,
+    is_large: bool,
     level: float,
     n_draws: int,
     seed: int,
@@ -280,7 +285,10 @@ def _compare(
     stricter_up_to: tuple[int, float],
     rounding: float,
 ) -> ManyToOne:
-    """Everything but the other controls; a spread over seeds below `rounding` is none."""
+    """Everything but the other controls; a spread over seeds below `rounding` is none.
+
+    `is_large` is whether the test set is large enough for the margin.
+    """
     j, k, _ = values.shape
     parts = [seed_part(of_size) for of_size in values]
     n = np.array([part.n_seeds for part in parts])
@@ -308,7 +316,8 @@ def _compare(
 
     shape = (j, k)
     p, p_alone, half, inner = (found.reshape(shape) for found in (p, p_alone, half, inner))
-    within = testable & (np.abs(difference) + np.nan_to_num(inner, nan=np.inf) < margin)
+    near = testable & (np.abs(difference) + np.nan_to_num(inner, nan=np.inf) < margin)
+    within = near & is_large
     finding = _findings(difference, p, p_alone, half, within, testable, alpha)
     few, few_alpha = stricter_up_to
     is_open = np.isin(finding, ("leaning better", "leaning worse", "undecided"))
@@ -332,10 +341,10 @@ def _compare(
             (of_seeds.df - np.maximum(n - 1, 0)).ravel()[which],
             np.maximum(n, few).ravel()[which],
             alone,
-            margin,
+            margin if is_large else 0.0,
         )
     has_examples = np.array([np.zeros(k, dtype=bool) if part is None else part.known for part in example_parts])
-    wants = np.where(is_open, np.where(examples > seed_variance, "a larger test set", "more seeds"), "")
+    wants = np.where(is_open, np.where((examples > seed_variance) | near, "a larger test set", "more seeds"), "")
     covers = np.select(
         [testable & has_examples, testable, ~np.isnan(half)],
         ["seeds and test examples", "seeds", "test examples"],

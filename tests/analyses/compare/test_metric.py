@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR
+from transferscope.analyses.compare.metric import ACCURACY, AVERAGE_PRECISION, BALANCED_ACCURACY, SQUARED_ERROR
 from transferscope.estimate import Interval
 
 
@@ -54,3 +54,15 @@ def test_numbers_are_shown_in_the_unit_of_the_reader() -> None:
     assert SQUARED_ERROR.gain_in_words(0.0121) == "0.0121 below"
     assert SQUARED_ERROR.gain_in_words(-1.0234) == "1.02 above"
     assert SQUARED_ERROR.gain_interval_in_words(Interval(-0.004, 0.031)) == "a reduction of −0.004 to 0.031"
+
+
+def test_a_share_of_one_example_is_what_its_change_makes_of_the_measure() -> None:
+    labels = np.repeat([0, 1], (95, 5))
+    for metric, to in ((ACCURACY, 1 / 100), (BALANCED_ACCURACY, 1 / 10)):
+        wrong = labels.copy()
+        wrong[-1] = 0
+        scores = [float(metric.example_scores(predictions, labels).mean()) for predictions in (labels, wrong)]
+        assert scores[0] - scores[1] == pytest.approx(to)
+        assert metric.share_of_one_example(labels) == pytest.approx(to)
+    assert SQUARED_ERROR.share_of_one_example(np.zeros((5, 1))) == 0
+    assert AVERAGE_PRECISION.share_of_one_example(np.array([[1, 0, 0], [1, 1, 0]])) == pytest.approx(1 / 2)

@@ -362,6 +362,7 @@ def _differences(
         control,
         gains=gains if any(of_size is not None for of_size in gains) else None,
         margin=_margin(frames.metric, control),
+        one_example=0.0 if frames.test_labels is None else frames.metric.share_of_one_example(frames.test_labels),
         level=level,
         seed=_DRAWS_SEED,
         stricter_up_to=(FEW_SEEDS, FEW_ALPHA),

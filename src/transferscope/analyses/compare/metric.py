@@ -74,6 +74,20 @@ class Metric:
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
         return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
 
+    def share_of_one_example(self, labels: Shaped[np.ndarray, "N ..."]) -> float:
+        """How much of the measure one test example can make up.
+
+        1 / N of accuracy; 1 / (K n) of a measure of classes, with n examples of the rarest of K classes, and of average
+        precision with n examples that have the rarest of K labels; 0 of a squared error, which counts nothing.
+        """
+        if self.record == "mse" or not len(labels):
+            return 0.0
+        if self.record == "accuracy":
+            return 1 / len(labels)
+        of_each = np.unique(labels, return_counts=True)[1] if self.is_of_classes else labels.sum(axis=0)
+        there = of_each[of_each > 0]
+        return 1 / (len(there) * float(there.min())) if len(there) else 0.0
+
     def interval_over_examples(
         self,
         runs: Sequence[Shaped[np.ndarray, "N ..."]],
