@@ -189,8 +189,9 @@ def data_in_words(entry: Mapping[str, object]) -> str:
     if not understood or not transforms or not isinstance(n_train, int) or not isinstance(n_test, int):
         return str(understood or "")
     n_outputs = entry.get("n_outputs")
-    is_classes = entry.get("kind") == "classification" and isinstance(n_outputs, int)
-    of_classes = f" of {counted(n_outputs, 'class', 'classes')}" if is_classes else ""
+    of_classes = ""
+    if entry.get("kind") == "classification" and isinstance(n_outputs, int):
+        of_classes = f" of {counted(n_outputs, 'class', 'classes')}"
     return f"{understood}; after {transforms}: {n_train:,} training and {n_test:,} test examples{of_classes}"
 
 
