@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import average_precision_score
 
-from transferscope.numerics.average_precision import example_contributions, macro_average_precision
+from transferscope.numerics.average_precision import (
+    example_contributions,
+    interval_over_examples,
+    macro_average_precision,
+)
 
 
 def ranked(seed: int, *, n: int = 23, n_labels: int = 3, ties: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -56,3 +61,31 @@ def test_nothing_to_rank_is_no_number() -> None:
     scores = np.zeros((3, 2))
     assert np.isnan(macro_average_precision(scores, np.zeros((3, 2), dtype=bool)))
     assert np.isnan(example_contributions(scores * np.nan, np.ones((3, 2), dtype=bool))).all()
+
+
+@pytest.mark.parametrize(("prevalence", "lead", "n"), [((0.3, 0.1, 0.03), 3.5, 200), ((0.5, 0.5), 1.0, 100)])
+def test_its_interval_holds_what_it_is_in_the_population(prevalence: tuple[float, ...], lead: float, n: int) -> None:
+    random = np.random.default_rng(0)
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        labels = random.random((n, len(prevalence))) < prevalence
+        return random.normal(size=labels.shape) + lead * labels, labels
+
+    scores, labels = drawn(100_000)
+    truth, held, n_draws = average_precision_score(labels, scores, average="macro"), 0, 200
+    for _ in range(n_draws):
+        scores, labels = drawn(n)
+        found = interval_over_examples([scores], labels)
+        assert found is not None
+        held += found.low <= truth <= found.high
+    assert held >= 0.92 * n_draws  # nominal 0.95 with its error for so many draws
+
+
+def test_a_perfect_ranking_of_few_has_an_interval() -> None:
+    labels = np.arange(40)[:, None] < [6, 20]
+    found = interval_over_examples([labels * 1.0, labels * 2.0], labels)
+    ends = [stats.binomtest(n, n).proportion_ci(method="wilson").low for n in (6, 20)]
+    assert found is not None
+    assert found.low == pytest.approx(1 - np.hypot(*(1 - np.array(ends))) / 2)
+    assert found.high == pytest.approx(1)
+    assert interval_over_examples([np.full((40, 2), np.nan)], labels) is None

@@ -12,9 +12,13 @@ one. A label that no example has cannot be ranked and is left out.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
+
+from transferscope.estimate import Interval
+from transferscope.numerics.intervals import t_interval, wilson_ends
 
 
 def macro_average_precision(scores: Float[np.ndarray, "N K"], labels: Shaped[np.ndarray, "N K"]) -> float:
@@ -54,6 +58,39 @@ def example_contributions(
     whole = np.mean([value for value, _ in found])
     pseudo = n * whole - (n - 1) * np.mean([without for _, without in found], axis=0)
     return np.asarray(pseudo - pseudo.mean() + whole)
+
+
+def interval_over_examples(
+    runs: Sequence[Float[np.ndarray, "N K"]], labels: Shaped[np.ndarray, "N K"], *, level: float = 0.95
+) -> Interval | None:
+    """Interval of the macro average over other test sets of the same size.
+
+    The t-interval of the contributions, and on either side at least as far as the Wilson intervals of the labels make
+    it, each average precision taken for the share of its positives that are right: the root of the sum of squared
+    distances, over the number of labels (Zou and Donner 2008, as in `class_measures.interval_over_examples`). A mean of
+    numbers in [0, 1] varies no more than such a share does. In simulated test sets of 100 to 1,000 examples the
+    coverage of nominal 95 % is 95 to 100 %; that of the t-interval alone goes down to 75 %, where a label has six
+    examples that are nearly all ranked first.
+
+    Args:
+        runs: Scores of each run; at least one. Of several the mean is meant, and the interval is on the wide side.
+        labels: As for `macro_average_precision`.
+        level: Nominal coverage, in (0, 1).
+
+    Returns:
+        The interval, not cut to [0, 1]; None for a single example, or where there is no average precision.
+    """
+    contributions = np.mean([example_contributions(scores, labels) for scores in runs], axis=0)
+    if not np.isfinite(contributions).all():
+        return None
+    spread = t_interval(contributions, level=level)
+    if spread.interval is None:
+        return None
+    of_labels = np.mean([[value for value, _ in _parts(scores, labels)] for scores in runs], axis=0)
+    positives = np.asarray(labels, dtype=np.bool_).sum(axis=0)
+    low, high = wilson_ends(of_labels, positives[positives > 0], level=level)
+    down, up = (float(np.linalg.norm(of_labels - end)) / len(of_labels) for end in (low, high))
+    return Interval(min(spread.interval.low, spread.value - down), max(spread.interval.high, spread.value + up), level)
 
 
 def _parts(scores: np.ndarray, labels: np.ndarray) -> list[tuple[float, np.ndarray]]:

@@ -103,17 +103,20 @@ class Metric:
             level: Nominal coverage.
 
         Returns:
-            Wilson's interval for accuracy, that of `numerics.class_measures` for measures of classes (both on the wide
-            side for the mean of several runs), a t-interval for the others; None for one example of these.
+            Wilson's interval for accuracy, those of `numerics.class_measures` and `numerics.average_precision` (all on
+            the wide side for the mean of several runs), a t-interval for squared errors; None for one example but of
+            accuracy, or without a measure.
         """
+        if self.record == "accuracy":
+            scores = np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
+            return wilson_interval(round(float(scores.sum())), len(scores), level=level)
         if class_measures.is_class_measure(self.record):
             interval = class_measures.interval_over_examples(self.record, runs, labels, level=level)
-            return None if interval is None else self.bounded(interval)
-        scores = np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
-        if self.record == "accuracy":
-            return wilson_interval(round(float(scores.sum())), len(scores), level=level)
-        improvement = scores if self.higher_is_better else -scores
-        interval = t_interval(improvement, level=level).interval if np.isfinite(scores).all() else None
+        elif self.record == "average_precision":
+            interval = average_precision.interval_over_examples(runs, labels, level=level)
+        else:
+            errors = -np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
+            interval = t_interval(errors, level=level).interval
         return None if interval is None else self.bounded(interval)
 
     def shown(self, value: float) -> str:
