@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -122,7 +122,7 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float], rule:
 def _low_rank(
     left: Float[np.ndarray, "T A"],
     known: Bool[np.ndarray, "T A"],
-    places: Float[np.ndarray, " P"],
+    places: Int[np.ndarray, " P"],
     seen: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
     """Conditional mean and standard deviation of all arms, of a covariance with RANK directions and a rest by arm."""
@@ -155,7 +155,7 @@ def _for_few(n_tasks: int) -> float:
 def _gaussian_process(
     left: Float[np.ndarray, "T A"],
     known: Bool[np.ndarray, "T A"],
-    places: Float[np.ndarray, " P"],
+    places: Int[np.ndarray, " P"],
     seen: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
     """Mean and standard deviation over arms, whose inputs are what they scored on the known tasks."""
