@@ -15,13 +15,14 @@ from analyses.decide.raced import N_TEST
 from transferscope.analyses.compare.study_file import Budget
 from transferscope.analyses.decide.page import decision_verdict
 from transferscope.analyses.decide.question import DecisionResult, decide, write_race
-from transferscope.analyses.decide.result import Decision, decision
+from transferscope.analyses.decide.result import Decision, _near_here, _TestErrors, decision
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.decide import minutes_of
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError, StoreError
 from transferscope.methods import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
+from transferscope.numerics.racing import RaceRule, standing
 from transferscope.store import Store
 from transferscope.study.race import RaceSettings
 from transferscope.study.run import Event, StudyProgress, run_study
@@ -112,6 +113,34 @@ def test_what_is_said_names_the_winner_the_cheaper_way_and_the_cost(finished: tu
     said = " ".join(verdict.sentences)
     assert "Linear probe from good is as good within 1 point" in said
     assert f"{found.n_runs} runs, {round(100 * found.n_runs / found.n_grid)} %" in said
+
+
+@pytest.mark.parametrize(("error", "unseen", "expected"), [(0.05, 0.075, 0.0), (1.0, 0.075, 1.96), (0.0, 6.0, 6.0)])
+def test_what_is_within_the_margin_on_this_test_set_alone_is_known(
+    error: float, unseen: float, expected: float
+) -> None:
+    """Three ways that are a tenth of a point apart, and one that is far behind."""
+
+    class Errors(_TestErrors):
+        of_kinds_unseen = unseen
+
+        def __init__(self) -> None:
+            pass
+
+        def of(self, arm: int, other: int) -> float:
+            return error
+
+    noise = 0.05 * np.random.default_rng(0).normal(size=(4, 8))
+    stands = standing(np.array([70.0, 70.1, 70.2, 50.0])[:, None] + noise, RaceRule())
+    assert stands.equivalent[:3].all()
+    assert _near_here(stands, Errors(), 1.0) == pytest.approx(expected, abs=0.01)
+
+
+def test_a_test_set_that_is_too_small_for_the_margin_is_said(finished: tuple[StudySpec, Decision]) -> None:
+    assert finished[1].near_here == 0
+    assert "this test set" not in " ".join(decision_verdict(finished[1]).sentences)
+    said = " ".join(decision_verdict(replace(finished[1], near_here=2.34)).sentences)
+    assert "“Within 1 point” is said of this test set: on others of its size such differences can come out 2.3" in said
 
 
 def test_controls_are_raced_and_never_called_a_way_of_transfer(data: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from transferscope.analyses.compare.frames import controls_of
-from transferscope.analyses.compare.metric import share_right
+from transferscope.analyses.compare.metric import METRICS, share_right
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics import average_precision, class_measures
 from transferscope.numerics.racing import Bounds, RaceRule, Standing, bounds_against, level_of_better, standing
@@ -85,6 +85,8 @@ class Decision:
         looks: The settings that the results were read with, the first ones first; more than one where they were changed
             after runs were made.
         at_first: `whether` and `which` by the first of these settings.
+        near_here: Of the differences to the leader that are said to be within the margin, and would not be on some
+            other test sets of this size, how far the largest half width over test examples is, in points; 0 for none.
     """
 
     arms: tuple[ArmResult, ...]
@@ -101,6 +103,7 @@ class Decision:
     unit: str
     looks: tuple[Look, ...] = ()
     at_first: tuple[Literal["helps", "no", "open"], bool] = ("open", False)
+    near_here: float = 0.0
 
     @property
     def baseline(self) -> ArmResult:
@@ -161,7 +164,17 @@ def decision(store: Store, study: str) -> Decision | None:
         unit=f"points of {measure_words(now.measure)}",
         looks=looks,
         at_first=(first.whether, first.which),
+        near_here=_near_here(stands, errors, race.settings.margin),
     )
+
+
+def _near_here(standing: Standing, errors: "_TestErrors", margin: float) -> float:
+    """The largest half width over test examples of what is within the margin of the leader on this test set alone."""
+    states = [_state(i, standing) for i in range(len(standing.levels))]
+    kept = [i for i, state in enumerate(states) if i != standing.leader and state in ("as good", "out")]
+    widths = {i: max(_TEST_SET_Z * errors.of(i, standing.leader), errors.of_kinds_unseen) for i in kept}
+    upper = {i: float(standing.rivals.mean[i]) + width for i, width in widths.items()}
+    return max((widths[i] for i in kept if upper[i] >= margin), default=0.0)
 
 
 def _standing_at(look: Look, now: RaceScores) -> Standing:
@@ -254,6 +267,14 @@ class _TestErrors:
         self._rows = [[None if key is None else found.get(key) for key in keys] for keys in race.keys]
         if self._labels is not None and now.measure == "r2":
             self._scale = 100.0 / float(np.mean((self._labels - self._labels.mean(axis=0)) ** 2))
+
+    @property
+    def of_kinds_unseen(self) -> float:
+        """What examples of a kind that the test set lacks can make up of another, at 5 %: the rule of three."""
+        metric = next((metric for metric in METRICS if metric.record == self._measure), None)
+        if metric is None or self._labels is None:
+            return 0.0
+        return 3 * self._scale * metric.share_of_one_example(self._labels)
 
     def of(self, arm: int, other: int) -> float:
         """Of the gain of an arm over another; that of an example is averaged over the seeds that both have."""

@@ -217,12 +217,19 @@ def _open(decision: Decision) -> str:
 
 
 def _test_set(decision: Decision) -> str:
-    """Calls that other test examples could turn around."""
+    """Calls that other test examples could turn around, and differences that could exceed the margin there."""
     shaky = [arm for arm in decision.arms if arm.call in ("better", "worse") and not arm.lasting]
-    if not shaky:
-        return ""
-    words = listed([arm_words(arm) for arm in shaky])
-    return f"On this test set only, and not surely on other test examples: what is said of {words}."
+    said = []
+    if shaky:
+        words = listed([arm_words(arm) for arm in shaky])
+        said.append(f"On this test set only, and not surely on other test examples: what is said of {words}.")
+    says_near = decision.whether == "no" or decision.which or any(arm.state == "as good" for arm in decision.arms)
+    if says_near and decision.near_here:
+        said.append(
+            f"“Within {_margin(decision)}” is said of this test set: on others of its size such differences can come "
+            f"out {decision.near_here:.1f} points apart from these."
+        )
+    return " ".join(said)
 
 
 def _cost(decision: Decision) -> str:
