@@ -7,13 +7,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
-from transferscope.numerics.class_measures import (
-    CLASS_MEASURES,
-    ClassMeasure,
-    class_measure,
-    example_contributions,
-    interval_over_examples,
-)
+from transferscope.numerics.class_intervals import interval_over_examples
+from transferscope.numerics.class_measures import CLASS_MEASURES, ClassMeasure, class_measure, example_contributions
 
 COUNTS = (400, 60, 40)
 RECALLS = (0.9, 0.5, 0.2)

@@ -67,7 +67,7 @@ def interval_over_examples(
 
     The t-interval of the contributions, and on either side at least as far as the Wilson intervals of the labels make
     it, each average precision taken for the share of its positives that are right: the root of the sum of squared
-    distances, over the number of labels (Zou and Donner 2008, as in `class_measures.interval_over_examples`). A mean of
+    distances, over the number of labels (Zou and Donner 2008, as in `class_intervals`). A mean of
     numbers in [0, 1] varies no more than such a share does. In simulated test sets of 100 to 1,000 examples the
     coverage of nominal 95 % is 95 to 100 %; that of the t-interval alone goes down to 75 %, where a label has six
     examples that are nearly all ranked first.

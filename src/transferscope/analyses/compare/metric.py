@@ -10,7 +10,7 @@ from jaxtyping import Float, Shaped
 
 from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Interval
-from transferscope.numerics import average_precision, class_measures
+from transferscope.numerics import average_precision, class_intervals, class_measures
 from transferscope.numerics.class_measures import ClassMeasure
 from transferscope.numerics.intervals import t_interval, wilson_interval
 from transferscope.wording import measure_words, signed
@@ -103,7 +103,7 @@ class Metric:
             level: Nominal coverage.
 
         Returns:
-            Wilson's interval for accuracy, those of `numerics.class_measures` and `numerics.average_precision` (all on
+            Wilson's interval for accuracy, those of `numerics.class_intervals` and `numerics.average_precision` (all on
             the wide side for the mean of several runs), a t-interval for squared errors; None for one example but of
             accuracy, or without a measure.
         """
@@ -111,7 +111,7 @@ class Metric:
             scores = np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
             return wilson_interval(round(float(scores.sum())), len(scores), level=level)
         if class_measures.is_class_measure(self.record):
-            interval = class_measures.interval_over_examples(self.record, runs, labels, level=level)
+            interval = class_intervals.interval_over_examples(self.record, runs, labels, level=level)
         elif self.record == "average_precision":
             interval = average_precision.interval_over_examples(runs, labels, level=level)
         else:
