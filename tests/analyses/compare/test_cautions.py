@@ -44,6 +44,13 @@ def test_classes_with_few_test_examples_are_told_where_every_class_counts_the_sa
     assert cautions({"target": target | {"class_counts": {"test": [930, 20, 0]}}}, [100], by_class=True) == ()
 
 
+def test_counts_of_a_damaged_store_are_no_counts() -> None:
+    for names, counts in ((["a"], [3, 4]), ([["x"], "b"], [3, 400]), (["a", "b"], [None, "4"]), ("ab", [1, 2])):
+        facts = {"target": {"kind": "classification", "classes": names, "class_counts": {"test": counts}}}
+        for by_class in (False, True):
+            assert all(isinstance(said, str) for said in cautions(facts, [5], by_class=by_class))
+
+
 def test_fewer_labels_than_classes_are_told() -> None:
     facts = {"target": {"kind": "classification", "n_outputs": 10}}
     assert cautions(facts, [9, 5, 10, 5]) == (

@@ -115,7 +115,9 @@ def test_what_is_said_names_the_winner_the_cheaper_way_and_the_cost(finished: tu
     assert f"{found.n_runs} runs, {round(100 * found.n_runs / found.n_grid)} %" in said
 
 
-@pytest.mark.parametrize(("error", "unseen", "expected"), [(0.05, 0.075, 0.0), (1.0, 0.075, 1.96), (0.0, 6.0, 6.0)])
+@pytest.mark.parametrize(
+    ("error", "unseen", "expected"), [(0.05, 0.075, 0.0), (1.0, 0.075, 1.96), (0.0, 6.0, 6.0), (np.nan, 6.0, 6.0)]
+)
 def test_what_is_within_the_margin_on_this_test_set_alone_is_known(
     error: float, unseen: float, expected: float
 ) -> None:

@@ -71,13 +71,14 @@ def _follows_batches(facts: Mapping[str, object]) -> str:
     )
 
 
-def _test_counts(facts: Mapping[str, object]) -> dict[object, int]:
-    """Test examples by class, of the classes that have any."""
+def _test_counts(facts: Mapping[str, object]) -> dict[str, int]:
+    """Test examples by class, of the classes that have any; none where a damaged store has other things there."""
     target = _table(facts.get("target"))
     names, counts = target.get("classes"), _table(target.get("class_counts")).get("test")
     if target.get("kind") != "classification" or not isinstance(names, list) or not isinstance(counts, list):
         return {}
-    return {name: count for name, count in zip(names, counts, strict=True) if count}
+    pairs = zip(names, counts, strict=False)
+    return {str(name): count for name, count in pairs if isinstance(count, int) and count > 0}
 
 
 def _few_of_class(facts: Mapping[str, object]) -> str:

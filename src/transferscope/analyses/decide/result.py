@@ -169,10 +169,13 @@ def decision(store: Store, study: str) -> Decision | None:
 
 
 def _near_here(standing: Standing, errors: "_TestErrors", margin: float) -> float:
-    """The largest half width over test examples of what is within the margin of the leader on this test set alone."""
+    """The largest half width over test examples of what is within the margin of the leader on this test set alone.
+
+    Where no predictions are stored, that of kinds of examples that the test set lacks.
+    """
     states = [_state(i, standing) for i in range(len(standing.levels))]
     kept = [i for i, state in enumerate(states) if i != standing.leader and state in ("as good", "out")]
-    widths = {i: max(_TEST_SET_Z * errors.of(i, standing.leader), errors.of_kinds_unseen) for i in kept}
+    widths = {i: max(errors.of_kinds_unseen, _TEST_SET_Z * errors.of(i, standing.leader)) for i in kept}  # NaN is less
     upper = {i: float(standing.rivals.mean[i]) + width for i, width in widths.items()}
     return max((widths[i] for i in kept if upper[i] >= margin), default=0.0)
 
