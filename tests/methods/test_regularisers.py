@@ -19,12 +19,13 @@ from transferscope.methods.block_outputs import BlockOutputs
 from transferscope.methods.co_tuning import class_relationship
 from transferscope.methods.common import domain
 from transferscope.methods.delta import channel_weights, map_distance
+from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import Beginning
 from transferscope.models import Network, NetworkSettings, build_network, new_head
 from transferscope.models.adapt import adapt
 from transferscope.models.initialise import reinitialise
 from transferscope.testing.methods import same, weights_of
-from transferscope.training import pixel_scale, stream_seed, to_tensors
+from transferscope.training import frozen_features, pixel_scale, stream_seed, to_tensors
 
 ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
 OPTIONS = FitOptions(ONE_STEP, seed=3, device="cpu", curve_examples=0)
@@ -141,6 +142,78 @@ def test_channels_are_weighed_by_the_loss_without_them() -> None:
     for values, weights in zip(grown, found.values(), strict=True):
         scaled = np.exp(np.array(values) / np.std(values))
         assert weights.numpy() == pytest.approx(len(values) * scaled / scaled.sum(), rel=1e-3)
+
+
+class Counted(nn.Linear):
+    """A layer that counts its passes."""
+
+    n_passes = 0
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.n_passes += 1
+        return super().forward(inputs)
+
+
+class InPlace(nn.Module):
+    """Blocks whose outputs are changed in place, one of which is read again later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.three = Counted(5, 6), Counted(6, 6), Counted(6, 4)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        first = F.silu(self.one(inputs), inplace=True)
+        second = self.two(first).add_(first).sin_()
+        out: Tensor = self.head(self.three(second).mul_(2))
+        return out
+
+
+@pytest.mark.parametrize("frozen", [0, 1, 2])
+def test_channels_are_weighed_by_passes_that_begin_behind_their_block(frozen: int) -> None:
+    """With the weights that whole passes give."""
+    task, network = classification_task(n_target=24), adapt(InPlace(), input_shape=(5,))
+    begun = Beginning(domain(task.target, OPTIONS, network), network.copy(), network.head)
+    blocks = begun.own.named_blocks()
+    for block in list(blocks.values())[:frozen]:
+        block.requires_grad_(False)
+    layers = [block for block in blocks.values() if isinstance(block, Counted)]
+    before = [layer.n_passes for layer in layers]
+    found = channel_weights(begun)
+    assert list(found) == ["one", "two", "three"][frozen:]
+    taken = [layer.n_passes - n for layer, n in zip(layers, before, strict=True)]
+    assert taken == [2, 2 + 6 * (frozen == 0), 2 + 6 * (2 - frozen)]  # that of the probe, and the remembered one
+
+    inputs, labels = whole(task.target)
+    probe = ridge_probe(frozen_features(begun.own, begun.target.train), begun.target.train.labels, 3).head
+    one, two, three = blocks.values()
+
+    def loss(less_first: Tensor, less_second: Tensor, less_third: Tensor) -> Tensor:
+        first = F.silu(one(inputs))  # the next block alone is given it without the channel
+        second = torch.sin(two(first * less_first) + first) * less_second
+        return F.cross_entropy(probe(three(second) * 2 * less_third), labels)
+
+    sizes = [6, 6, 4]
+    with torch.no_grad():
+        for place, name in list(enumerate(blocks))[frozen:]:
+            grown = []
+            for channel in range(sizes[place]):
+                masks = [torch.ones(size) for size in sizes]
+                masks[place][channel] = 0
+                grown.append(loss(*masks) - loss(*(torch.ones(size) for size in sizes)))
+            growth = torch.stack(grown)
+            expected = sizes[place] * (growth / growth.std(correction=0)).softmax(dim=0)
+            assert found[name].numpy() == pytest.approx(expected.numpy(), rel=1e-3)
+
+
+def test_blocks_that_are_not_trained_take_no_part_in_the_training_of_delta() -> None:
+    """Their distances are 0 and have no gradient: `attention` cannot matter where only the head is trained."""
+    task = classification_task()
+    fits = []
+    for attention in ("removal", "none"):
+        method = Delta(frozen_blocks=2, attention=attention)
+        fits.append(weights_of(method.fit(task, network_for(task, method), OPTIONS).network))
+    assert same(*fits)
 
 
 def test_outputs_of_blocks_are_what_reaches_the_next() -> None:

@@ -83,6 +83,47 @@ def test_steps_are_timed_and_counted(spec: StudySpec, tmp_path: Path) -> None:
     assert found.disk == pytest.approx(network + 2 * (4096 + 4 * 60))
 
 
+PREPARED = """
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from transferscope.methods import Scratch
+
+
+@dataclass(frozen=True)
+class Prepared(Scratch):
+    name: ClassVar[str] = "prepared"
+
+    def regulariser(self, own):
+        time.sleep(0.4)
+        return lambda loss, features: loss
+"""
+
+
+def test_what_comes_before_the_first_step_counts_where_it_is_long(
+    tmp_path: Path, spec: StudySpec, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A method that takes 0.4 s before each of its two runs; `spec` has written the data."""
+    (tmp_path / "prepared.py").write_text(PREPARED)
+    asked = parse_spec(tables(tmp_path, methods={"prepared": {"method": f"{tmp_path / 'prepared.py'}:Prepared"}}))
+    monkeypatch.setattr(execute, "SOON", 0.01)
+    with Store.open(tmp_path / "s.sqlite") as store:
+        cells = plan_study(asked).cells
+        short = estimate_study(cells, store, "s", spec.engine)
+        monkeypatch.setattr(estimate, "PATIENCE", 0.3)
+        found = estimate_study(cells, store, "s", spec.engine)
+        execute.expect(cells, store, asked, quiet=False, ask=False)
+        words, *_ = capsys.readouterr().err.splitlines()
+        assert words.startswith("measuring a few steps of each kind of cell for an estimate")
+        execute.expect(cells, store, asked, quiet=True, ask=True)
+    assert not capsys.readouterr().err
+    assert short.seconds is not None
+    assert found.seconds is not None
+    assert found.seconds >= 2 * 0.4
+    assert found.seconds - short.seconds >= 2 * 0.2
+
+
 def test_methods_whose_turn_to_be_timed_does_not_come_are_not_all_taken_as_slow(
     tmp_path: Path, spec: StudySpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

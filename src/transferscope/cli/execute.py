@@ -2,6 +2,7 @@
 
 import math
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -98,6 +99,9 @@ def with_options(engine: EngineSettings, given: Mapping[str, int | str | None]) 
     return settings or engine
 
 
+SOON = 10.0
+"""Seconds of measuring after which it is said that this is what takes the time."""
+
 HOURS = 3600.0
 """Seconds above which it is said what takes the most."""
 
@@ -118,7 +122,17 @@ def expect(
     """
     if quiet and not ask:
         return {}
-    found = estimate_study(cells, store, spec.name, spec.engine)
+    words = (
+        "measuring a few steps of each kind of cell for an estimate; with a large network this takes a minute or more"
+    )
+    said = threading.Timer(SOON, typer.echo, (words,), {"err": True})
+    said.daemon = True
+    if not quiet:
+        said.start()
+    try:
+        found = estimate_study(cells, store, spec.name, spec.engine)
+    finally:
+        said.cancel()
     if not found.n_cells:
         return {}
     limit = math.inf if spec.race is None or spec.race.minutes is None else 60 * spec.race.minutes / found.workers

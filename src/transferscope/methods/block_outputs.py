@@ -1,14 +1,17 @@
 """What the blocks of a backbone hand on to one another."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.models.network import Network
+from transferscope.training.fixed_blocks import computing
 
 
 class BlockOutputs:
@@ -51,6 +54,22 @@ class BlockOutputs:
         features = self.network.features(inputs)
         return {**self._seen, self._last: features}
 
+    @torch.no_grad()
+    def remembered(self, inputs: Tensor) -> "RememberedPass":
+        """A pass over inputs, of which what every block returned is kept; call it in `watched` and evaluation mode."""
+        blocks = {name: self.network.features.get_submodule(name) for name in self.network.named_blocks()}
+        called: list[tuple[str, Any]] = []
+
+        def note(name: str, module: nn.Module, args: Any, output: Any) -> None:
+            called.append((name, _copy_of(output)))
+
+        with ExitStack() as hooks:
+            for name, block in blocks.items():
+                hooks.callback(block.register_forward_hook(partial(note, name)).remove)
+            outputs = self.of(inputs)
+        once = len({name for name, _ in called}) == len(called)
+        return RememberedPass(outputs, [(blocks[name], name, output) for name, output in called] if once else [])
+
     def _hook(self, name: str) -> Callable[..., Any]:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             place = next((i for i, value in enumerate(args) if _is_map(value)), None)
@@ -67,6 +86,40 @@ class BlockOutputs:
             output = self.change[name](output)
         self._seen[name] = output
         return output
+
+
+class RememberedPass:
+    """What the blocks of a backbone gave for some inputs, so that another pass over these can leave out the first ones.
+
+    Attributes:
+        outputs: As `BlockOutputs.of` has them.
+    """
+
+    def __init__(self, outputs: dict[str, Tensor], returned: list[tuple[nn.Module, str, Any]]) -> None:
+        self.outputs = outputs
+        self._returned = returned  # by each block as it was called; empty where one runs several times
+
+    @contextmanager
+    def up_to(self, name: str) -> Iterator[None]:
+        """Within, the blocks up to this one return what they did, and are not computed.
+
+        A block that returns anything but a tensor or a tuple of tensors is computed as ever.
+        """
+        reached = [i for i, (_, other, _) in enumerate(self._returned) if other == name]
+        with ExitStack() as replaced:
+            for block, _, output in self._returned[: reached[0] + 1] if reached else []:
+                if output is not None:
+                    replaced.enter_context(computing(block, lambda *args, _kept=output, **kwargs: _copy_of(_kept)))
+            yield
+
+
+def _copy_of(output: Any) -> Any:
+    """A copy of what a block returned, as what follows may work in place; None of what cannot be copied."""
+    if isinstance(output, Tensor):
+        return output.clone()
+    if type(output) is tuple and all(part is None or isinstance(part, Tensor) for part in output):
+        return tuple(None if part is None else part.clone() for part in output)
+    return None
 
 
 def _is_map(value: object) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import ClassVar, Literal
 
 import torch
@@ -14,6 +15,7 @@ from transferscope.methods.l2_sp import squared_distance
 from transferscope.methods.method import Value
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import AnchoredFineTuning, Beginning
+from transferscope.models import Network
 from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, task_loss
 from transferscope.training.loop import preserved_mode
 
@@ -49,6 +51,7 @@ class Delta(AnchoredFineTuning):
         own, head = begun.own, list(begun.own.head.parameters())
         reference = own.copy().eval().requires_grad_(False)
         weights = channel_weights(begun) if self.attention == "removal" else {}
+        held = _held_blocks(own)
         now, then = BlockOutputs(own), BlockOutputs(reference)
 
         def loss(batch: Batch) -> Float[Tensor, ""]:
@@ -58,7 +61,11 @@ class Delta(AnchoredFineTuning):
                     anchors = then.of(batch.inputs)
             *_, features = outputs.values()
             distance = sum(
-                (map_distance(output, anchors[name], weights.get(name)) for name, output in outputs.items()),
+                (
+                    map_distance(output, anchors[name], weights.get(name))
+                    for name, output in outputs.items()
+                    if name not in held
+                ),
                 torch.zeros((), device=features.device),
             )
             decay = squared_distance(head, [torch.zeros(()).to(p) for p in head])
@@ -90,6 +97,9 @@ def map_distance(
 def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     """How much each channel of each block matters to the target; a block's weights sum to its number of channels.
 
+    Each channel takes a pass through the blocks behind its own. First blocks that are not trained are left out: what
+    they make of an example does not change.
+
     Args:
         begun: The network before training; its backbone is read in evaluation mode, under a ridge probe.
     """
@@ -102,9 +112,11 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     with preserved_mode(begun.own), blocks.watched():
         begun.own.eval()
 
-        outputs = blocks.of(batch.inputs)
-        *_, features = outputs.values()
-        for name, output in outputs.items():
+        held, whole = _held_blocks(begun.own), blocks.remembered(batch.inputs)
+        *_, features = whole.outputs.values()
+        for name, output in whole.outputs.items():
+            if name in held:
+                continue
             axis, losses = channel_dimension(output), []
             for channel in range(output.shape[axis]):
                 less = partial(_without, axis=axis, channel=channel)
@@ -112,7 +124,8 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
                     left = less(features)
                 else:
                     blocks.change = {name: less}
-                    *_, left = blocks.of(batch.inputs).values()
+                    with whole.up_to(name):
+                        *_, left = blocks.of(batch.inputs).values()
                 losses.append(task_loss(probe(left), batch.labels))
             blocks.change = {}
             grown = torch.stack(losses) - task_loss(probe(features), batch.labels)
@@ -120,6 +133,14 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
             scaled = grown / spread if spread > 0 else torch.zeros_like(grown)
             found[name] = len(grown) * scaled.softmax(dim=0)
     return found
+
+
+def _held_blocks(network: Network) -> set[str]:
+    """The first blocks, as far as none of their weights is trained."""
+    is_held = {
+        name: not any(p.requires_grad for p in block.parameters()) for name, block in network.named_blocks().items()
+    }
+    return set(takewhile(is_held.__getitem__, is_held))
 
 
 def _without(output: Tensor, *, axis: int, channel: int) -> Tensor:

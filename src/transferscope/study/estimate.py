@@ -326,17 +326,19 @@ def _pace(
             raise _EnoughError
 
     def timed() -> float:
-        began = time.perf_counter()
+        start = time.perf_counter()
         with suppress(_EnoughError):
             short = replace(training, steps=5, epochs=None, eval_every=None)
             options = FitOptions(short, device=engine.device, curve_examples=0, snapshots=Snapshots(watch, every=(1,)))
             fit(options)
-        return time.perf_counter() - began
+        return time.perf_counter() - start
 
+    began = time.perf_counter()
     fixed = timed()
     per_step = float(np.mean(np.diff(times)[1:])) if len(times) > 2 else 0.0
     if per_step:
-        fixed = _SECONDS_PER_CELL
+        before = times[0] - began
+        fixed = before if before > PATIENCE else _SECONDS_PER_CELL  # less may be what is imported the first time
     elif fixed < 2 * PATIENCE:
         fixed = timed()  # the first time it has imported what it needs
     if network is None:

@@ -146,7 +146,7 @@ class FixedBlocks:
             kept = outputs[index.to(outputs.device)]
             return self.replayed(plain, batch.inputs, kept.movedim(-1, 1) if self.is_channels_last else kept)
 
-        with _computing(self.features, forward):
+        with computing(self.features, forward):
             yield
 
     def replayed(self, plain: Callable[..., Any], inputs: Tensor, kept: Tensor, *, filling: float = 0.0) -> Any:
@@ -167,8 +167,8 @@ class FixedBlocks:
             return kept
         with ExitStack() as replaced:
             for part in self.skipped:
-                replaced.enter_context(_computing(part.module, stand_in(part)))
-            replaced.enter_context(_computing(self.last.module, lambda *args, **kwargs: self.last.returned(kept)))
+                replaced.enter_context(computing(part.module, stand_in(part)))
+            replaced.enter_context(computing(self.last.module, lambda *args, **kwargs: self.last.returned(kept)))
             return plain(inputs)
 
     def _is_watched(self) -> bool:
@@ -373,8 +373,8 @@ def _hooked(module: nn.Module, function: Callable[[Any], None]) -> Iterator[None
 
 
 @contextmanager
-def _computing(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
-    """Within, a module computes something else."""
+def computing(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
+    """Within, a module computes something else: a function stands for its forward."""
     before = module.__dict__.get("forward")
     module.__dict__["forward"] = function
     try:
