@@ -206,6 +206,37 @@ def test_channels_are_weighed_by_passes_that_begin_behind_their_block(frozen: in
             assert found[name].numpy() == pytest.approx(expected.numpy(), rel=1e-3)
 
 
+class Twice(nn.Module):
+    """A block that runs twice, as when the two texts of a pair are read apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.three = Counted(5, 6), Counted(6, 6), Counted(6, 4)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        out: Tensor = self.head(self.three(self.two(self.two(self.one(inputs)).relu())))
+        return out
+
+
+def test_a_block_that_runs_twice_is_never_left_out() -> None:
+    task, network = classification_task(n_target=24), adapt(Twice(), input_shape=(5,))
+    begun = Beginning(domain(task.target, OPTIONS, network), network.copy(), network.head)
+    found = channel_weights(begun)
+    inputs, labels = whole(task.target)
+    probe = ridge_probe(frozen_features(begun.own, begun.target.train), begun.target.train.labels, 3).head
+    one, two, three = begun.own.named_blocks().values()
+
+    def loss(less: Tensor) -> Tensor:
+        """Without a channel of what reaches the second block, which is so in both of its runs."""
+        return F.cross_entropy(probe(three(two(two(one(inputs) * less).relu() * less))), labels)
+
+    with torch.no_grad():
+        grown = torch.stack([loss(torch.ones(6) - torch.eye(6)[channel]) for channel in range(6)]) - loss(torch.ones(6))
+        expected = 6 * (grown / grown.std(correction=0)).softmax(dim=0)
+    assert found["one"].numpy() == pytest.approx(expected.numpy(), rel=1e-3)
+
+
 def test_blocks_that_are_not_trained_take_no_part_in_the_training_of_delta() -> None:
     """Their distances are 0 and have no gradient: `attention` cannot matter where only the head is trained."""
     task = classification_task()

@@ -65,6 +65,32 @@ def test_a_sequential_keeps_its_parts_as_blocks() -> None:
     assert len(adapt(module, "4", input_shape=(4,)).blocks()) == 2
 
 
+class ListedBackwards(nn.Module):
+    """What runs last is listed first, and a list of modules, which is never called itself, between the two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 3)
+        self.last = nn.Linear(6, 4)
+        self.middle = nn.ModuleList([nn.Linear(6, 6), nn.Linear(6, 6)])
+        self.first = nn.Linear(5, 6)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        out = self.first(inputs).relu()
+        for layer in self.middle:
+            out = layer(out).relu()
+        outputs: Tensor = self.head(self.last(out).relu())
+        return outputs
+
+
+def test_blocks_are_in_the_order_in_which_they_run() -> None:
+    module = ListedBackwards()
+    network = adapt(module, input_shape=(5,))
+    assert list(network.named_blocks()) == ["first", "middle.0", "middle.1", "last"]
+    assert torch.equal(next(network.blocks()[0].parameters()), module.first.weight)
+    assert not any(part._forward_pre_hooks for part in network.modules())
+
+
 def test_an_absent_head_is_answered_with_the_nearest_names() -> None:
     module = nn.Sequential()
     module.add_module("conv", nn.Linear(4, 3))

@@ -110,7 +110,6 @@ def test_what_comes_before_the_first_step_counts_where_it_is_long(
     monkeypatch.setattr(execute, "SOON", 0.01)
     with Store.open(tmp_path / "s.sqlite") as store:
         cells = plan_study(asked).cells
-        short = estimate_study(cells, store, "s", spec.engine)
         monkeypatch.setattr(estimate, "PATIENCE", 0.3)
         found = estimate_study(cells, store, "s", spec.engine)
         execute.expect(cells, store, asked, quiet=False, ask=False)
@@ -118,10 +117,8 @@ def test_what_comes_before_the_first_step_counts_where_it_is_long(
         assert words.startswith("measuring a few steps of each kind of cell for an estimate")
         execute.expect(cells, store, asked, quiet=True, ask=True)
     assert not capsys.readouterr().err
-    assert short.seconds is not None
     assert found.seconds is not None
-    assert found.seconds >= 2 * 0.4
-    assert found.seconds - short.seconds >= 2 * 0.2
+    assert found.seconds >= 2 * 0.4  # 0.2 of these if the 50 steps of a small network were all
 
 
 def test_methods_whose_turn_to_be_timed_does_not_come_are_not_all_taken_as_slow(

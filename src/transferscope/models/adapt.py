@@ -40,7 +40,7 @@ def adapt(
 
     Returns:
         A network on the module's device that shares no memory with it, whose weights count as trained ones. Its blocks
-        are the parts of an `nn.Sequential`, or the groups that `find_blocks` names.
+        are the parts of an `nn.Sequential`, or the groups that `find_blocks` names, in the order in which they run.
 
     Raises:
         NetworkError: There is no such submodule, or none is found; the module fails on inputs of this shape or returns
@@ -81,9 +81,9 @@ def adapt(
                 parent, _, child = head.rpartition(".")
                 setattr(features.get_submodule(parent), child, nn.Identity())
             n_features = _try_out(original, features, own_head, inputs)
+        blocks = () if isinstance(features, nn.Sequential) else _as_run(features.eval(), find_blocks(features), inputs)
     features.train(module.training)
     own_head.train(module.training)
-    blocks = () if isinstance(features, nn.Sequential) else find_blocks(features)
     return Network(features, own_head, n_features, input=input, block_names=blocks)
 
 
@@ -154,7 +154,7 @@ _FIELDS = ("logits", "pooler_output", "last_hidden_state")
 
 
 def find_blocks(features: nn.Module) -> tuple[str, ...]:
-    """Names of the groups of a backbone from input to head: encoder layers, stages, or top-level children.
+    """Names of the groups of a backbone: encoder layers, stages, or top-level children.
 
     The children that have parameters, in the order in which the module lists them. Taken apart further are lists of
     modules, a group that has such a list, one called "features", and one with more than nine tenths of the parameters.
@@ -184,6 +184,28 @@ def find_blocks(features: nn.Module) -> tuple[str, ...]:
         return found
 
     return tuple(groups(features, ""))
+
+
+def _as_run(features: nn.Module, blocks: tuple[str, ...], inputs: Tensor) -> tuple[str, ...]:
+    """The blocks in the order of their first runs, which need not be that in which a module lists them.
+
+    One that is not called, such as a list of modules, stays behind the one that is listed before it.
+    """
+    called: list[str] = []
+    handles = [
+        features.get_submodule(name).register_forward_pre_hook(lambda *_, name=name: called.append(name))
+        for name in blocks
+    ]
+    try:
+        _run(features, inputs, "the network without its head")
+    finally:
+        for handle in handles:
+            handle.remove()
+    places, place = [], -1
+    for name in blocks:
+        place = called.index(name) if name in called else place
+        places.append(place)
+    return tuple(name for _, name in sorted(zip(places, blocks, strict=True), key=lambda found: found[0]))
 
 
 def _check_name(module: nn.Module, head: str) -> None:

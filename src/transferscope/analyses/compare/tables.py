@@ -113,12 +113,12 @@ def paper_table(summary: Summary) -> Table:
     intervals = f" with its 95 % interval over {listed(over)}" if over else ""
     cut_off = baseline_unfinished(summary.frames)  # nothing is called better than a baseline that was not finished
     called = set() if cut_off else {c.call for c in summary.comparisons}
+    symmetric = all(_is_symmetric(c, metric) for c in summary.comparisons)  # one form for all cells
     rows = []
     for source, method in summary.arms:
         own = [found.get((source, method, size)) for size in sizes]
-        rows.append(
-            (Cell(capitalised(summary.name_of(source, method))), *(_paper_cell(c, summary, called) for c in own))
-        )
+        cells = [_paper_cell(c, summary, called, symmetric=symmetric) for c in own]
+        rows.append((Cell(capitalised(summary.name_of(source, method))), *cells))
     signs = [f"{sign} settled {word} than training from scratch" for sign, word, call in _SIGNS if call in called]
     caption = (
         f"{metric.name}{unit} by number of labels: mean of {seeds}{intervals}; bold: the best mean, which need not be "
@@ -132,23 +132,36 @@ def paper_table(summary: Summary) -> Table:
 _SIGNS = (("*", "better", "positive"), ("†", "worse", "negative"))
 
 
-def _paper_cell(comparison: Comparison | None, summary: Summary, called: Container[str]) -> Cell:
+def _paper_cell(comparison: Comparison | None, summary: Summary, called: Container[str], *, symmetric: bool) -> Cell:
     if comparison is None:
         return Cell("–")
     metric, value, interval = summary.frames.metric, comparison.score.value, comparison.interval
-    digits = 1 if metric.higher_is_better else max(0, 2 - math.floor(math.log10(abs(value) or 1.0)))
-
-    def shown(one: float) -> str:
-        return f"{metric.scale * one:.{digits}f}"
-
-    text = shown(value)
-    if interval is not None:
-        below, above = shown(value - interval.low), shown(interval.high - value)
-        text += f" ± {above}" if below == above else f" [{shown(interval.low)}, {shown(interval.high)}]"
+    text = _paper_number(value, comparison, metric)
+    if interval is not None and symmetric:
+        text += f" ± {_paper_number(interval.high - value, comparison, metric)}"
+    elif interval is not None:
+        low, high = (_paper_number(end, comparison, metric) for end in (interval.low, interval.high))
+        text += f" [{low}, {high}]"
     sign = next((sign for sign, _, call in _SIGNS if call == comparison.call and call in called), "")
     others = [c.score.value for c in summary.comparisons if c.n_target == comparison.n_target]
     best = max(others) if metric.higher_is_better else min(others)
     return Cell(f"{text}{sign}", tone="best" if value == best else "")
+
+
+def _paper_number(one: float, comparison: Comparison, metric: Metric) -> str:
+    """In percent with one decimal, or an error with the decimals that show three digits of the mean."""
+    value = comparison.score.value
+    digits = 1 if metric.higher_is_better else max(0, 2 - math.floor(math.log10(abs(value) or 1.0)))
+    return f"{metric.scale * one:.{digits}f}"
+
+
+def _is_symmetric(comparison: Comparison, metric: Metric) -> bool:
+    """Whether both ends are equally far from the mean, as shown."""
+    value, interval = comparison.score.value, comparison.interval
+    if interval is None:
+        return True
+    below, above = value - interval.low, interval.high - value
+    return _paper_number(below, comparison, metric) == _paper_number(above, comparison, metric)
 
 
 def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:

@@ -134,7 +134,10 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
     except StoreError as error:
         return Failed(cell.key, Failure("exception", str(error)))
     if outcome.notes.get("status") == "non_finite":
-        message = "the loss stopped being a finite number during training; try a smaller learning rate"
+        message = (
+            "the loss stopped being a finite number during training; try a smaller learning rate, or where the method "
+            "adds a penalty to the loss a smaller weight of it (beta of delta, l2-sp and distill)"
+        )
         return Failed(cell.key, Failure("non_finite", message))
     return Finished(cell.key, outcome)
 
