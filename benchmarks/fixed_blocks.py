@@ -3,8 +3,9 @@
 Run as `python benchmarks/fixed_blocks.py [--examples 512] [--steps 48] [--rounds 3] [--networks NAME ...]`: fine-tuning
 with the first blocks frozen, with and without what `training/fixed_blocks.py` keeps, taking turns in this process.
 conv4 and resnet20 read images of 64 x 64 pixels, bert (an encoder of transformers with random weights, six layers of
-width 128; left out where the package is missing) texts of 10 to 48 tokens. Seconds are those of the processor for a
-whole run, the computing of the outputs included, without a training curve; the weights that come out are compared, too.
+width 128; left out where the package is missing) texts of 10 to 48 tokens, and bert-pairs two of them, read apart.
+Seconds are those of the processor for a whole run, the computing of the outputs included, without a training curve;
+the weights that come out are compared, too.
 """
 
 import argparse
@@ -38,14 +39,19 @@ def texts(n: int) -> LabelledSet:
     return LabelledSet(tokens, np.arange(n) % 10, CLASSES)
 
 
-def bert() -> Network:
+def pairs(n: int) -> LabelledSet:
+    first = texts(n)
+    return replace(first, inputs=np.concatenate([first.inputs, first.inputs[::-1]], axis=1))
+
+
+def bert(n_rows: int = 2) -> Network:
     import transformers
 
     config = transformers.BertConfig(
         vocab_size=VOCABULARY, hidden_size=128, num_hidden_layers=6, num_attention_heads=4, intermediate_size=512
     )
     torch.manual_seed(0)
-    return adapt(transformers.BertModel(config, add_pooling_layer=False), "none", input_shape=(2, LONGEST))
+    return adapt(transformers.BertModel(config, add_pooling_layer=False), "none", input_shape=(n_rows, LONGEST))
 
 
 def own(name: str) -> Callable[[], Network]:
@@ -56,6 +62,7 @@ NETWORKS: dict[str, tuple[Callable[[], Network], Callable[[int], LabelledSet], t
     "conv4": (own("conv4"), images, (2, 3)),
     "resnet20": (own("resnet20"), images, (5, 8)),
     "bert": (bert, texts, (4, 6)),
+    "bert-pairs": (lambda: bert(4), pairs, (4, 6)),
 }
 
 

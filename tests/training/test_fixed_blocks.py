@@ -16,6 +16,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import Delta, FineTune, FitOptions, L2Sp, LoRA, MerlinFt, Method, Surgical
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.models.inputs import NetworkInput
+from transferscope.models.texts import halves
 from transferscope.testing.methods import same, weights_of
 from transferscope.training import TrainingSettings, feature_cache, loop, outputs_of, pixel_scale, to_tensors
 from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
@@ -73,7 +74,7 @@ def both(method: Method, task: TransferTask, start: Network, options: FitOptions
 def test_weights_are_the_same_bit_for_bit(method: Method, found: list[FixedBlocks | None]) -> None:
     once, always = both(method, images(), network())
     assert found[0] is not None
-    assert len(found[0].outputs) == 21
+    assert len(found[0].outputs[0]) == 21
     assert same(weights_of(once), weights_of(always))
 
 
@@ -86,7 +87,7 @@ def test_other_networks_and_mixed_precision_give_the_same_bit_for_bit(
         once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), images(), network(name), options)
         assert same(weights_of(once), weights_of(always))
     assert [type(one) for one in found] == 2 * [FixedBlocks]
-    assert [one.outputs.dtype for one in found if one is not None] == [torch.float32, torch.bfloat16]
+    assert [one.outputs[0].dtype for one in found if one is not None] == [torch.float32, torch.bfloat16]
 
 
 def test_a_frozen_block_runs_over_the_training_examples_once() -> None:
@@ -214,11 +215,78 @@ def distance(one: Network, other: Network) -> float:
 def test_texts_of_other_lengths_give_the_same(n_blocks: int, found: list[FixedBlocks | None]) -> None:
     once, always = both(FineTune(frozen_blocks=n_blocks, lr_scale=1.0), texts(), encoder())
     assert found[0] is not None
-    assert found[0].outputs.shape == ((21, 8) if n_blocks == 4 else (21, 9, 8))
+    assert found[0].outputs[0].shape == ((21, 8) if n_blocks == 4 else (21, 9, 8))
     assert distance(once, always) < 1e-6
     with torch.no_grad():
         inputs = torch.from_numpy(texts().target.test.inputs)
         assert torch.allclose(once.eval()(inputs), always.eval()(inputs), rtol=0, atol=1e-5)
+
+
+class Pairs(nn.Module):
+    """Two texts one after the other, as `texts.encoded` reads pairs, or both in one run."""
+
+    def __init__(self, encoder: Attention, *, at_once: bool = False) -> None:
+        super().__init__()
+        self.encoder, self.at_once = encoder, at_once
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        if self.at_once:
+            first, second = self.encoder(torch.cat([tokens[:, :2], tokens[:, 2:]])).chunk(2)
+        else:
+            first, second = (self.encoder(half) for half in halves(tokens))
+        made: Tensor = (first - second).abs() + first * second
+        return made
+
+
+def pairs() -> TransferTask:
+    """The texts of `texts`, and beside each another one, of which the longest has seven tokens."""
+    part = texts().target.train
+    beside = np.roll(part.inputs, 5, axis=0)
+    beside[:, :, 7:] = -1
+    part = replace(part, inputs=np.concatenate([part.inputs, beside], axis=1))
+    return TransferTask(Dataset("pairs", part, part))
+
+
+def encoder_of_pairs(*, at_once: bool = False, **settings: Any) -> Network:
+    plain = encoder(**settings)
+    assert isinstance(plain.features, Attention)
+    names = tuple(f"encoder.{name}" for name in plain.block_names)
+    features = Pairs(plain.features, at_once=at_once)
+    return Network(features, plain.head, 8, input=plain.input, block_names=names)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 3, 4])
+def test_pairs_of_texts_that_are_read_apart_give_the_same(n_blocks: int, found: list[FixedBlocks | None]) -> None:
+    once, always = both(FineTune(frozen_blocks=n_blocks, lr_scale=1.0), pairs(), encoder_of_pairs())
+    assert found[0] is not None
+    kept = [tuple(outputs.shape) for outputs in found[0].outputs]
+    assert kept == ([(21, 8)] if n_blocks == 4 else [(21, 9, 8), (21, 7, 8)])
+    assert distance(once, always) < 1e-6
+    assert distance(once, encoder_of_pairs()) > 1e-3
+    with torch.no_grad():
+        inputs = torch.from_numpy(pairs().target.test.inputs)
+        assert torch.allclose(once.eval()(inputs), always.eval()(inputs), rtol=0, atol=1e-5)
+
+
+def test_a_frozen_block_reads_each_text_of_a_pair_once() -> None:
+    class Counting(nn.Module):
+        def __init__(self, layer: nn.Module) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, hidden: Tensor, **given: Tensor) -> Tensor:
+            read.append(len(hidden))
+            outputs: Tensor = self.layer(hidden, **given)
+            return outputs
+
+    read: list[int] = []
+    start = encoder_of_pairs()
+    layers = start.features.get_submodule("encoder.layers")
+    assert isinstance(layers, nn.ModuleList)
+    layers[0] = Counting(layers[0])
+    FineTune(frozen_blocks=2).fit(pairs(), start, replace(OPTIONS, curve_examples=0))
+    first_check, tried, computed = 2 * 1, 2 * (8 + 3 + 3), 2 * 3 * 8  # the last of 21 examples is filled up
+    assert sum(read) == first_check + tried + computed
 
 
 class InTuples(nn.Module):
@@ -256,11 +324,13 @@ def test_blocks_that_return_tuples_give_the_same(found: list[FixedBlocks | None]
 
 
 def test_dropout_above_the_fixed_blocks_draws_the_same(found: list[FixedBlocks | None]) -> None:
-    start = encoder(drop=0.3)
-    start.features.dropout = nn.Identity()
-    once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), texts(), start)
-    assert found[0] is not None
-    assert distance(once, always) < 1e-6
+    for start, task in ((encoder(drop=0.3), texts()), (encoder_of_pairs(drop=0.3), pairs())):
+        dropout = next(name for name, _ in start.features.named_modules() if name in ("dropout", "encoder.dropout"))
+        start.features.set_submodule(dropout, nn.Identity())
+        once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), task, start)
+        assert found[0] is not None
+        assert distance(once, always) < 1e-6
+        found.clear()
 
 
 class Random(nn.Module):
@@ -332,9 +402,22 @@ def wrapped(kind: Callable[[nn.Sequential], nn.Module]) -> Network:
         (wrapped(Twice), images()),
         (encoder(masked=False), texts()),
         (encoder(shared=True), texts()),
+        (encoder_of_pairs(shared=True), pairs()),
+        (encoder_of_pairs(at_once=True), pairs()),
         (encoder(drop=0.3), texts()),
     ],
-    ids=["noise", "dropout", "statistics", "skipping", "twice", "no mask", "embedding read again", "dropout of texts"],
+    ids=[
+        "noise",
+        "dropout",
+        "statistics",
+        "skipping",
+        "twice",
+        "no mask",
+        "embedding read again",
+        "read again, pairs",
+        "pairs at once",
+        "dropout of texts",
+    ],
 )
 def test_a_backbone_that_cannot_be_cut_is_trained_as_ever(
     start: Network, task: TransferTask, found: list[FixedBlocks | None]
@@ -361,8 +444,8 @@ def test_features_of_a_backbone_that_is_fixed_as_a_whole_come_from_the_disk(
     first, second = found
     assert first is not None
     assert second is not None
-    assert torch.equal(first.outputs, expected)
-    assert torch.equal(second.outputs, expected)
+    assert torch.equal(first.outputs[0], expected)
+    assert torch.equal(second.outputs[0], expected)
     assert distance(once, always) < 1e-6
 
 

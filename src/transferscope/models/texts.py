@@ -87,7 +87,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     if tokens.ndim != 3 or tokens.shape[1] not in (2, 4):
         raise NetworkError(f"the network reads texts and its inputs have shape {tuple(tokens.shape)}; name text:PATH")
     if tokens.shape[1] == 4:
-        first, second = (encoded(module, _trimmed(half)) for half in (tokens[:, :2], tokens[:, 2:]))
+        first, second = (encoded(module, half) for half in halves(tokens))
         return torch.cat([(first - second).abs(), first * second], dim=1)
     config = module.config
     there = tokens[:, 0] >= 0
@@ -114,6 +114,11 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
         return hidden.masked_fill(~there[..., None], -torch.inf).amax(dim=1)
     weights = there[..., None].to(hidden.dtype)
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def halves(tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """The first and the second texts (N, 2, L) of pairs (N, 4, L) that are read apart, each as long as its longest."""
+    return _trimmed(tokens[:, :2]), _trimmed(tokens[:, 2:])
 
 
 def _trimmed(tokens: Tensor) -> Tensor:

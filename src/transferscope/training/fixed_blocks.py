@@ -1,7 +1,8 @@
 """What the fixed first blocks of a backbone make of each training example: computed once in a run.
 
 Blocks that keep their weights and stay in evaluation mode make the same of an example in every pass over the data.
-What leaves the last fixed block is computed for all training examples before the first step, and the steps begin there.
+What leaves the last fixed block is computed for all training examples before the first step, and the steps begin there;
+of pairs of texts that are read apart, for each of the two.
 Whether a backbone can be cut in this way is tried out on a few examples; where it cannot, all blocks run in every step.
 """
 
@@ -18,6 +19,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from transferscope.machine import memory_free
 from transferscope.models.network import Network
+from transferscope.models.texts import halves
 from transferscope.training.evaluate import frozen_features
 from transferscope.training.feature_cache import is_kept
 from transferscope.training.learner import Learner
@@ -68,8 +70,9 @@ class FixedBlocks:
         in_line: Whether nothing stands between the parts, so that one may return what it was given. Otherwise they
             return zeros, for the code between them.
         is_mixed: Whether training steps are in mixed precision.
-        longest: Number of tokens of the longest text.
-        outputs: What is kept, by example; empty before it is computed.
+        apart: Whether the parts run twice in a pass: for the first text of a pair, and for the second.
+        longest: Number of tokens of the longest text, in each of these runs.
+        outputs: What is kept of each run, by example; empty before it is computed.
         is_channels_last: Whether that are maps which lie in memory with their channels last.
         state: Of the fixed blocks when it was computed, from `state_now`: it must not change.
     """
@@ -79,8 +82,9 @@ class FixedBlocks:
     last: _Part
     in_line: bool
     is_mixed: bool
-    longest: int
-    outputs: Tensor = field(default_factory=lambda: torch.empty(0), init=False)
+    apart: bool
+    longest: tuple[int, ...]
+    outputs: list[Tensor] = field(default_factory=list, init=False)
     is_channels_last: bool = field(default=False, init=False)
     state: list[object] = field(default_factory=list, init=False)
 
@@ -100,23 +104,30 @@ class FixedBlocks:
             raise ValueError("in mixed precision outputs depend on the longest text of a batch")
         for start in range(0, len(order), batch_size):
             index = torch.cat([order[start : start + batch_size], order])[:batch_size]  # the last one is filled up
-            with torch.autocast(data.device.type, torch.bfloat16, enabled=self.is_mixed):
-                output = _reached(self.features, self.last.module, data.batch(index).inputs)
+            outputs = self._reached(data.batch(index).inputs)
             if not start:
-                self.is_channels_last = output.ndim == 4 and not output.is_contiguous()
-                whole = output.new_zeros(1).expand(self.last.shape_of(len(data), self.longest))
-                self.outputs = self._laid(whole).contiguous()
+                self.is_channels_last = outputs[0].ndim == 4 and not outputs[0].is_contiguous()
+                for output, shape in zip(outputs, self.shapes(len(data)), strict=True):
+                    self.outputs.append(self._laid(output.new_zeros(1).expand(shape)).contiguous())
             left = order[start:]
             if self.is_mixed and len(left) < batch_size:  # a smaller batch in training, rounded after other sums
-                with torch.autocast(data.device.type, torch.bfloat16):
-                    alone = _reached(self.features, self.last.module, data.batch(left).inputs)
-                if not torch.equal(alone, output[: len(left)]):
+                alone = self._reached(data.batch(left).inputs)
+                if not all(torch.equal(*pair) for pair in zip(alone, (o[: len(left)] for o in outputs), strict=True)):
                     raise ValueError("in mixed precision a smaller batch gives other outputs")
-            output = self._laid(output)
-            if None in self.last.shape:
-                self.outputs[index, : output.shape[1]] = output
-            else:
-                self.outputs[index] = output
+            for kept, output in zip(self.outputs, map(self._laid, outputs), strict=True):
+                if None in self.last.shape:
+                    kept[index, : output.shape[1]] = output
+                else:
+                    kept[index] = output
+
+    def shapes(self, n: int) -> list[tuple[int, ...]]:
+        """Shapes of what is kept of so many examples."""
+        return [self.last.shape_of(n, n_tokens) for n_tokens in self.longest]
+
+    def _reached(self, inputs: Tensor) -> list[Tensor]:
+        """What leaves the last fixed block, in each run."""
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=self.is_mixed):
+            return [_reached(self.features, self.last.module, run) for run in _first_runs(inputs, self.apart)]
 
     def _laid(self, output: Tensor) -> Tensor:
         return output.movedim(1, -1) if self.is_channels_last else output
@@ -142,33 +153,42 @@ class FixedBlocks:
             )
             if not usable:
                 return plain(*args, **kwargs)
-            outputs = self.outputs[:, : batch.inputs.shape[-1]] if None in self.last.shape else self.outputs
-            kept = outputs[index.to(outputs.device)]
-            return self.replayed(plain, batch.inputs, kept.movedim(-1, 1) if self.is_channels_last else kept)
+            kept = []
+            for outputs, n_tokens in zip(self.outputs, _lengths(batch.inputs, self.apart), strict=True):
+                part = (outputs[:, :n_tokens] if None in self.last.shape else outputs)[index.to(outputs.device)]
+                kept.append(part.movedim(-1, 1) if self.is_channels_last else part)
+            return self.replayed(plain, batch.inputs, kept)
 
         with computing(self.features, forward):
             yield
 
-    def replayed(self, plain: Callable[..., Any], inputs: Tensor, kept: Tensor, *, filling: float = 0.0) -> Any:
+    def replayed(self, plain: Callable[..., Any], inputs: Tensor, kept: list[Tensor], *, filling: float = 0.0) -> Any:
         """The features of inputs, from what is kept of them.
 
         Args:
             plain: The backbone's own forward.
             inputs: The inputs.
-            kept: Outputs of the last fixed block for them.
+            kept: Outputs of the last fixed block for them, of each run.
             filling: What the outputs of the blocks before it are filled with.
         """
+        lengths = _lengths(inputs, self.apart)
 
         def stand_in(part: _Part) -> Callable[..., Any]:
-            shape = part.shape_of(len(inputs), inputs.shape[-1])
-            return lambda *args, **kwargs: part.returned(args[0] if self.in_line else kept.new_full(shape, filling))
+            shapes = iter([part.shape_of(len(inputs), n_tokens) for n_tokens in lengths])
+
+            def returned(*args: Any, **kwargs: Any) -> Any:
+                return part.returned(args[0] if self.in_line else kept[0].new_full(next(shapes), filling))
+
+            return returned
 
         if self.last.module is self.features:
-            return kept
+            return kept[0]
+        remaining = iter(kept)
         with ExitStack() as replaced:
             for part in self.skipped:
                 replaced.enter_context(computing(part.module, stand_in(part)))
-            replaced.enter_context(computing(self.last.module, lambda *args, **kwargs: self.last.returned(kept)))
+            last = self.last
+            replaced.enter_context(computing(last.module, lambda *args, **kwargs: last.returned(next(remaining))))
             return plain(inputs)
 
     def _is_watched(self) -> bool:
@@ -197,8 +217,8 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
     Returns:
         None where all must run in every step: there are no fixed blocks, or batches come from several sets; inputs are
         augmented or blended; there is less than one pass over the examples; what would be kept is too large; or the
-        backbone cannot be cut: a block runs several times or passes on more than one tensor, what leads to the kept
-        outputs is random, trained, or changed by the pass, or what follows reads more than them.
+        backbone cannot be cut: a block runs several times for one input or passes on more than one tensor, what leads
+        to the kept outputs is random, trained, or changed by the pass, or what follows reads more than them.
     """
     network, draws = learner.network, list(learner.draws.values())
     if network is None or len(draws) != 1 or settings.mix_up:
@@ -220,13 +240,13 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
         try:
             found = _tried_out(network.features, modules, in_line, data, order, is_mixed, learner)
             learner.train_mode()
-            shape = torch.Size(found.last.shape_of(len(data), found.longest))
-            needed, free = shape.numel() * (2 if is_mixed else 4), _free_memory(data.device)
+            numbers = sum(torch.Size(shape).numel() for shape in found.shapes(len(data)))
+            needed, free = numbers * (2 if is_mixed else 4), _free_memory(data.device)
             if needed > MOST_MEMORY * free:
                 raise ValueError(f"{free} bytes are free, and the outputs of the fixed ones need {needed}")
             whole = in_line and modules[-1] in (network.features, *list(network.features.children())[-1:])
             if whole and not is_mixed and is_kept(network.features):
-                found.outputs = frozen_features(network, data)
+                found.outputs = [frozen_features(network, data)]
             else:
                 found.compute(data, order, batch_size)
         except Exception as error:  # code of another package may raise anything
@@ -279,39 +299,57 @@ def _tried_out(
     few = order[torch.linspace(0, len(data) - 1, _TRIED, device=data.device).long()]
     one = [0, 0, 0]  # the shortest text, which is longer beside others
     whole, part = data.batch(few).inputs, data.batch(few[one]).inputs
-    lengths = (whole.shape[-1], part.shape[-1])
     features.eval()
     with torch.no_grad():
         of_whole, _ = _outputs(features, modules, whole)
         of_part, expected = _outputs(features, modules, part)
-        parts = [_part(*found, lengths) for found in zip(modules, of_whole, of_part, strict=True)]
-        found = FixedBlocks(features, parts[:-1], parts[-1], in_line, is_mixed, lengths[0])
-        kept = _first(of_whole[-1])[one]
+        apart = len(of_whole) > 1
+        lengths, of_shorter = _lengths(whole, apart), _lengths(part, apart)
+        runs = list(zip((*of_whole, *of_part), (*lengths, *of_shorter), strict=True))
+        parts = [_part(m, [(outputs[place], n) for outputs, n in runs]) for place, m in enumerate(modules)]
+        longest = _lengths(data.inputs, apart) if apart else lengths
+        found = FixedBlocks(features, parts[:-1], parts[-1], in_line, is_mixed, apart, tuple(longest))
+        kept = [_first(outputs[-1])[one] for outputs in of_whole]
         if None in parts[-1].shape:
-            kept = kept[:, : lengths[1]]
+            kept = [output[:, :n_tokens] for output, n_tokens in zip(kept, of_shorter, strict=True)]
         if not _same(found.replayed(features.forward, part, kept, filling=torch.nan), expected):
             raise ValueError("the features depend on more than what the last fixed block passes on for an example")
     learner.train_mode()
     buffers = {buffer: buffer.clone() for buffer in features.buffers()}
     state = _random_state(data.device)
-    output = _reached(features, modules[-1], part)
+    outputs = [_reached(features, modules[-1], run) for run in _first_runs(part, apart)]
     changed = [buffer for buffer, before in buffers.items() if not torch.equal(buffer, before)]
     for buffer in changed:
         buffer.copy_(buffers[buffer])
-    if changed or not torch.equal(state, _random_state(data.device)) or not _same(output, _first(of_part[-1])):
+    alike = all(_same(output, _first(run[-1])) for output, run in zip(outputs, of_part, strict=True))
+    if changed or not torch.equal(state, _random_state(data.device)) or not alike:
         raise ValueError("what leads to the last fixed block is random, or different in training")
-    if output.requires_grad:
+    if any(output.requires_grad for output in outputs):
         raise ValueError("what leads to the last fixed block is trained")
     return found
 
 
-def _part(module: nn.Module, of_whole: Any, of_part: Any, lengths: tuple[int, int]) -> _Part:
-    """A module by its outputs for two batches, whose longest texts have these lengths."""
-    sizes = list(zip(_first(of_whole).shape[1:], _first(of_part).shape[1:], strict=True))
-    if any(one != other and (i > 0 or (one, other) != lengths) for i, (one, other) in enumerate(sizes)):
-        raise ValueError(f"outputs of {tuple(_first(of_whole).shape)} and {tuple(_first(of_part).shape)}")
-    shape = tuple(one if one == other else None for one, other in sizes)
-    return _Part(module, shape, len(of_whole) if isinstance(of_whole, tuple) else 0)
+def _lengths(inputs: Tensor, apart: bool) -> list[int]:
+    """Number of tokens of the longest text that the blocks run on, in each run of one pass."""
+    return [run.shape[-1] for run in (halves(inputs) if apart else (inputs,))]
+
+
+def _first_runs(inputs: Tensor, apart: bool) -> tuple[Tensor, ...]:
+    """Inputs of which the first run reads what the runs over `inputs` do: of pairs, the two texts change places."""
+    return (inputs, inputs[:, [2, 3, 0, 1]]) if apart else (inputs,)
+
+
+def _part(module: nn.Module, runs: list[tuple[Any, int]]) -> _Part:
+    """A module by what it returned, in runs over texts of which the longest has the number of tokens beside it."""
+    shapes = [_first(output).shape[1:] for output, _ in runs]
+    if len({len(shape) for shape in shapes}) > 1:
+        raise ValueError(f"outputs of {shapes}")
+    by_place = list(zip(*shapes, strict=True))
+    if any(len(set(sizes)) > 1 and (i > 0 or sizes != tuple(n for _, n in runs)) for i, sizes in enumerate(by_place)):
+        raise ValueError(f"outputs of {shapes}")
+    shape = tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in by_place)
+    output = runs[0][0]
+    return _Part(module, shape, len(output) if isinstance(output, tuple) else 0)
 
 
 def _first(output: Any) -> Tensor:
@@ -322,8 +360,11 @@ def _first(output: Any) -> Tensor:
     return first
 
 
-def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> tuple[list[Any], Tensor]:
-    """What each module returns in one pass, in which they must be called once and in order, and the features."""
+def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> tuple[list[list[Any]], Tensor]:
+    """What each module returns in one pass, by run, and the features.
+
+    In a run all are called once and in order; there is a second one only for pairs of texts.
+    """
     called: list[tuple[int, Any]] = []
 
     def note(place: int) -> Callable[[Any], None]:
@@ -333,9 +374,16 @@ def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> t
         for place, module in enumerate(modules):
             hooks.enter_context(_hooked(module, note(place)))
         whole: Tensor = features(inputs)
-    if [place for place, _ in called] != list(range(len(modules))):
+    n_runs = 2 if _are_pairs(inputs) and len(called) == 2 * len(modules) else 1
+    if [place for place, _ in called] != n_runs * list(range(len(modules))):
         raise ValueError("blocks run several times, not at all, or in another order")
-    return [output for _, output in called], whole
+    outputs = [output for _, output in called]
+    return [outputs[: len(modules)], outputs[len(modules) :]][:n_runs], whole
+
+
+def _are_pairs(inputs: Tensor) -> bool:
+    """Whether inputs are pairs of texts that are read apart."""
+    return inputs.dtype == torch.int32 and inputs.ndim == 3 and inputs.shape[1] == 4
 
 
 class _ReachedError(Exception):
