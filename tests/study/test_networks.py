@@ -12,9 +12,10 @@ import torch
 from torch import nn
 
 from study.specs import spec
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.data.transforms import apply_transforms
 from transferscope.errors import DataError, TransferscopeError
-from transferscope.methods import METHODS, FitOptions
+from transferscope.methods import METHODS, FineTune, FitOptions
 from transferscope.models import Network, NetworkInput, adapt
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
@@ -272,6 +273,29 @@ def test_images_that_are_no_pixels_are_refused_by_a_network_of_known_scaling() -
     wide[0, 0, 0, 0] = -2
     with pytest.raises(DataError, match=r"the images are numbers from -2 to 0\.5 and the network reads bytes"):
         scale_of(network, replace(images, inputs=wide))
+
+
+@pytest.mark.parametrize(
+    ("known", "shape", "words"),
+    [
+        ({"size": 64}, (3, 32, 32), r'3 channels of 32 x 32 pixels .* transforms = \["resize:64"\]'),
+        ({"size": 32}, (3, 32, 24), r'3 channels of 32 x 24 pixels .* transforms = \["resize:32"\]'),
+        ({"channels": 1}, (3, 8, 8), r'3 channels of 8 x 8 pixels .* transforms = \["grey"\]'),
+        ({"size": 8, "channels": 3}, (1, 8, 8), r'1 channel of 8 x 8 pixels .* transforms = \["colour", "resize:8"\]'),
+    ],
+)
+def test_images_of_another_size_than_the_network_reads_are_refused(
+    known: dict[str, Any], shape: tuple[int, ...], words: str
+) -> None:
+    reading = NetworkInput(**known)
+    network = Network(nn.Flatten(), nn.Linear(4, 2), 4, input=reading)
+    images = LabelledSet(np.zeros((2, *shape), np.uint8), np.array([0, 1]), ("a", "b"))
+    with pytest.raises(DataError, match=words):
+        scale_of(network, images)
+    brought = apply_transforms(Dataset("images", images, images), reading.transforms, seed=0)
+    scale_of(network, brought.train)
+    with pytest.raises(DataError, match=words):
+        FineTune().fit(TransferTask(Dataset("images", images, images)), network, FitOptions(TrainingSettings(steps=1)))
 
 
 def test_a_named_network_is_exported_and_predicts_as_the_study_stored(folder: Path) -> None:

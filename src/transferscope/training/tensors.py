@@ -14,6 +14,7 @@ from transferscope.data.task import LabelledSet, give_back
 from transferscope.errors import DataError, SettingsError
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
+from transferscope.wording import counted
 
 _STATISTICS_CHUNK = 8192  # inputs at a time, of at most 4096 numbers each; fewer of larger ones
 _MAPPED = 2**26  # bytes of a memory-mapped array that are read before its pages are given back
@@ -143,11 +144,13 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
 
     Raises:
         SettingsError: The network's scaling is for another number of channels.
-        DataError: As `check_kind`; or the network's scaling is for bytes, and the images are floating-point numbers
-            outside of 0..1.
+        DataError: As `check_kind`; the images are not of the size and channels that the network reads; or its scaling
+            is for bytes, and they are floating-point numbers outside of 0..1.
     """
     known = network.input
     check_kind(train, known)
+    if known is not None and train.is_image:
+        _check_shape(train, known)
     if known is None or train.is_tokens or not known.is_scaled:
         return pixel_scale(train)
     if train.is_image and train.inputs.dtype != np.uint8 and len(train):
@@ -158,6 +161,19 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
                 f"to 1, as {known}; give the images as bytes, or divide them"
             )
     return PixelScale(*known.per_unit).fitted_to(train)
+
+
+def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
+    """Refuse images that were not brought to what a network reads."""
+    n_channels, *sides = images.input_shape
+    if known.channels in (None, n_channels) and (known.size is None or set(sides) == {known.size}):
+        return
+    named = ", ".join(f'"{transform}"' for transform in known.transforms)
+    raise DataError(
+        f"the images have {counted(n_channels, 'channel')} of {' x '.join(map(str, sides))} pixels and the network "
+        f"reads {known}; "
+        f"load them with transforms = [{named}]"
+    )
 
 
 def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
