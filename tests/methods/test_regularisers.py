@@ -15,7 +15,7 @@ from cases_of_methods import BUDGET, classification_task, network_for, regressio
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import Bss, CoTuning, Delta, Distill, FineTune, FitOptions, L2Sp, Method, check_task
-from transferscope.methods.block_outputs import BlockOutputs
+from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.co_tuning import class_relationship
 from transferscope.methods.common import domain
 from transferscope.methods.delta import channel_weights, map_distance
@@ -80,9 +80,9 @@ def test_without_a_penalty_they_are_fine_tuning() -> None:
         assert value.numpy() == pytest.approx(decayed[name].numpy(), abs=1e-6)
 
 
-@pytest.mark.parametrize("attention", ["none", "removal"])
-def test_two_steps_of_delta_are_those_written_out_layer_by_layer(attention: Any) -> None:
-    task, method = classification_task(), Delta(beta=0.8, alpha=0.2, attention=attention, lr_scale=1.0)
+@pytest.mark.parametrize(("attention", "units"), [("none", "variance"), ("removal", "variance"), ("removal", "none")])
+def test_two_steps_of_delta_are_those_written_out_layer_by_layer(attention: Any, units: Any) -> None:
+    task, method = classification_task(), Delta(beta=0.8, alpha=0.2, attention=attention, units=units, lr_scale=1.0)
     network = network_for(task, method)
     inputs, labels = whole(task.target)
     start = [p.detach().clone() for p in network.features.parameters()]
@@ -98,13 +98,14 @@ def test_two_steps_of_delta_are_those_written_out_layer_by_layer(attention: Any)
         return one, F.relu(one @ weights[2].T + weights[3])
 
     anchors = layers(start)
+    scales = [np.var(one.numpy(), axis=0).sum() if units == "variance" else 1.0 for one in anchors]
     now = [*start, *head]
     for _ in range(2):
         now = [p.clone().requires_grad_() for p in now]
         maps = layers(now[:4])
         loss = F.cross_entropy(maps[1] @ now[4].T + now[5], labels)
-        for own, anchor, a in zip(maps, anchors, weigh, strict=True):
-            loss = loss + 0.4 * (a * (own - anchor).square()).sum() / len(inputs)
+        for own, anchor, a, scale in zip(maps, anchors, weigh, scales, strict=True):
+            loss = loss + 0.4 * (a * (own - anchor).square()).sum() / len(inputs) / scale
         loss = loss + 0.1 * (now[4].square().sum() + now[5].square().sum())
         gradients = torch.autograd.grad(loss, now)
         now = [(p - ONE_STEP.lr * g).detach() for p, g in zip(now, gradients, strict=True)]
@@ -264,8 +265,8 @@ def test_outputs_of_blocks_are_what_reaches_the_next() -> None:
     with outputs.watched():
         found = outputs.of(inputs)
     assert list(found) == blocks == list(expected)
-    for name, output in found.items():
-        assert torch.equal(output, expected[name])
+    for name, (output,) in found.items():
+        assert torch.equal(output.values, expected[name])
     assert not any(module._forward_pre_hooks for module in network.modules())
 
 
@@ -291,9 +292,9 @@ def test_they_learn_with_a_transformer_of_a_user() -> None:
     outputs = BlockOutputs(network)
     with outputs.watched():
         found = outputs.of(torch.randn(2, 5))
-    assert [tuple(output.shape) for output in found.values()] == [(2, 5, 8), (2, 5, 8), (2, 8)]
-    one = map_distance(found["encoder.layers.0"], torch.zeros(2, 5, 8), torch.arange(8.0))
-    expected = (found["encoder.layers.0"].square().mean(dim=1) @ torch.arange(8.0)).mean()
+    assert [tuple(output.values.shape) for (output,) in found.values()] == [(2, 5, 8), (2, 5, 8), (2, 8)]
+    one = map_distance(found["encoder.layers.0"], [BlockOutput(torch.zeros(2, 5, 8))], torch.arange(8.0))
+    expected = (found["encoder.layers.0"][0].values.square().mean(dim=1) @ torch.arange(8.0)).mean()
     assert one.item() == pytest.approx(expected.item(), rel=1e-5)
     methods: list[Method] = [Delta(), Bss(), CoTuning(), Distill(initial="random")]
     for method in methods:

@@ -1,6 +1,7 @@
 """Head2Toe: a probe on the features of every block, of which the useful ones are kept."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -12,7 +13,7 @@ from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods.block_outputs import BlockOutputs, channel_dimension
+from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.common import Domain, domain, working_copy
 from transferscope.methods.held_out import labels_needed, risk, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Start
@@ -35,7 +36,7 @@ class AllLayers(nn.Module):
 
     Args:
         network: Its backbone is read.
-        pool: Maps are averaged over pool x pool parts, tokens over all.
+        pool: Maps are averaged over pool x pool parts, tokens over those that there are.
     """
 
     mean: Tensor
@@ -54,22 +55,28 @@ class AllLayers(nn.Module):
         """All numbers, or those that are kept; the last are the features."""
         blocks = BlockOutputs(self.network)
         with blocks.watched():
-            *earlier, features = blocks.of(inputs).values()
-        parts = [self._pooled(output) for output in earlier if len(output) == len(features)]
-        together = (torch.cat([*parts, features], dim=1) - self.mean) * self.factor
+            *earlier, (features,) = blocks.of(inputs).values()
+        parts = [self._joined(runs) for runs in earlier if len(runs[0].values) == len(inputs)]
+        together = (torch.cat([*parts, features.values], dim=1) - self.mean) * self.factor
         return together[:, self.kept] if len(self.kept) else together
 
     def extra_repr(self) -> str:
         """What is not in the weights, for the key of kept features."""
         return f"pool={self.pool}"
 
-    def _pooled(self, output: Tensor) -> Tensor:
-        if output.ndim == 4:
-            side = min(self.pool, *output.shape[2:])
-            return F.adaptive_avg_pool2d(output, side).flatten(1)
-        if output.ndim == 2:
-            return output
-        return output.movedim(channel_dimension(output), 1).flatten(2).mean(dim=2)
+    def _joined(self, runs: Sequence[BlockOutput]) -> Tensor:
+        """One output; of two texts u and v that are read apart |u - v| and u * v, as `texts.encoded` joins features."""
+        pooled = [self._pooled(output) for output in runs]
+        if len(pooled) == 1:
+            return pooled[0]
+        first, second = pooled
+        return torch.cat([(first - second).abs(), first * second], dim=1)
+
+    def _pooled(self, output: BlockOutput) -> Tensor:
+        if output.values.ndim == 4:
+            side = min(self.pool, *output.values.shape[2:])
+            return F.adaptive_avg_pool2d(output.values, side).flatten(1)
+        return output.mean(output.by_position)
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class AllLayersProbe:
     pool: int = 2
 
     name: ClassVar[str] = "all-layers-probe"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     keeps_architecture: ClassVar[bool] = False  # its head reads more than the features
 
     def __post_init__(self) -> None:

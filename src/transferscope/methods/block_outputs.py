@@ -2,16 +2,50 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transferscope.models.network import Network
+from transferscope.models.texts import are_pairs, halves
 from transferscope.training.fixed_blocks import computing
+
+
+@dataclass(frozen=True)
+class BlockOutput:
+    """What a block hands on for a batch of examples.
+
+    Attributes:
+        values: Maps (n, C, H, W), tokens (n, T, C) or vectors (n, C).
+        there: Of texts, which tokens there are: those that fill a text up to the length of the longest in the batch are
+            not. None where all positions count.
+    """
+
+    values: Float[Tensor, "n ..."]
+    there: Bool[Tensor, "n T"] | None = None
+
+    @property
+    def channel_dimension(self) -> int:
+        """Which dimension counts channels: the second of maps and vectors, and the last of tokens."""
+        return 1 if self.values.ndim != 3 else 2
+
+    @property
+    def by_position(self) -> Float[Tensor, "n C P"]:
+        """The channels of each example at each position, of which a vector has one."""
+        values = self.values.movedim(self.channel_dimension, 1)
+        return values.reshape(*values.shape[:2], -1)
+
+    def mean(self, values: Float[Tensor, "n C P"]) -> Float[Tensor, "n C"]:
+        """The mean over the positions that there are."""
+        if self.there is None:
+            return values.mean(dim=2)
+        weights = self.there[:, None].to(values.dtype)
+        return (values * weights).sum(dim=2) / weights.sum(dim=2).clamp(min=1)
 
 
 class BlockOutputs:
@@ -26,8 +60,8 @@ class BlockOutputs:
 
     def __init__(self, network: Network) -> None:
         self.network = network
-        self.change: dict[str, Callable[[Tensor], Tensor]] = {}
-        self._seen: dict[str, Tensor] = {}
+        self.change: dict[str, Callable[[BlockOutput], Tensor]] = {}
+        self._seen: dict[str, list[Tensor]] = {}
         names = list(network.named_blocks())
         self._next = {before: network.features.get_submodule(name) for before, name in pairwise(names)}
         self._last = names[-1] if names else ""
@@ -44,15 +78,19 @@ class BlockOutputs:
             for handle in handles:
                 handle.remove()
 
-    def of(self, inputs: Tensor) -> dict[str, Float[Tensor, "n ..."]]:
+    def of(self, inputs: Tensor) -> dict[str, tuple[BlockOutput, ...]]:
         """The outputs by block, the features last, for inputs as the network reads them; call it in `watched`.
 
-        `change` holds functions, by block, that make another tensor of an output, which the next block then gets; that
+        A block has one, and two where it runs for both texts of a pair on their own. Of one that runs several times for
+        the same input it is what the last run hands on.
+
+        `change` holds functions, by block, that make other values of an output, which the next block then gets; that
         of the last is not changed.
         """
         self._seen = {}
-        features = self.network.features(inputs)
-        return {**self._seen, self._last: features}
+        features, texts = self.network.features(inputs), _texts_of(inputs)
+        found = {name: _last_of_each(outputs, texts) for name, outputs in self._seen.items()}
+        return {**found, self._last: (BlockOutput(features),)}
 
     @torch.no_grad()
     def remembered(self, inputs: Tensor) -> "RememberedPass":
@@ -67,8 +105,11 @@ class BlockOutputs:
             for name, block in blocks.items():
                 hooks.callback(block.register_forward_hook(partial(note, name)).remove)
             outputs = self.of(inputs)
-        once = len({name for name, _ in called}) == len(called)
-        return RememberedPass(outputs, [(blocks[name], name, output) for name, output in called] if once else [])
+        names = list(dict.fromkeys(name for name, _ in called))
+        n_runs = len(called) // max(len(names), 1)
+        whole = [name for name, _ in called] == n_runs * names and n_runs in (1, len(_texts_of(inputs)))
+        returned = {name: (blocks[name], [output for other, output in called if other == name]) for name in names}
+        return RememberedPass(outputs, returned if whole else {})
 
     def _hook(self, name: str) -> Callable[..., Any]:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -80,12 +121,12 @@ class BlockOutputs:
 
         return hook
 
-    def _noted(self, name: str, output: Tensor) -> Tensor:
+    def _noted(self, name: str, values: Tensor) -> Tensor:
         """The output, changed where that is asked for, and noted."""
         if name in self.change:
-            output = self.change[name](output)
-        self._seen[name] = output
-        return output
+            values = self.change[name](BlockOutput(values))
+        self._seen.setdefault(name, []).append(values)
+        return values
 
 
 class RememberedPass:
@@ -95,22 +136,49 @@ class RememberedPass:
         outputs: As `BlockOutputs.of` has them.
     """
 
-    def __init__(self, outputs: dict[str, Tensor], returned: list[tuple[nn.Module, str, Any]]) -> None:
+    def __init__(
+        self, outputs: dict[str, tuple[BlockOutput, ...]], returned: dict[str, tuple[nn.Module, list[Any]]]
+    ) -> None:
         self.outputs = outputs
-        self._returned = returned  # by each block as it was called; empty where one runs several times
+        self._returned = returned  # by block, in each of its runs; empty where one runs several times for an input
 
     @contextmanager
     def up_to(self, name: str) -> Iterator[None]:
-        """Within, the blocks up to this one return what they did, and are not computed.
+        """Within one pass, the blocks up to this one return what they did, and are not computed.
 
         A block that returns anything but a tensor or a tuple of tensors is computed as ever.
         """
-        reached = [i for i, (_, other, _) in enumerate(self._returned) if other == name]
         with ExitStack() as replaced:
-            for block, _, output in self._returned[: reached[0] + 1] if reached else []:
-                if output is not None:
-                    replaced.enter_context(computing(block, lambda *args, _kept=output, **kwargs: _copy_of(_kept)))
+            for other, (block, outputs) in self._returned.items() if name in self._returned else ():
+                if all(output is not None for output in outputs):
+                    remaining = iter(outputs)
+                    replaced.enter_context(
+                        computing(block, lambda *args, _kept=remaining, **kwargs: _copy_of(next(_kept)))
+                    )
+                if other == name:
+                    break
             yield
+
+
+def _texts_of(inputs: Tensor) -> tuple[Tensor, ...]:
+    """The tokens (n, 2, T) that blocks read, one after the other; nothing where inputs are no texts."""
+    if inputs.dtype != torch.int32 or inputs.ndim != 3:
+        return ()
+    return halves(inputs) if are_pairs(inputs) else (inputs,)
+
+
+def _last_of_each(runs: list[Tensor], texts: tuple[Tensor, ...]) -> tuple[BlockOutput, ...]:
+    """What the last run of a block handed on: for each of two texts, where it ran as often for both."""
+    chosen = [runs[len(runs) // 2 - 1], runs[-1]] if len(texts) == 2 and len(runs) % 2 == 0 else [runs[-1]]
+    known = texts if len(texts) == len(chosen) else [None] * len(chosen)
+    return tuple(BlockOutput(values, _there(values, text)) for values, text in zip(chosen, known, strict=True))
+
+
+def _there(values: Tensor, text: Tensor | None) -> Tensor | None:
+    """Which tokens of a text there are; None where the positions of an output are not its tokens."""
+    if text is None or values.ndim != 3 or values.shape[:2] != (len(text), text.shape[-1]):
+        return None
+    return text[:, 0] >= 0
 
 
 def _copy_of(output: Any) -> Any:
@@ -124,10 +192,3 @@ def _copy_of(output: Any) -> Any:
 
 def _is_map(value: object) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.ndim > 1
-
-
-def channel_dimension(output: Tensor) -> int:
-    """Which dimension of a block's output counts channels: the second of maps (n, C, H, W), and the last of tokens
-    (n, T, C) and vectors (n, C).
-    """
-    return 1 if output.ndim != 3 else 2

@@ -1,7 +1,7 @@
 """DELTA: fine-tuning that is held back to the feature maps of the pretrained network."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from typing import ClassVar, Literal
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.methods.block_outputs import BlockOutputs, channel_dimension
+from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.l2_sp import squared_distance
 from transferscope.methods.method import Value
 from transferscope.methods.probe_head import ridge_probe
@@ -25,12 +25,14 @@ MOST_EXAMPLES = 128
 
 @dataclass(frozen=True)
 class Delta(AnchoredFineTuning):
-    """Minimise L_target + (beta/2) sum over blocks l and channels j of a_lj |FM_j(x; w) - FM_j(x; w0)|^2 + decay.
+    """Minimise L_target + (beta/2) sum over blocks l and channels j of a_lj |FM_j(x; w) - FM_j(x; w0)|^2 / s_l + decay.
 
     "DELTA: DEep Learning Transfer using Feature Map with Attention for Convolutional Networks" (Li, Xiong, Wang, Rao,
     Liu, Huan 2019), equations 4 to 8. FM_j is channel j of a block's output, its square is averaged over positions and
     over the examples of the batch, and the a_lj of a block sum to its number of channels. The pretrained network reads
-    the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay.
+    the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay. In the paper s_l is 1;
+    squared maps differ a hundredfold between blocks and between networks, and a beta that serves one makes the loss of
+    another diverge.
 
     Attributes:
         beta: Weight of the distances, at least 0.
@@ -39,18 +41,23 @@ class Delta(AnchoredFineTuning):
             under a ridge probe on the pretrained features: softmax over the channels of the block, of the growth as a
             share of its standard deviation there. "none" gives all channels the same weight, the simplified form of the
             paper's ablation ("DELTA without attention").
+        units: "variance" takes for s_l the variance of the pretrained block's outputs over examples (of the target's
+            training set) and positions, summed over channels, so that `beta` means the same for every network; "none"
+            takes 1, as the paper does.
     """
 
     attention: Literal["removal", "none"] = "removal"
+    units: Literal["variance", "none"] = field(default="variance", kw_only=True)
 
     name: ClassVar[str] = "delta"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
         """The task's loss, the distances and the decay of the head."""
         own, head = begun.own, list(begun.own.head.parameters())
         reference = own.copy().eval().requires_grad_(False)
         weights = channel_weights(begun) if self.attention == "removal" else {}
+        units = block_variances(begun) if self.units == "variance" else {}
         held = _held_blocks(own)
         now, then = BlockOutputs(own), BlockOutputs(reference)
 
@@ -59,38 +66,59 @@ class Delta(AnchoredFineTuning):
                 outputs = now.of(batch.inputs)
                 with torch.no_grad():
                     anchors = then.of(batch.inputs)
-            *_, features = outputs.values()
-            distance = sum(
-                (
-                    map_distance(output, anchors[name], weights.get(name))
-                    for name, output in outputs.items()
-                    if name not in held
-                ),
-                torch.zeros((), device=features.device),
-            )
+            *_, (features,) = outputs.values()
+            distance = torch.zeros((), device=features.values.device)
+            for name in outputs:
+                if name not in held:
+                    far = map_distance(outputs[name], anchors[name], weights.get(name))
+                    distance = distance + far / units.get(name, 1.0)
             decay = squared_distance(head, [torch.zeros(()).to(p) for p in head])
-            return batch_loss(own.head(features), batch) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
+            return batch_loss(own.head(features.values), batch) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
 
         return loss
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """A weaker pull."""
-        return {"beta": (self.beta, self.beta / 10)}
+        """A stronger pull, where `beta` is in units of the maps; a weaker one where it is not."""
+        return {"beta": (self.beta, 10 * self.beta or 0.1 if self.units == "variance" else self.beta / 10)}
 
 
 def map_distance(
-    output: Float[Tensor, "n ..."], anchor: Float[Tensor, "n ..."], weights: Float[Tensor, " C"] | None
+    outputs: Sequence[BlockOutput], anchors: Sequence[BlockOutput], weights: Float[Tensor, " C"] | None
 ) -> Float[Tensor, ""]:
     """Squared distance of two outputs of a block: mean over examples and positions, weighted sum over channels.
 
     Args:
-        output: Of the network as it is.
-        anchor: Of the pretrained network.
+        outputs: Of the network as it is; of both texts of a pair that are read apart, over which the mean is taken.
+        anchors: Of the pretrained network.
         weights: A weight for each channel; None for 1.
     """
-    squares = (output - anchor).square().movedim(channel_dimension(output), 1)
-    squares = squares.reshape(*squares.shape[:2], -1).mean(dim=2)  # (n, C)
-    return (squares if weights is None else squares * weights).sum(dim=1).mean()
+    found = []
+    for output, anchor in zip(outputs, anchors, strict=True):
+        squares = output.mean((output.by_position - anchor.by_position).square())  # (n, C)
+        found.append((squares if weights is None else squares * weights).sum(dim=1).mean())
+    return torch.stack(found).mean()
+
+
+@torch.no_grad()
+def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
+    """Variance of the outputs of each block, over examples and positions, summed over its channels.
+
+    Args:
+        begun: The network before training; its backbone is read in evaluation mode, over up to `MOST_EXAMPLES`.
+
+    Returns:
+        By block; 1 where a block gives the same for all.
+    """
+    blocks = BlockOutputs(begun.own)
+    with preserved_mode(begun.own), blocks.watched():
+        begun.own.eval()
+        outputs = blocks.of(_shown(begun).inputs)
+    found = {}
+    for name, runs in outputs.items():
+        places = torch.cat([one.by_position.movedim(2, 1)[_counted(one)] for one in runs])  # (places, C)
+        variance = places.var(dim=0, correction=0).sum()
+        found[name] = torch.where(variance > 0, variance, 1.0)
+    return found
 
 
 @torch.no_grad()
@@ -105,34 +133,38 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     """
     target = begun.target.train
     probe = ridge_probe(frozen_features(begun.own, target), target.labels, target.n_outputs).head
-    shown = target.spread(MOST_EXAMPLES)
-    batch = shown.batch(torch.arange(len(shown), device=shown.device))
+    batch = _shown(begun)
     blocks = BlockOutputs(begun.own)
     found = {}
     with preserved_mode(begun.own), blocks.watched():
         begun.own.eval()
-
         held, whole = _held_blocks(begun.own), blocks.remembered(batch.inputs)
-        *_, features = whole.outputs.values()
-        for name, output in whole.outputs.items():
+        *_, (features,) = whole.outputs.values()
+        for name, (output, *_) in whole.outputs.items():
             if name in held:
                 continue
-            axis, losses = channel_dimension(output), []
-            for channel in range(output.shape[axis]):
-                less = partial(_without, axis=axis, channel=channel)
+            losses = []
+            for channel in range(output.values.shape[output.channel_dimension]):
+                less = partial(_without, channel=channel)
                 if output is features:  # nothing but the head follows
                     left = less(features)
                 else:
                     blocks.change = {name: less}
                     with whole.up_to(name):
-                        *_, left = blocks.of(batch.inputs).values()
+                        *_, (last,) = blocks.of(batch.inputs).values()
+                    left = last.values
                 losses.append(task_loss(probe(left), batch.labels))
             blocks.change = {}
-            grown = torch.stack(losses) - task_loss(probe(features), batch.labels)
+            grown = torch.stack(losses) - task_loss(probe(features.values), batch.labels)
             spread = grown.std(correction=0)
             scaled = grown / spread if spread > 0 else torch.zeros_like(grown)
             found[name] = len(grown) * scaled.softmax(dim=0)
     return found
+
+
+def _shown(begun: Beginning) -> Batch:
+    shown = begun.target.train.spread(MOST_EXAMPLES)
+    return shown.batch(torch.arange(len(shown), device=shown.device))
 
 
 def _held_blocks(network: Network) -> set[str]:
@@ -143,7 +175,15 @@ def _held_blocks(network: Network) -> set[str]:
     return set(takewhile(is_held.__getitem__, is_held))
 
 
-def _without(output: Tensor, *, axis: int, channel: int) -> Tensor:
-    changed = output.clone()
-    changed.select(axis, channel).zero_()
+def _counted(output: BlockOutput) -> Tensor:
+    """Which positions (n, P) of an output count."""
+    if output.there is not None:
+        return output.there
+    n, _, n_positions = output.by_position.shape
+    return torch.ones(n, n_positions, dtype=torch.bool, device=output.values.device)
+
+
+def _without(output: BlockOutput, *, channel: int) -> Tensor:
+    changed = output.values.clone()
+    changed.select(output.channel_dimension, channel).zero_()
     return changed

@@ -86,7 +86,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     """
     if tokens.ndim != 3 or tokens.shape[1] not in (2, 4):
         raise NetworkError(f"the network reads texts and its inputs have shape {tuple(tokens.shape)}; name text:PATH")
-    if tokens.shape[1] == 4:
+    if are_pairs(tokens):
         first, second = (encoded(module, half) for half in halves(tokens))
         return torch.cat([(first - second).abs(), first * second], dim=1)
     config = module.config
@@ -114,6 +114,11 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
         return hidden.masked_fill(~there[..., None], -torch.inf).amax(dim=1)
     weights = there[..., None].to(hidden.dtype)
     return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
+
+def are_pairs(tokens: Tensor) -> bool:
+    """Whether tokens (N, 2 or 4, L) are pairs of texts that are read apart."""
+    return tokens.shape[1] == 4
 
 
 def halves(tokens: Tensor) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from transferscope.machine import memory_free
 from transferscope.models.network import Network
-from transferscope.models.texts import halves
+from transferscope.models.texts import are_pairs, halves
 from transferscope.training.evaluate import frozen_features
 from transferscope.training.feature_cache import is_kept
 from transferscope.training.learner import Learner
@@ -374,16 +374,12 @@ def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> t
         for place, module in enumerate(modules):
             hooks.enter_context(_hooked(module, note(place)))
         whole: Tensor = features(inputs)
-    n_runs = 2 if _are_pairs(inputs) and len(called) == 2 * len(modules) else 1
+    pairs = inputs.dtype == torch.int32 and are_pairs(inputs)
+    n_runs = 2 if pairs and len(called) == 2 * len(modules) else 1
     if [place for place, _ in called] != n_runs * list(range(len(modules))):
         raise ValueError("blocks run several times, not at all, or in another order")
     outputs = [output for _, output in called]
     return [outputs[: len(modules)], outputs[len(modules) :]][:n_runs], whole
-
-
-def _are_pairs(inputs: Tensor) -> bool:
-    """Whether inputs are pairs of texts that are read apart."""
-    return inputs.dtype == torch.int32 and inputs.ndim == 3 and inputs.shape[1] == 4
 
 
 class _ReachedError(Exception):
