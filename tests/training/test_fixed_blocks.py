@@ -191,6 +191,18 @@ def test_pairs_of_texts_that_are_read_apart_give_the_same(n_blocks: int, found: 
         assert torch.allclose(once.eval()(inputs), always.eval()(inputs), rtol=0, atol=1e-5)
 
 
+def test_second_texts_may_be_shorter_than_those_that_are_tried_out(found: list[FixedBlocks | None]) -> None:
+    task = pairs()
+    tokens = task.target.train.inputs
+    tokens[:, ::2], tokens[:, 1::2] = np.where(tokens[:, ::2] < 0, 3, tokens[:, ::2]), 0
+    shorter = np.setdiff1d(np.arange(21), np.linspace(0, 20, 8).astype(int))  # all but those that are tried out
+    tokens[shorter, 2:, 4:] = -1
+    options = replace(OPTIONS, training=replace(TRAINING, steps=14, batch_size=2))
+    once, always = both(FineTune(frozen_blocks=2, lr_scale=1.0), task, encoder_of_pairs(), options)
+    assert found[0] is not None
+    assert distance(once, always) < 1e-6
+
+
 def test_a_frozen_block_reads_each_text_of_a_pair_once() -> None:
     class Counting(nn.Module):
         def __init__(self, layer: nn.Module) -> None:

@@ -306,7 +306,7 @@ def _tried_out(
         apart = len(of_whole) > 1
         lengths, of_shorter = _lengths(whole, apart), _lengths(part, apart)
         runs = list(zip((*of_whole, *of_part), (*lengths, *of_shorter), strict=True))
-        parts = [_part(m, [(outputs[place], n) for outputs, n in runs]) for place, m in enumerate(modules)]
+        parts = [_part(m, [(outputs[place], n) for outputs, n in runs], apart=apart) for place, m in enumerate(modules)]
         longest = _lengths(data.inputs, apart) if apart else lengths
         found = FixedBlocks(features, parts[:-1], parts[-1], in_line, is_mixed, apart, tuple(longest))
         kept = [_first(outputs[-1])[one] for outputs in of_whole]
@@ -339,15 +339,19 @@ def _first_runs(inputs: Tensor, apart: bool) -> tuple[Tensor, ...]:
     return (inputs, inputs[:, [2, 3, 0, 1]]) if apart else (inputs,)
 
 
-def _part(module: nn.Module, runs: list[tuple[Any, int]]) -> _Part:
+def _part(module: nn.Module, runs: list[tuple[Any, int]], *, apart: bool) -> _Part:
     """A module by what it returned, in runs over texts of which the longest has the number of tokens beside it."""
     shapes = [_first(output).shape[1:] for output, _ in runs]
     if len({len(shape) for shape in shapes}) > 1:
         raise ValueError(f"outputs of {shapes}")
     by_place = list(zip(*shapes, strict=True))
-    if any(len(set(sizes)) > 1 and (i > 0 or sizes != tuple(n for _, n in runs)) for i, sizes in enumerate(by_place)):
+    are_tokens = [i == 0 and sizes == tuple(n for _, n in runs) for i, sizes in enumerate(by_place)]
+    differ = [len(set(sizes)) > 1 for sizes in by_place]
+    if any(other and not tokens for other, tokens in zip(differ, are_tokens, strict=True)):
         raise ValueError(f"outputs of {shapes}")
-    shape = tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in by_place)
+    if apart and len(by_place) > 1:  # texts as long as these by chance: others need not be
+        differ = are_tokens
+    shape = tuple(None if other else sizes[0] for other, sizes in zip(differ, by_place, strict=True))
     output = runs[0][0]
     return _Part(module, shape, len(output) if isinstance(output, tuple) else 0)
 
