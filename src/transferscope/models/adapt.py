@@ -35,8 +35,9 @@ def adapt(
             features (also as `pooler_output` or `last_hidden_state`) and has no head, which gets an untrained one; None
             to find it: the last linear layer that the module calls.
         input_shape: Shape of one input, for the trial.
-        input: How inputs must be scaled for the module; None to standardise them by the training examples, and for a
-            text encoder the vocabulary of its configuration.
+        input: How inputs must be scaled for the module, and the size and channels of its images: others are refused,
+            and `load(NAME, transforms=input.transforms)` makes them so. None to standardise inputs by the training
+            examples, and for a text encoder the vocabulary of its configuration.
 
     Returns:
         A network on the module's device that shares no memory with it, whose weights count as trained ones. Its blocks
