@@ -17,7 +17,7 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, Control, DoNothing, FitOptions, Knn, RandomFeatures, Raw, check_task
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
-from transferscope.methods.probe_head import RIDGE_GRID
+from transferscope.methods.probe_head import RIDGE_GRID, ridge_probe
 from transferscope.models import Network
 from transferscope.training import outputs_of, pixel_scale, to_tensors
 
@@ -156,3 +156,21 @@ def test_a_target_whose_classes_the_source_lacks_is_refused_before_anything_runs
     with pytest.raises(DataError, match="target is regression with source, which is regression; expected classes"):
         check_task(method, numbers.target, numbers.source)
     check_task(method, task.target, task.source)
+
+
+@pytest.mark.parametrize(("n", "width", "rank"), [(90, 12, 12), (60, 40, 10), (41, 40, 40)])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_faster_ridge_probe_is_that_of_scikit_learn(
+    n: int, width: int, rank: int, n_outputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(n)
+    design = draw.standard_normal((n, rank)) @ draw.standard_normal((rank, width)) + 5.0
+    features = torch.from_numpy(design.astype(np.float32))
+    labels = torch.from_numpy(design[:, :1] + draw.standard_normal((n, n_outputs))).float()
+    scale = np.square(features.numpy() - features.numpy().mean(axis=0)).sum(axis=1).mean()
+    expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(features.double().numpy(), labels.double().numpy())
+    monkeypatch.setattr("transferscope.methods.probe_head.LEAST_WORK", 0)
+    monkeypatch.setattr("sklearn.linear_model.RidgeCV", None)  # it is not asked
+    found = ridge_probe(features, labels, n_outputs).head
+    assert found.weight.detach().numpy() == pytest.approx(np.atleast_2d(expected.coef_), rel=1e-4, abs=1e-6)
+    assert found.bias.detach().numpy() == pytest.approx(np.atleast_1d(expected.intercept_), rel=1e-4, abs=1e-5)
