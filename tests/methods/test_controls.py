@@ -174,3 +174,12 @@ def test_the_faster_ridge_probe_is_that_of_scikit_learn(
     found = ridge_probe(features, labels, n_outputs).head
     assert found.weight.detach().numpy() == pytest.approx(np.atleast_2d(expected.coef_), rel=1e-4, abs=1e-6)
     assert found.bias.detach().numpy() == pytest.approx(np.atleast_1d(expected.intercept_), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("least_work", [0, 1e9])
+def test_features_that_are_not_finite_are_refused(least_work: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transferscope.methods.probe_head.LEAST_WORK", least_work)
+    features = torch.randn(30, 4)
+    features[3, 1] = torch.nan
+    with pytest.raises(DataError, match="features of some examples are no finite numbers"):
+        ridge_probe(features, torch.arange(30) % 3, 3)

@@ -18,7 +18,7 @@ from transferscope.methods import Bss, CoTuning, Delta, Distill, FineTune, FitOp
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.co_tuning import class_relationship
 from transferscope.methods.common import domain
-from transferscope.methods.delta import channel_weights, map_distance
+from transferscope.methods.delta import block_variances, channel_weights, map_distance
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import Beginning
 from transferscope.models import Network, NetworkSettings, build_network, new_head
@@ -112,6 +112,19 @@ def test_two_steps_of_delta_are_those_written_out_layer_by_layer(attention: Any,
     fitted = method.fit(task, network, replace(OPTIONS, training=replace(ONE_STEP, steps=2))).network
     for after, expected in zip(fitted.parameters(), now, strict=True):
         assert after.detach().numpy() == pytest.approx(expected.numpy(), abs=1e-6)
+
+
+def test_a_block_that_gives_the_same_for_all_is_held_in_units_of_its_square() -> None:
+    task = classification_task()
+    network = network_for(task, Delta())
+    first, second = (layer for layer in network.features.modules() if isinstance(layer, nn.Linear))
+    with torch.no_grad():
+        first.weight.mul_(1e-8)  # what varies is lost beside the bias, but for rounding
+        first.bias.fill_(3.0)
+        second.weight.zero_()
+        second.bias.fill_(-1.0)  # behind a ReLU: nothing
+    found = list(block_variances(Beginning(domain(task.target, OPTIONS, network), network, network.head)).values())
+    assert [float(one) for one in found] == pytest.approx([6 * 9.0, 1.0], rel=1e-4)
 
 
 def test_channels_are_weighed_by_the_loss_without_them() -> None:

@@ -40,6 +40,12 @@ class BlockOutput:
         values = self.values.movedim(self.channel_dimension, 1)
         return values.reshape(*values.shape[:2], -1)
 
+    @property
+    def places(self) -> Float[Tensor, "places C"]:
+        """The channels at the positions that there are, of all examples together."""
+        by_position = self.by_position.movedim(2, 1)
+        return by_position.flatten(0, 1) if self.there is None else by_position[self.there]
+
     def mean(self, values: Float[Tensor, "n C P"]) -> Float[Tensor, "n C"]:
         """The mean over the positions that there are."""
         if self.there is None:

@@ -22,6 +22,8 @@ from transferscope.training.loop import preserved_mode
 MOST_EXAMPLES = 128
 """Training examples, evenly chosen, by which channels are weighed."""
 
+_ROUNDING = 1e-6  # of a mean square: a variance below it may be that of float32
+
 
 @dataclass(frozen=True)
 class Delta(AnchoredFineTuning):
@@ -107,7 +109,8 @@ def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
         begun: The network before training; its backbone is read in evaluation mode, over up to `MOST_EXAMPLES`.
 
     Returns:
-        By block; 1 where a block gives the same for all.
+        By block. Where a block gives the same for all but for rounding, or reads a single example, its mean square; 1
+        where that is 0.
     """
     blocks = BlockOutputs(begun.own)
     with preserved_mode(begun.own), blocks.watched():
@@ -115,9 +118,10 @@ def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
         outputs = blocks.of(_shown(begun).inputs)
     found = {}
     for name, runs in outputs.items():
-        places = torch.cat([one.by_position.movedim(2, 1)[_counted(one)] for one in runs])  # (places, C)
-        variance = places.var(dim=0, correction=0).sum()
-        found[name] = torch.where(variance > 0, variance, 1.0)
+        places = torch.cat([one.places for one in runs])
+        variance, square = places.var(dim=0, correction=0).sum(), places.square().mean(dim=0).sum()
+        varies = variance > _ROUNDING * square
+        found[name] = torch.where(varies, variance, torch.where(square > 0, square, 1.0))
     return found
 
 
@@ -173,14 +177,6 @@ def _held_blocks(network: Network) -> set[str]:
         name: not any(p.requires_grad for p in block.parameters()) for name, block in network.named_blocks().items()
     }
     return set(takewhile(is_held.__getitem__, is_held))
-
-
-def _counted(output: BlockOutput) -> Tensor:
-    """Which positions (n, P) of an output count."""
-    if output.there is not None:
-        return output.there
-    n, _, n_positions = output.by_position.shape
-    return torch.ones(n, n_positions, dtype=torch.bool, device=output.values.device)
 
 
 def _without(output: BlockOutput, *, channel: int) -> Tensor:

@@ -60,10 +60,18 @@ def ridge_probe(
 
     Returns:
         The head.
+
+    Raises:
+        DataError: A feature is not finite.
     """
     from sklearn.linear_model import RidgeCV  # here: scikit-learn is a third of what a worker imports
 
     design = features.detach().to("cpu", torch.float64).numpy()
+    if not np.isfinite(design).all():
+        raise DataError(
+            "the features of some examples are no finite numbers, so that no linear head can be fitted to them; look "
+            "at the weights of the network and the scaling of its inputs"
+        )
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
     scale = float(np.square(design - design.mean(axis=0)).sum(axis=1).mean()) or 1.0
     alphas = RIDGE_GRID * scale
