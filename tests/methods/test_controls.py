@@ -13,7 +13,7 @@ from torch import nn
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.analyses.compare.frames import CONTROLS
-from transferscope.data.task import TransferTask
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, Control, DoNothing, FitOptions, Knn, RandomFeatures, Raw, check_task
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
@@ -158,28 +158,69 @@ def test_a_target_whose_classes_the_source_lacks_is_refused_before_anything_runs
     check_task(method, task.target, task.source)
 
 
-@pytest.mark.parametrize(("n", "width", "rank"), [(90, 12, 12), (60, 40, 10), (41, 40, 40)])
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_outputs", [1, 3])
-def test_the_faster_ridge_probe_is_that_of_scikit_learn(
-    n: int, width: int, rank: int, n_outputs: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("n", "width", "rank"), [(90, 12, 12), (60, 40, 10), (41, 40, 40), (40, 40, 40), (30, 90, 7)])
+def test_the_ridge_probe_of_much_data_is_that_of_scikit_learn(
+    n: int, width: int, rank: int, n_outputs: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A few numbers at a time; the last example has no weight."""
     draw = np.random.default_rng(n)
     design = draw.standard_normal((n, rank)) @ draw.standard_normal((rank, width)) + 5.0
     features = torch.from_numpy(design.astype(np.float32))
     labels = torch.from_numpy(design[:, :1] + draw.standard_normal((n, n_outputs))).float()
-    scale = np.square(features.numpy() - features.numpy().mean(axis=0)).sum(axis=1).mean()
-    expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(features.double().numpy(), labels.double().numpy())
-    monkeypatch.setattr("transferscope.methods.probe_head.LEAST_WORK", 0)
+    weights = np.append(draw.uniform(0.2, 3.0, n - 1), 0.0) if weighted else None
+    exact, targets = features.double().numpy(), labels.double().numpy()
+    scale = np.square(exact - exact.mean(axis=0)).sum(axis=1).mean()
+    expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(exact, targets, sample_weight=weights)
+    monkeypatch.setattr("transferscope.methods.probe_head.SMALL_WORK", 0)
+    monkeypatch.setattr("transferscope.methods.large_ridge.AT_ONCE", 150)
     monkeypatch.setattr("sklearn.linear_model.RidgeCV", None)  # it is not asked
-    found = ridge_probe(features, labels, n_outputs).head
+    found = ridge_probe(features, labels, n_outputs, None if weights is None else torch.from_numpy(weights)).head
     assert found.weight.detach().numpy() == pytest.approx(np.atleast_2d(expected.coef_), rel=1e-4, abs=1e-6)
     assert found.bias.detach().numpy() == pytest.approx(np.atleast_1d(expected.intercept_), rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("least_work", [0, 1e9])
-def test_features_that_are_not_finite_are_refused(least_work: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transferscope.methods.probe_head.LEAST_WORK", least_work)
+@pytest.mark.parametrize("most", [0, 1e9])
+def test_features_that_are_not_finite_are_refused(most: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transferscope.methods.probe_head.SMALL_WORK", most)
     features = torch.randn(30, 4)
     features[3, 1] = torch.nan
     with pytest.raises(DataError, match="features of some examples are no finite numbers"):
         ridge_probe(features, torch.arange(30) % 3, 3)
+
+
+def test_large_images_are_shrunk_for_the_control_on_raw_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a third of 12 pixels, of which 4 x 4 x 2 numbers are the most that 50 examples may have here."""
+    draw = np.random.default_rng(0)
+    labels = np.arange(50) % 2
+    images = draw.integers(0, 200, (50, 2, 12, 12)) + 50 * labels[:, None, None, None]
+    part = LabelledSet(images.astype(np.uint8), labels, ("a", "b"))
+    task = TransferTask(Dataset("large", part, part), None)
+    network = Network(nn.Flatten(), nn.Linear(288, 2), 288)
+    whole = Raw().fit(task, network, FitOptions(BUDGET))
+    monkeypatch.setattr("transferscope.methods.raw.MOST_NUMBERS", 50 * 2 * 4 * 4)
+    found = Raw().fit(task, network, FitOptions(BUDGET))
+    assert (whole.notes, found.notes) == ({}, {"read_side": 4.0})
+    assert (whole.network.n_features, found.network.n_features) == (288, 32)
+    scaled = (images / 255 - found.scale.mean[:, None, None]) / found.scale.std[:, None, None]
+    averaged = scaled.reshape(50, 2, 4, 3, 4, 3).mean(axis=(3, 5)).reshape(50, -1)
+    scale = np.square(averaged - averaged.mean(axis=0)).sum(axis=1).mean()
+    expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(averaged, np.eye(2)[labels] - 0.5)
+    assert found.outputs(part).numpy() == pytest.approx(expected.predict(averaged), abs=1e-4)
+
+
+def test_of_many_tokens_the_control_counts_the_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens 2 and 3 in all texts, 4 and 5 in half of them, and one of its own in each."""
+    ids = np.stack([np.array([2, 3, 4 + i % 2, 100 + i]) for i in range(20)])
+    tokens = np.stack([ids, np.zeros_like(ids)], axis=1).astype(np.int32)
+    part = LabelledSet(tokens, np.arange(20) % 2, ("a", "b"))
+    task = TransferTask(Dataset("texts", part, part), None)
+    network = Network(nn.Flatten(), nn.Linear(8, 2), 8)
+    whole = Raw().fit(task, network, FitOptions(BUDGET))
+    monkeypatch.setattr("transferscope.methods.raw.MOST_NUMBERS", 20 * 4)
+    found = Raw().fit(task, network, FitOptions(BUDGET))
+    assert (whole.notes, found.notes) == ({}, {"read_tokens": 4.0})
+    assert (whole.network.n_features, found.network.n_features) == (24, 4)
+    assert (found.predict(part) == np.arange(20) % 2).all()
+    assert found.network.features.get_buffer("ids").tolist() == [2, 3, 4, 5]

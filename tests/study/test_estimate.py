@@ -11,6 +11,7 @@ import typer
 from transferscope.cli import execute
 from transferscope.data.task import LabelledSet
 from transferscope.errors import TransferscopeError
+from transferscope.methods import AllLayersProbe
 from transferscope.store import PlannedCell, Store
 from transferscope.study import estimate
 from transferscope.study.estimate import StudyEstimate, estimate_study
@@ -182,6 +183,32 @@ def test_reading_texts_is_timed_on_those_of_the_mean_length(tmp_path: Path) -> N
     assert list(estimate._usual(LabelledSet(np.zeros((5, 3), np.float32), np.arange(5) % 2, ("a", "b")), 12)) == [
         0, 1, 2, 3, 4,
     ]  # fmt: skip
+
+
+def test_closed_forms_count_with_the_labels_that_they_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a second for each multiplication."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1600) % 2
+    x = rng.normal(size=(1600, 40)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x_train=x[:1500], y_train=y[:1500], x_test=x[1500:], y_test=y[1500:])
+    monkeypatch.setattr(estimate, "_per_product", lambda: 1.0)
+    target = {"data": f"npz:{tmp_path / 'x.npz'}", "labels": [1500]}
+    source = {"a": {"data": f"npz:{tmp_path / 'x.npz'}"}}
+    network = {"name": "mlp", "widths": [30, 20]}
+
+    def seconds(method: str) -> float:
+        plain = tables(tmp_path, seeds=1, target=target, methods={method: {}}, network=network)
+        asked = parse_spec(plain | ({} if method == "raw" else {"sources": source, "pretraining": {"steps": 5}}))
+        with Store.open(tmp_path / "s.sqlite") as store:
+            return estimate_study(plan_study(asked).cells, store, "s", asked.engine).by_method[method]
+
+    for method, n_features in {"raw": 40, "linear-probe": 20}.items():
+        # the products of the features, an eigenvalue decomposition as 8 of them, and 21 penalties for two classes
+        expected = 1500 * n_features**2 + 8 * n_features**3 + 21 * 2 * 1500 * n_features
+        assert seconds(method) == pytest.approx(expected, rel=0.01)
+    whole = seconds("all-layers-probe")
+    monkeypatch.setattr(AllLayersProbe, "most_in_folds", 600)  # for choosing, where 1,125 of 1,500 are fitted
+    assert 0.4 * whole < seconds("all-layers-probe") < 0.8 * whole
 
 
 def test_what_is_done_is_not_counted_and_tells_what_the_rest_takes(spec: StudySpec, tmp_path: Path) -> None:

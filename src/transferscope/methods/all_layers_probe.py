@@ -101,6 +101,7 @@ class AllLayersProbe:
     name: ClassVar[str] = "all-layers-probe"
     version: ClassVar[int] = 2
     keeps_architecture: ClassVar[bool] = False  # its head reads more than the features
+    most_in_folds: ClassVar[int] = MOST_EXAMPLES
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -138,7 +139,10 @@ class AllLayersProbe:
             head = probe_of(frozen_features(own, train), train, options.training).head
             fitted = own.with_head(head)
         else:
-            layers.kept = _best(numbers, train.labels, n_outputs, fraction)
+            if fraction < 1:
+                layers.kept = _best(ridge_probe(numbers, train.labels, n_outputs).head, fraction)
+            else:
+                layers.kept = torch.arange(numbers.shape[1], device=numbers.device)
             head = probe_of(numbers[:, layers.kept], train, options.training).head
             fitted = Network(layers, head, len(layers.kept), input=own.input)
         fitted.is_frozen = True
@@ -164,11 +168,12 @@ class AllLayersProbe:
         risks = dict.fromkeys(FRACTIONS, 0.0)
         for fold in stratified_folds(train, FOLDS, seed=stream_seed(options.seed, "held out")):
             fit, left = torch.from_numpy(fold.fit), torch.from_numpy(fold.validate)
+            of_all = ridge_probe(numbers[fit], labels[fit], n_outputs).head
             for fraction in FRACTIONS:
-                seen = last
-                if fraction:
-                    seen = numbers[:, _best(numbers[fit], labels[fit], n_outputs, fraction)]
-                head = ridge_probe(seen[fit], labels[fit], n_outputs).head
+                seen, head = numbers, of_all
+                if fraction < 1:
+                    seen = numbers[:, _best(of_all, fraction)] if fraction else last
+                    head = ridge_probe(seen[fit], labels[fit], n_outputs).head
                 risks[fraction] += len(left) * risk(head(seen[left]), labels[left].cpu())
         return min(FRACTIONS, key=lambda fraction: risks[fraction])
 
@@ -179,11 +184,8 @@ def _standardisation(numbers: Float[Tensor, "N m"]) -> tuple[Tensor, Tensor]:
     return numbers.double().mean(dim=0).float(), torch.where(std > 1e-6, 1 / std, 1.0).float()
 
 
-def _best(numbers: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, fraction: float) -> Tensor:
+def _best(of_all: nn.Linear, fraction: float) -> Tensor:
     """Indices, ascending, of the share of the numbers whose weights in a ridge head of all are largest."""
-    n_kept = max(1, round(fraction * numbers.shape[1]))
-    if n_kept == numbers.shape[1]:
-        return torch.arange(n_kept, device=numbers.device)
-    relevance = ridge_probe(numbers, labels, n_outputs).head.weight.norm(dim=0)
-    kept: Tensor = relevance.topk(n_kept).indices.sort().values
+    relevance = of_all.weight.norm(dim=0)
+    kept: Tensor = relevance.topk(max(1, round(fraction * len(relevance)))).indices.sort().values
     return kept

@@ -1,6 +1,10 @@
 """Linear heads fitted to frozen features, in closed form or to convergence."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -8,14 +12,36 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.errors import DataError
+from transferscope.methods.large_ridge import is_finite, large_ridge, ridge_work
 from transferscope.training import TensorSet, TrainingSettings, class_weights, encode, example_weights
 
 RIDGE_GRID = np.logspace(-5, 5, 21)
 """Penalties tried by the ridge probe, in units of the mean squared feature norm per example."""
 
 
-LEAST_WORK = 5e9
-"""Examples times squared features, in numbers, from which a ridge probe takes the faster of two ways to the same."""
+class RidgeSolve(NamedTuple):
+    """Sizes of one ridge regression."""
+
+    n: int
+    width: int
+    n_outputs: int
+
+    @property
+    def work(self) -> float:
+        """See `ridge_work`."""
+        return ridge_work(*self, len(RIDGE_GRID))
+
+    @property
+    def memory(self) -> float:
+        """Bytes of its features and of three square matrices of the smaller side."""
+        return 4.0 * self.n * self.width + 24.0 * min(self.n, self.width) ** 2
+
+
+SMALL_WORK = 2e10
+"""Multiplications up to which a ridge probe is scikit-learn's; `large_ridge` gives the same in less time and memory."""
+
+
+_watched: ContextVar[list[RidgeSolve] | None] = ContextVar("watched", default=None)
 
 
 @dataclass(frozen=True)
@@ -29,6 +55,17 @@ class ProbeFit:
 
     head: nn.Linear
     converged: bool
+
+
+@contextmanager
+def watched_solves() -> Iterator[list[RidgeSolve]]:
+    """The ridge regressions that are solved while this is open."""
+    solves: list[RidgeSolve] = []
+    token = _watched.set(solves)
+    try:
+        yield solves
+    finally:
+        _watched.reset(token)
 
 
 def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> ProbeFit:
@@ -64,62 +101,36 @@ def ridge_probe(
     Raises:
         DataError: A feature is not finite.
     """
-    from sklearn.linear_model import RidgeCV  # here: scikit-learn is a third of what a worker imports
-
-    design = features.detach().to("cpu", torch.float64).numpy()
-    if not np.isfinite(design).all():
+    device, features = features.device, features.detach().cpu()
+    if not is_finite(features):
         raise DataError(
             "the features of some examples are no finite numbers, so that no linear head can be fitted to them; look "
             "at the weights of the network and the scaling of its inputs"
         )
+    watched = _watched.get()
+    if watched is not None:
+        watched.append(RidgeSolve(len(features), features.shape[1], n_outputs))
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
-    scale = float(np.square(design - design.mean(axis=0)).sum(axis=1).mean()) or 1.0
-    alphas = RIDGE_GRID * scale
-    if weights is not None and weights.ndim == 2:
-        each = weights.to("cpu", torch.float64).numpy()
-        models = [RidgeCV(alphas).fit(design, targets[:, k], sample_weight=each[:, k]) for k in range(n_outputs)]
-        coefficients, intercepts = np.array([one.coef_ for one in models]), np.array([one.intercept_ for one in models])
-        return ProbeFit(_head(coefficients, intercepts, features.device), converged=True)
-    n, width = design.shape
-    if weights is None and n > width and n * width**2 > LEAST_WORK:
-        coefficients, intercepts = ridge_by_covariance(design, targets, alphas)
-        return ProbeFit(_head(coefficients, intercepts, features.device), converged=True)
-    model = RidgeCV(alphas).fit(design, targets, sample_weight=None if weights is None else weights.cpu().numpy())
-    return ProbeFit(_head(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), features.device), converged=True)
+    each = None if weights is None else weights.to("cpu", torch.float64).numpy()
+    if each is None or each.ndim == 1:
+        coefficients, intercepts = _ridge(features, targets, each)
+    else:
+        solutions = [_ridge(features, targets[:, k, None], each[:, k]) for k in range(n_outputs)]
+        coefficients, intercepts = (np.concatenate(parts) for parts in zip(*solutions, strict=True))
+    return ProbeFit(_head(coefficients, intercepts, device), converged=True)
 
 
-def ridge_by_covariance(
-    design: Float[np.ndarray, "N m"], targets: Float[np.ndarray, "N K"], alphas: Float[np.ndarray, " A"]
+def _ridge(
+    features: Float[Tensor, "N m"], targets: Float[np.ndarray, "N K"], weights: Float[np.ndarray, " N"] | None
 ) -> tuple[Float[np.ndarray, "K m"], Float[np.ndarray, " K"]]:
-    """What scikit-learn's `RidgeCV` finds, from the eigenvectors of the covariance of the features.
+    if RidgeSolve(len(features), features.shape[1], targets.shape[1]).work > SMALL_WORK:
+        return large_ridge(features, targets, RIDGE_GRID, weights)
+    from sklearn.linear_model import RidgeCV  # here: scikit-learn is a third of what a worker imports
 
-    `RidgeCV` decomposes the design itself into singular values, which takes several times as long for more examples
-    than features. That the eigenvalues are less exact does not matter beside penalties far above their rounding.
-
-    Args:
-        design: float64 features.
-        targets: float64 targets.
-        alphas: Penalties to choose from, ascending, each above 1e-12 times the squared norms of all examples together.
-
-    Returns:
-        Coefficients and intercepts of the penalty with the least mean squared leave-one-out error.
-    """
-    from scipy.linalg import eigh
-
-    mean, centre = design.mean(axis=0), targets.mean(axis=0)
-    design, targets = design - mean, targets - centre
-    values, vectors = eigh(design.T @ design, overwrite_a=True, check_finite=False)
-    shrunk = 1 / (values.clip(min=0)[:, None] + alphas)  # (m, A)
-    principal = design @ vectors
-    along = principal.T @ targets  # (m, K)
-    left = 1 - 1 / len(design) - np.square(principal) @ shrunk  # (N, A): 1 - leverage
-    errors = [
-        np.square((targets - principal @ (along * shrunk[:, i, None])) / left[:, i, None]).mean()
-        for i in range(len(alphas))
-    ]
-    best = int(np.argmin(errors))
-    coefficients = (vectors @ (along * shrunk[:, best, None])).T
-    return coefficients, centre - coefficients @ mean
+    design = features.to(torch.float64).numpy()
+    scale = float(np.square(design - design.mean(axis=0)).sum(axis=1).mean()) or 1.0
+    model = RidgeCV(RIDGE_GRID * scale).fit(design, targets, sample_weight=weights)
+    return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
 
 
 def logistic_probe(

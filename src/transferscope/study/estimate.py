@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,9 @@ from jaxtyping import Int
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
 from transferscope.machine import memory_free
-from transferscope.methods import FitOptions, Snapshots, keeps_network, most_runs, pretrain
+from transferscope.methods import FitOptions, Raw, Snapshots, keeps_network, most_runs, pretrain
+from transferscope.methods.large_ridge import large_ridge, ridge_work
+from transferscope.methods.probe_head import RidgeSolve, watched_solves
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Network, build_network, input_of
 from transferscope.store import PlannedCell, Store
@@ -88,7 +90,7 @@ class _Alike:
 
 @dataclass(frozen=True, slots=True)
 class _Pace:
-    """What one kind of cell takes: seconds = fixed + per_step * steps + per_example * (examples that are only read)."""
+    """What one kind of cell takes: its steps, the examples that are only read, and ridge regressions."""
 
     fixed: float
     per_step: float
@@ -96,9 +98,25 @@ class _Pace:
     memory: float
     network: float  # bytes
     kept: bool = False  # whether features of the test examples are computed in the first cell and kept
+    solves: tuple[RidgeSolve, ...] = ()
+    n_timed: int = 0  # training examples of the fit that solved them
 
     def seconds(self, *, n_steps: int, n_read: int) -> float:
         return self.fixed + self.per_step * n_steps + self.per_example * n_read
+
+    def solved(self, recipe: MethodRecipe, n_train: int) -> list[RidgeSolve]:
+        """The ridge regressions of a cell with so many labels."""
+        if not self.solves:
+            return []
+        width = None
+        if isinstance(recipe.method, Raw):  # it reads the inputs as they are, and of many texts more tokens
+            train = kept_data(recipe.target).train
+            width = recipe.method.solved_width(train.take(np.arange(n_train)) if train.is_tokens else train, n_train)
+        found, most = [], getattr(recipe.method, "most_in_folds", n_train)
+        for solve in self.solves:
+            n = round(solve.n / self.n_timed * n_train)
+            found.append(solve._replace(n=min(n, most) if solve.n < self.n_timed else n, width=width or solve.width))
+        return found
 
 
 def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine: EngineSettings) -> StudyEstimate:
@@ -141,7 +159,7 @@ def estimate_study(cells: Sequence[PlannedCell], store: Store, name: str, engine
     for kind, taken in (each or {}).items():
         by_method[kind.method if kind.role == "method" else kind.role] += taken.seconds / workers
     searching = sum(taken.searching for taken in (each or {}).values())
-    memory = max((pace.memory for pace in paces.values()), default=0.0) * workers
+    memory = max((_memory(by_kind[kind], pace) for kind, pace in paces.items()), default=0.0) * workers
     return StudyEstimate(
         n_cells=len(left),
         seconds=None if total is None else total / workers,
@@ -271,9 +289,23 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:
         n_steps = recipe.training.n_steps(n_train) * most_runs(recipe.method) if pace.per_step else 0
         n_curve = _on_curve(recipe.training, n_train, n_test, pace) if n_steps else 0
         n_tested = 0 if pace.kept and i else n_test
-        total += pace.seconds(n_steps=n_steps, n_read=n_train + n_tested + n_curve)
-        searching += searched * pace.seconds(n_steps=n_steps, n_read=n_train)
+        solves = pace.solved(recipe, n_train)
+        solving = sum(solve.work for solve in solves) * _per_product() if solves else 0.0
+        total += pace.seconds(n_steps=n_steps, n_read=n_train + n_tested + n_curve) + solving
+        searching += searched * (pace.seconds(n_steps=n_steps, n_read=n_train) + solving)
     return _Taken(total + searching, searching)
+
+
+@lru_cache(maxsize=1)
+def _per_product() -> float:
+    """Seconds of one multiplication of a ridge regression on this machine, in processor time."""
+    n, width = 300, 400
+    features, targets = torch.randn(n, width), np.zeros((n, 1))
+    penalties = np.array([1.0])
+    large_ridge(features, targets, penalties)
+    began = time.thread_time()
+    large_ridge(features, targets, penalties)
+    return (time.thread_time() - began) / ridge_work(n, width, 1, 1)
 
 
 def _on_curve(training: TrainingSettings, n_train: int, n_test: int, pace: _Pace) -> int:
@@ -334,7 +366,8 @@ def _pace(
         return time.perf_counter() - start
 
     began = time.perf_counter()
-    fixed = timed()
+    with watched_solves() as solves:
+        fixed = timed()
     per_step = float(np.mean(np.diff(times)[1:])) if len(times) > 2 else 0.0
     if per_step:
         before = times[0] - began
@@ -344,11 +377,20 @@ def _pace(
     if network is None:
         flat = torch.nn.Flatten()
         per_example = 0.0 if data.test.is_tokens else _reading(flat, to_tensors(data.test, pixel_scale(data.train)))
-        return _Pace(fixed, 0.0, per_example, float(memory_in_use(device)), 0.0)
+        return _Pace(fixed, 0.0, per_example, float(memory_in_use(device)), 0.0, False, tuple(solves), len(data.train))
     network = network.to(device)
     per_example = _reading(network, to_tensors(data.test, scale_of(network, data.train), device))
     kept = not per_step and is_kept(network.features)
-    return _Pace(fixed, per_step, per_example, float(memory_in_use(device)), _size_of(network), kept)
+    return _Pace(
+        fixed,
+        per_step,
+        per_example,
+        float(memory_in_use(device)),
+        _size_of(network),
+        kept,
+        tuple(solves),
+        len(data.train),
+    )
 
 
 def _reading(network: torch.nn.Module, test: TensorSet) -> float:
@@ -357,6 +399,14 @@ def _reading(network: torch.nn.Module, test: TensorSet) -> float:
     began = time.perf_counter()
     outputs_of(network, test, keep=False)
     return (time.perf_counter() - began) / len(test)
+
+
+def _memory(cells: Sequence[PlannedCell], pace: _Pace) -> float:
+    """Bytes that one cell of a kind takes: those of training, and those of ridge regressions."""
+    if cells[0].role != "method":
+        return pace.memory
+    recipe, n_train = MethodRecipe.from_payload(cells[0].payload), max(number(cell, "n_target") for cell in cells)
+    return pace.memory + max((solve.memory for solve in pace.solved(recipe, n_train)), default=0.0)
 
 
 def _size_of(network: Network) -> float:

@@ -60,6 +60,27 @@ def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:
     )
 
 
+def shrunk_controls(runs: Iterable[tuple[int, float, float]]) -> tuple[str, ...]:
+    """What ridge regression on raw inputs left out, where reading them whole would have taken too much.
+
+    Args:
+        runs: Number of target labels, and the notes "read_side" and "read_tokens" of each run that has one, else NaN.
+
+    Returns:
+        No sentence or one.
+    """
+    read = {
+        n: f"images at {int(side)} pixels on a side"
+        if side == side
+        else f"counts of the {int(tokens):,} frequent tokens"
+        for n, side, tokens in sorted(runs)
+    }
+    if not read:
+        return ()
+    which = listed([f"{what} with {counted(n, 'label')}" for n, what in read.items()])
+    return (f"Ridge on the raw inputs read {which}: the whole would have taken too long, or too much memory.",)
+
+
 def _follows_batches(facts: Mapping[str, object]) -> str:
     names = [name for name, source in _table(facts.get("sources")).items() if _table(source).get("follows_batches")]
     if not names:

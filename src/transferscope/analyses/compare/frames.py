@@ -202,7 +202,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         **{name: _texts(notes, name) for name in ("headline", "title", "note")},
         "left_out": [tuple(map(str, of.get("left_out") or ())) for of in notes],
         "limits": _texts(notes, "limits"),
-        **{name: _numbers(notes, name) for name in ("last_step", "inner_risk")},
+        **{name: _numbers(notes, name) for name in ("last_step", "inner_risk", "read_side", "read_tokens")},
         "stopped_early": [of.get("status") == "converged" and "best_step" in of for of in notes],
         "tuning": [{name: of[name] for name in _TUNING_NOTES if name in of} for of in notes],
         "pretrained": [next((key for key in cell.needs if key in pretraining), "") for cell in planned],
