@@ -8,8 +8,12 @@ import torch
 from torch import nn
 
 from diagnostics.subjects import mlp_subject
+from transferscope.diagnostics.curvature import Curvature
+from transferscope.diagnostics.curvature_density import CurvatureDensity
+from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.gradient_stability import GradientStability
+from transferscope.diagnostics.hessian import Mode
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.network_state import BatchNorm
 from transferscope.diagnostics.subject import Examples, Subject
@@ -122,16 +126,64 @@ def test_batch_normalisation_has_the_statistics_that_are_asked_for(
     assert not norm.training
 
 
-def test_eigenvectors_go_with_the_loss_that_they_are_of() -> None:
-    """Those of the Hessian with running means, also where these are of the initialisation."""
-    with pytest.raises(SettingsError, match=r'^batch_norm = "batch" does not go with directions = "eigenvectors"'):
-        Landscape(directions="eigenvectors", batch_norm="batch")
-    for seen in (False, True):
-        subject = normalised_subject(seen=seen)
-        along = Landscape(dimensions=1, resolution=3, directions="eigenvectors", batch_size=20).measure(subject)
-        with torch.no_grad():
-            loss = nn.functional.cross_entropy(subject.network(subject.examples.inputs), subject.examples.labels)
-        assert along["landscape_centre"].value == pytest.approx(float(loss))
+def dense_hessian(subject: Subject, *, training: bool) -> np.ndarray:
+    """That of the mean loss of two batches of 20, by autograd on the loss of a copy of the network."""
+    network = copy.deepcopy(subject.network).train(training)
+    names, tensors = zip(*network.named_parameters(), strict=True)
+    sizes = [tensor.numel() for tensor in tensors]
+
+    def loss(point: torch.Tensor) -> torch.Tensor:
+        parts = [part.view_as(own) for part, own in zip(torch.split(point, sizes), tensors, strict=True)]
+        losses = []
+        for rows in (slice(0, 20), slice(20, 40)):
+            outputs = torch.func.functional_call(
+                network, dict(zip(names, parts, strict=True)), subject.examples.inputs[rows]
+            )
+            losses.append(nn.functional.cross_entropy(outputs, subject.examples.labels[rows]))
+        return torch.stack(losses).mean()
+
+    point = torch.cat([tensor.detach().flatten() for tensor in tensors])
+    point.requires_grad_()
+    (gradient,) = torch.autograd.grad(loss(point), point, create_graph=True)
+    return torch.stack([torch.autograd.grad(one, point, retain_graph=True)[0] for one in gradient]).numpy()
+
+
+@pytest.mark.parametrize(
+    ("seen", "batch_norm", "training"),
+    [(True, "running", False), (True, "batch", True), (False, "running", True), (False, "batch", True)],
+)
+@pytest.mark.parametrize("mode", ["exact", "finite-difference"])
+def test_curvature_has_the_statistics_that_are_asked_for(
+    seen: bool, batch_norm: BatchNorm, training: bool, mode: Mode
+) -> None:
+    subject = normalised_subject(seen=seen)
+    hessian = dense_hessian(normalised_subject(seen=seen), training=training)
+    before = copy.deepcopy(subject.network.state_dict())
+    top = Curvature(k=3, batch_size=20, batch_norm=batch_norm, mode=mode).spectrum(subject)
+    expected = np.linalg.eigvalsh(hessian)[::-1][:3]
+    assert [one.value for one in top.eigenvalues] == pytest.approx(expected, rel=1e-3)
+    trace = CurvatureTrace(max_probes=300, batch_size=20, batch_norm=batch_norm, mode=mode).measure(subject)
+    found = trace["hessian_trace"]
+    assert found.stderr is not None
+    assert abs(found.value - np.trace(hessian)) < 5 * found.stderr
+    density = CurvatureDensity(batch_size=20, batch_norm=batch_norm, mode=mode).density(subject)
+    assert float(density.nodes.max()) == pytest.approx(expected[0], rel=1e-3)
+    for name, tensor in subject.network.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
+
+
+@pytest.mark.parametrize(("seen", "batch_norm"), [(True, "running"), (True, "batch"), (False, "running")])
+def test_eigenvectors_go_with_the_loss_that_they_are_of(seen: bool, batch_norm: BatchNorm) -> None:
+    """Along the sharpest direction the loss curves by the largest eigenvalue, whatever the statistics."""
+    subject = normalised_subject(seen=seen)
+    line = Landscape(
+        dimensions=1, resolution=3, radius=1e-5, directions="eigenvectors", batch_size=20, batch_norm=batch_norm
+    )
+    low, middle, high = line.measure(subject).arrays["landscape_loss"]
+    squared = sum(float(p.detach().square().sum()) for p in subject.network.parameters())
+    hessian = dense_hessian(normalised_subject(seen=seen), training=batch_norm == "batch" or not seen)
+    curved = (low + high - 2 * middle) / (1e-10 * squared)  # between kinks of the ReLUs
+    assert curved == pytest.approx(np.linalg.eigvalsh(hessian)[-1], rel=0.01)
 
 
 def test_a_batch_of_one_has_no_statistics() -> None:

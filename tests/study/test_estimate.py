@@ -11,7 +11,7 @@ import typer
 from transferscope.cli import execute
 from transferscope.data.task import LabelledSet
 from transferscope.errors import TransferscopeError
-from transferscope.methods import AllLayersProbe
+from transferscope.methods import AllLayersProbe, Raw
 from transferscope.store import PlannedCell, Store
 from transferscope.study import estimate
 from transferscope.study.estimate import StudyEstimate, estimate_study
@@ -206,6 +206,12 @@ def test_closed_forms_count_with_the_labels_that_they_read(tmp_path: Path, monke
         # the products of the features, an eigenvalue decomposition as 8 of them, and 21 penalties for two classes
         expected = 1500 * n_features**2 + 8 * n_features**3 + 21 * 2 * 1500 * n_features
         assert seconds(method) == pytest.approx(expected, rel=0.01)
+    images = LabelledSet(rng.integers(0, 255, (8, 2, 12, 9)).astype(np.uint8), np.arange(8) % 2, ("a", "b"))
+    assert Raw().solved_width(images, 100) == 216
+    monkeypatch.setattr("transferscope.methods.raw.MOST_NUMBERS", 100 * 2 * 6 * 6)
+    assert Raw().solved_width(images, 100) == 2 * 6 * 6
+    monkeypatch.undo()
+    monkeypatch.setattr(estimate, "_per_product", lambda: 1.0)
     whole = seconds("all-layers-probe")
     monkeypatch.setattr(AllLayersProbe, "most_in_folds", 600)  # for choosing, where 1,125 of 1,500 are fitted
     assert 0.4 * whole < seconds("all-layers-probe") < 0.8 * whole

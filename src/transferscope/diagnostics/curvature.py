@@ -1,6 +1,6 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import ClassVar
 
@@ -10,12 +10,12 @@ from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator, product_cost
-from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import Record
+from transferscope.records import ADDED_LATER, Record
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Curvature:
 
     Source: "Towards Understanding the Transferability of Deep Representations", Fig. 3 (a) and section A.
 
-    BatchNorm and dropout are in evaluation mode, so that H belongs to the network that makes predictions.
+    Dropout is in evaluation mode, and so is batch normalisation unless `batch_norm` says otherwise, so that H belongs
+    to the network that makes predictions.
 
     Attributes:
         k: How many eigenvalues, from 1 to the number of parameters.
@@ -55,6 +56,7 @@ class Curvature:
         batch_size: Examples per batch; the standard error is taken over batches.
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the first direction.
+        batch_norm: As in `GradientStability`; batches are those of `batch_size`.
 
     Raises:
         SettingsError: A number is below 1.
@@ -73,6 +75,7 @@ class Curvature:
     batch_size: int = 128
     mode: Mode = "exact"
     seed: int = 0
+    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -91,7 +94,8 @@ class Curvature:
             SettingsError: More eigenvalues are asked for than there are parameters.
             NetworkError: The network cannot be differentiated twice.
         """
-        with evaluation_mode(subject.network):
+        n = len(subject.examples)
+        with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             operator = self._operator(subject)
             pairs = self._pairs(operator)
             if self.mode == "finite-difference" and pairs.status != "non_finite":

@@ -1,17 +1,17 @@
 """The whole spectrum of the Hessian, as a density."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
-from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
-from transferscope.records import Record
+from transferscope.records import ADDED_LATER, Record
 
 N_POINTS = 1000
 """Points at which the density is tabulated."""
@@ -29,6 +29,7 @@ class CurvatureDensity:
         batch_size: Examples per batch.
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the probes.
+        batch_norm: As in `GradientStability`; batches are those of `batch_size`.
 
     Raises:
         SettingsError: A number is out of range.
@@ -47,6 +48,7 @@ class CurvatureDensity:
     batch_size: int = 128
     mode: Mode = "exact"
     seed: int = 0
+    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -62,7 +64,8 @@ class CurvatureDensity:
 
     def _density(self, subject: Subject) -> tuple[SpectralDensity, float]:
         """The density, and the largest error of a product that it comes from."""
-        with evaluation_mode(subject.network):
+        n = len(subject.examples)
+        with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
             point = operator.surface.point.to(operator.dtype)
             probe = rademacher(point, torch.Generator().manual_seed(self.seed))

@@ -1,6 +1,6 @@
 """Mean curvature of the loss: the trace of the Hessian."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import ClassVar
 
@@ -8,11 +8,11 @@ import torch
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
-from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.numerics.trace import estimate_trace, rademacher
-from transferscope.records import Record
+from transferscope.records import ADDED_LATER, Record
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class CurvatureTrace:
         batch_size: Examples per batch.
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the probes.
+        batch_norm: As in `GradientStability`; batches are those of `batch_size`.
 
     Raises:
         SettingsError: A number is out of range.
@@ -43,6 +44,7 @@ class CurvatureTrace:
     batch_size: int = 128
     mode: Mode = "exact"
     seed: int = 0
+    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -58,7 +60,8 @@ class CurvatureTrace:
         By finite differences the largest distance between two steps, which each eigenvalue may be off by, counts
         towards the standard error, and "not_identified" says that it is above the tolerance as a share of the trace.
         """
-        with evaluation_mode(subject.network):
+        n = len(subject.examples)
+        with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
             probe = rademacher(operator.surface.point.to(operator.dtype), torch.Generator().manual_seed(self.seed))
             trace = estimate_trace(operator, probe, tolerance=self.tolerance, max_probes=self.max_probes)

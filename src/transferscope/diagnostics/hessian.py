@@ -59,7 +59,7 @@ class HessianOperator:
     until no kink is left in between. The step is divided by 10 until two of them agree, down to e / 10^6, and the two
     that agree best are taken. Their distance ||D(e) - D(e / 10)|| / ||v|| is the error of the product.
 
-    Use it inside `evaluation_mode(network)`.
+    Use it inside `evaluation_mode(network)` or `loss_mode(network, ...)`, with batches of the same size.
 
     Attributes:
         error: Largest error of a product so far, ||E v|| / ||v||; 0 for "exact".

@@ -14,7 +14,7 @@ from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
-from transferscope.diagnostics.network_state import BatchNorm, evaluation_mode, loss_mode
+from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.records import ADDED_LATER, Record
@@ -119,11 +119,10 @@ class Landscape:
         n_examples: Size of the fixed sample, drawn by `seed`.
         batch_size: Examples per forward pass; the standard error is taken over batches.
         seed: Seed of sample and directions.
-        batch_norm: As in `GradientStability`; "running" alone along eigenvectors, which are those of the Hessian with
-            running means, whatever these are.
+        batch_norm: As in `GradientStability`; eigenvectors are those of the Hessian with the same statistics.
 
     Raises:
-        SettingsError: A number is out of range, or batch statistics are asked for along eigenvectors.
+        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "landscape"
@@ -151,11 +150,6 @@ class Landscape:
                 f"resolution = {self.resolution}, radius = {self.radius}, n_examples = {self.n_examples}, batch_size = "
                 f"{self.batch_size}; expected at least 2 points, a positive radius and at least 1 example"
             )
-        if self.directions == "eigenvectors" and self.batch_norm == "batch":
-            raise SettingsError(
-                'batch_norm = "batch" does not go with directions = "eigenvectors", which are those of the Hessian '
-                "with running means; leave one of them out"
-            )
 
     def losses(
         self, subject: Subject, *, file: Path | None = None, progress: Progress | None = None
@@ -175,8 +169,7 @@ class Landscape:
         """
         centred = self._centred(subject)
         n = len(centred.examples)
-        by_batch = loss_mode(centred.network, self.batch_norm, n_examples=n, batch_size=self.batch_size)
-        with by_batch if self.directions == "random" else evaluation_mode(centred.network):
+        with loss_mode(centred.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             surface = loss_surface(centred, self.blocks)
             directions = self._directions(centred, surface)
             coordinates = torch.cat([self.coordinates(), torch.zeros(1, self.dimensions, dtype=torch.float64)])
@@ -244,4 +237,10 @@ class Landscape:
         return scaled
 
     def _curvature(self) -> Curvature:
-        return Curvature(k=self.dimensions, blocks=self.blocks, batch_size=self.batch_size, seed=self.seed)
+        return Curvature(
+            k=self.dimensions,
+            blocks=self.blocks,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            batch_norm=self.batch_norm,
+        )

@@ -105,7 +105,8 @@ class Raw(Control):
     def solved_width(self, train: LabelledSet, n: int) -> int:
         """Number of features that ridge regression reads of `n` training examples."""
         flat, _ = reader_of(train, n)
-        return int(flat(torch.from_numpy(np.ascontiguousarray(train.inputs[:1]))).shape[1])
+        one = torch.from_numpy(np.ascontiguousarray(train.inputs[:1]))
+        return int(flat(one if train.is_tokens else one.float()).shape[1])
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
