@@ -126,6 +126,10 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SettingsError(f"{place} {error}; see examples/ for one that works") from error
         except (Exception, SystemExit) as error:  # code of another package may raise anything
             reason = " ".join(str(error).split()) or f"it raised {type(error).__name__}"
+            if isinstance(error, FileNotFoundError) and where.endswith(".py"):
+                reason = f"there is no file {error.filename}"
+            elif isinstance(error, AttributeError) and error.obj is sys.modules.get(_module_name(where)):
+                reason = f"{where} defines no {error.name!r}"
             raise SettingsError(
                 f"{place} cannot be loaded: {reason}; expected package.module:Class or path/to/file.py:Class"
             ) from error
@@ -156,8 +160,7 @@ def _module(where: str) -> ModuleType:
     """A module by its name, or by the path of its file; a file is imported once under a name of its own."""
     if not where.endswith(".py"):
         return importlib.import_module(where)
-    path = Path(where).expanduser().resolve(strict=True)
-    name = f"transferscope_file_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    path, name = Path(where).expanduser().resolve(strict=True), _module_name(where)
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
@@ -170,3 +173,10 @@ def _module(where: str) -> ModuleType:
             del sys.modules[name]
             raise
     return sys.modules[name]
+
+
+def _module_name(where: str) -> str:
+    """The name under which a module is imported."""
+    if not where.endswith(".py"):
+        return where
+    return f"transferscope_file_{hashlib.sha256(str(Path(where).expanduser().resolve()).encode()).hexdigest()[:16]}"
