@@ -126,8 +126,8 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SettingsError(f"{place} {error}; see examples/ for one that works") from error
         except (Exception, SystemExit) as error:  # code of another package may raise anything
             reason = " ".join(str(error).split()) or f"it raised {type(error).__name__}"
-            if isinstance(error, FileNotFoundError) and where.endswith(".py"):
-                reason = f"there is no file {error.filename}"
+            if where.endswith(".py") and not Path(where).expanduser().exists():
+                reason = f"there is no file {where}"
             elif isinstance(error, AttributeError) and error.obj is sys.modules.get(_module_name(where)):
                 reason = f"{where} defines no {error.name!r}"
             raise SettingsError(
