@@ -153,7 +153,7 @@ def test_an_edited_file_is_another_method(tmp_path: Path) -> None:
 def test_files_are_imported_once_and_under_names_of_their_own(tmp_path: Path) -> None:
     first = written(tmp_path, "from dataclasses import dataclass\n")
     for _ in range(2):
-        with pytest.raises(SettingsError, match="mine.py defines no 'Mine';"):
+        with pytest.raises(SettingsError, match=r"mine\.py defines no 'Mine';"):
             METHODS[f"{first}:Mine"]
     assert sum(name.startswith("transferscope_file_") for name in sys.modules) >= 1
     assert "mine" not in sys.modules

@@ -122,6 +122,24 @@ def test_what_says_nothing_is_left_out_with_its_reason() -> None:
     assert "left out: id (another text in every row, as an identifier has), country (always 'DE')" in encoding.words
 
 
+@pytest.mark.parametrize(
+    ("numbers", "is_said"),
+    [
+        (np.setdiff1d(np.arange(1000, 1100), np.arange(1000, 1100, 5)), True),  # every fifth row is a test row
+        (np.random.default_rng(0).permutation(50) + 1, True),
+        (np.append(np.arange(40), np.nan), True),
+        (np.arange(0, 300, 3), False),  # a column of measurements in threes
+        (np.arange(30) // 2, False),
+        (np.arange(30) + 0.5, False),
+        (np.array([3, 5, 6, 8]), False),  # too few to tell
+    ],
+)
+def test_numbers_of_rows_are_pointed_out_where_some_rows_are_test_rows(numbers: np.ndarray, is_said: bool) -> None:
+    (column,) = fit_encoding(rows(row=numbers), FILE).columns
+    assert column.kind == "number"
+    assert ("count the rows" in column.why) is is_said
+
+
 def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
     table = rows(garden=[True, False, None, True] * 5, plz=[80331, 10115, 10115, 20095] * 5)
     encoding = fit_encoding(table, FILE, categories={"plz"})

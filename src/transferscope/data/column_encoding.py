@@ -34,6 +34,7 @@ _ISO_DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?\s?(Z|UTC|[+-]
 _OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})"
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _SEPARATED = r"[+-]?(\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?|\d+,\d+)"
+_MANY = 20  # rows in which different whole numbers of a narrow range are no chance
 _DAY = 86_400.0
 _CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
 
@@ -206,9 +207,17 @@ def _fitted(column: pd.Series, path: Path, declared: bool, order: DayOrder | Non
     known = numbers[~np.isnan(numbers)]
     if np.ptp(known) == 0 and not gaps:
         return ColumnEncoding(name, "left out", why=f"always {known[0]:.6g}")
-    whole = kind == "number" and len(known) > 2 and bool((np.diff(np.sort(known)) == 1).all())
-    why = "whole numbers that count the rows; drop them if they number rows" if whole else ""
+    counts = kind == "number" and _counts_rows(known)
+    why = "whole numbers that count the rows; drop them if they number rows" if counts else ""
     return ColumnEncoding(name, "truth" if kind == "truth" else "number", float(np.median(known)), gaps, why=why)
+
+
+def _counts_rows(known: Float64[np.ndarray, " n"]) -> bool:
+    """Whether numbers may be those of rows, some of which may be missing: those of test rows, or rows left out."""
+    if (known % 1 != 0).any() or len(np.unique(known)) < len(known):
+        return False
+    share = len(known) / float(np.ptp(known) + 1)
+    return share == 1 if len(known) < _MANY else share > 0.5
 
 
 def _fitted_category(column: pd.Series, declared: bool) -> ColumnEncoding:
