@@ -44,15 +44,50 @@ def test_what_does_not_fit_is_refused(case: str) -> None:
     assert str(refused.value) == message
 
 
+def unchecked(features: Any, labels: Any, source_probabilities: Any = None) -> TargetView:
+    """A view made without the run-time types of the tests, which would speak first."""
+    view = object.__new__(TargetView)
+    for field, array in {
+        "features": features,
+        "labels": labels,
+        "source_probabilities": source_probabilities,
+    }.items():
+        object.__setattr__(view, field, array)
+    view.__post_init__()
+    return view
+
+
+UNCLEAR = {
+    "numbers in one column": (np.array([0.5, 1.0, 0.0]), "whole numbers (for regression give shape (n, 1))"),
+    "counts in columns": (np.eye(3, dtype=np.int64), "say which with .astype(float) or .astype(bool)"),
+}
+
+
+@pytest.mark.parametrize("case", UNCLEAR)
+def test_labels_of_an_unclear_kind_are_refused(case: str) -> None:
+    """Numbers in one column were taken for classes, and indicators in whole numbers for regression."""
+    labels, message = UNCLEAR[case]
+    with pytest.raises(DataError) as refused:
+        unchecked(FEATURES, labels)
+    assert str(refused.value).endswith(message)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_numbers_of_less_precision_are_not_computed_with(name: str) -> None:
+    """LogME of float32 features far from zero was wrong in the second digit."""
+    score, view = SCORES[name], classes_view(120)
+    p = view.source_probabilities
+    assert p is not None
+    features, p32 = (view.features + 1e4).astype(np.float32), p.astype(np.float32)
+    low = score.value(unchecked(features, view.labels.astype(np.uint8), p32))
+    assert low == score.value(TargetView(features.astype(np.float64), view.labels, p32.astype(np.float64)))
+
+
 @pytest.mark.parametrize("name", ["labels", "source_probabilities"])
 def test_rows_that_do_not_match_are_refused(name: str) -> None:
-    """Without the run-time types of the tests, which would speak first."""
-    view = object.__new__(TargetView)
     arrays = {"features": FEATURES, "labels": LABELS, "source_probabilities": THIRDS}
-    for field, array in (arrays | {name: arrays[name][:2]}).items():
-        object.__setattr__(view, field, array)
     with pytest.raises(DataError) as refused:
-        view.__post_init__()
+        unchecked(**arrays | {name: arrays[name][:2]})
     assert str(refused.value) == f"3 rows of features and 2 of {name} were given; give one for each example"
 
 

@@ -29,7 +29,8 @@ class HScore:
 
     Plain, it is C - 1 for any features of full rank with n <= d, noise included; shrinkage is therefore the default.
     It sees class means only: classes that differ in spread, or form several clusters around one mean, look alike. The
-    shrunk one changes (a little) when features without variance are added, since these count in the mean variance.
+    shrunk one changes (a little) when features without variance are added, since these count in the mean variance, and
+    it is 0 where the covariance is a multiple of the identity within the error of n examples: the share a is then 1.
 
     Attributes:
         shrinkage: Whether the covariance is shrunk (Ibrahim et al.) or not (Bao et al., by the pseudo-inverse).

@@ -26,15 +26,19 @@ Needs = Literal["features", "source_probabilities"]
 class TargetView:
     """Labelled target examples as a pretrained network sees them.
 
+    Numbers of any precision are taken and kept in float64, whole numbers that are class indices in int64: scores are
+    sums over many examples of features that may lie far from zero, which float32 gets wrong in the second digit.
+
     Attributes:
         features: Outputs of the backbone, shape (n, d), finite.
-        labels: Class indices (int64, shape (n,)), numbers for regression (float64, shape (n, K)), or truth values of
-            several labels of each example (shape (n, K)).
+        labels: Class indices (whole numbers, shape (n,)), numbers for regression (floating, shape (n, K)), or truth
+            values of several labels of each example (shape (n, K)).
         source_probabilities: What the source head says of each example, shape (n, Z), rows that sum to 1; None for a
             network without a head of classes.
 
     Raises:
-        DataError: Shapes do not fit, a number is not finite, or probabilities do not sum to 1.
+        DataError: Shapes do not fit, a number is not finite, labels are of another type than their shape says, or
+            probabilities do not sum to 1.
     """
 
     features: Float64[np.ndarray, "n d"]
@@ -42,7 +46,9 @@ class TargetView:
     source_probabilities: Float64[np.ndarray, "n Z"] | None = None
 
     def __post_init__(self) -> None:
-        """Check what every score relies on."""
+        """Check what every score relies on, and bring it to float64 and int64."""
+        for name, array in _of_full_precision(self).items():
+            object.__setattr__(self, name, array)
         n = len(self.features)
         rows = {"labels": self.labels, "source_probabilities": self.source_probabilities}
         for name, array in rows.items():
@@ -81,6 +87,32 @@ class TargetView:
         """The examples at `index`."""
         p = self.source_probabilities
         return TargetView(self.features[index], self.labels[index], None if p is None else p[index])
+
+
+def _of_full_precision(view: TargetView) -> dict[str, np.ndarray | None]:
+    """The arrays of a view in the types that scores compute with.
+
+    Raises:
+        DataError: Labels are of another type than their shape says.
+    """
+    labels, p = np.asarray(view.labels), view.source_probabilities
+    kind = labels.dtype.kind
+    if labels.ndim == 1 and kind not in "iu":
+        raise DataError(
+            f"labels of shape {labels.shape} are {labels.dtype}; expected class indices in whole numbers (for "
+            "regression give shape (n, 1))"
+        )
+    if labels.ndim == 2 and kind not in "fb":
+        raise DataError(
+            f"labels of shape {labels.shape} are {labels.dtype}; expected floating numbers for regression or truth "
+            "values for several labels of each example: say which with .astype(float) or .astype(bool)"
+        )
+    kept = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
+    return {
+        "features": np.asarray(view.features, dtype=np.float64),
+        "labels": labels.astype(kept[kind], copy=False) if kind in kept else labels,
+        "source_probabilities": None if p is None else np.asarray(p, dtype=np.float64),
+    }
 
 
 @runtime_checkable
