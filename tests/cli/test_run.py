@@ -64,7 +64,7 @@ def test_a_study_is_run_and_its_status_shown(call: Call, capsys: pytest.CaptureF
 def test_what_the_labels_were_taken_for_is_said_before_anything_runs(
     call: Call, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("own.csv").write_text("a,b,y\n" + "".join(f"{i * i % 61},1,{'xyz'[i % 3]}\n" for i in range(60)))
+    Path("own.csv").write_text("a,b,y\n" + "".join(f"{i / 4},1,{'xyz'[i % 3]}\n" for i in range(60)))
     Path("digits.toml").write_text(STUDY.replace('"digits"\nsizes', '"csv:own.csv?label=y"\nsizes'))
     assert call("run", "digits.toml", "--workers", "0") == 0
     assert capsys.readouterr().err.splitlines()[0] == (
