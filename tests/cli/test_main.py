@@ -212,6 +212,9 @@ def test_the_command_line_answers(
     [
         ("compare a b --labels 100 600 --seeds 5", "compare a b --labels 100 --labels 600 --seeds 5"),
         ("compare a b --methods x y", "compare a b --methods x --methods y"),
+        ("compare a b --methods x,y, z", "compare a b --methods x --methods y --methods z"),
+        ("compare a b --methods ,", "compare a b --methods ,"),
+        ("compare a b --labels 1,000", "compare a b --labels 1,000"),
         ("compare a b --seeds 5 --labels 100", "compare a b --seeds 5 --labels 100"),
         ("run study.toml -q", "run study.toml -q"),
         ("", ""),

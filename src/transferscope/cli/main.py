@@ -57,6 +57,9 @@ LIST_OPTIONS = (
 )
 """Options that take several values, as in --labels 100 600."""
 
+_OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores", "--fetch")
+"""Those of names, which hold no comma and may be given with commas between them."""
+
 _LIST_OPTIONS_OF_RANK = (*LIST_OPTIONS, "--checkpoint")
 
 _LONGEST_PATH = 200
@@ -117,6 +120,8 @@ def show_log(*, verbose: bool) -> None:
 def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
     """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
 
+    So does `--methods scratch,fine-tune`. Numbers are not parted at commas, since 1,000 is one of them.
+
     Args:
         arguments: What was typed.
         options: The options that take several values: all words up to the next that begins with "-".
@@ -132,7 +137,9 @@ def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> 
             if current is None:
                 spread.append(argument)
         elif current is not None:
-            spread += [current, argument]
+            names = argument.split(",") if current in _OPTIONS_OF_NAMES else []
+            values = [name for name in names if name] or [argument]
+            spread += [word for value in values for word in (current, value)]
         else:
             spread.append(argument)
     return spread
