@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from transferscope import compare
+from transferscope import compare, rank
 from transferscope.analyses.compare import Budget
+from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.data import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import TransferTask
@@ -21,6 +23,7 @@ from transferscope.methods.probe_head import ridge_probe
 from transferscope.models import NetworkSettings, Pretrained, adapt, build_network, open_pretrained, reinitialise
 from transferscope.models.hubs.huggingface import transformers_package
 from transferscope.study.facts import load_data
+from transferscope.study.settings import DataSettings
 from transferscope.study.spec import parse_spec
 from transferscope.training import TrainingSettings, outputs_of, scale_of, stream_seed, to_tensors
 
@@ -274,6 +277,34 @@ def test_new_texts_are_read_as_those_of_the_study(folder: Path, files: Path, tmp
     assert np.array_equal(read_unlabelled(f"text:{other}?text=a&pair=b", form).inputs, data.test.inputs)
     with pytest.raises(DataError, match="was trained on digits"):
         read_unlabelled(f"text:{other}?text=a", input_form("digits", (), load("digits")))
+
+
+def test_files_are_ranked_and_diagnosed_in_the_tokens_of_their_network(
+    transformers: Any, folder: Path, files: Path, tmp_path: Path
+) -> None:
+    ranked = rank(f"hf:{folder}", name_of(files, None), labels=40, seeds=1, scores=["logme"])
+    said = rank(f"hf:{folder}", name_of(files, folder), labels=40, seeds=1, scores=["logme"])
+    assert ranked.table().equals(said.table())
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    torch.manual_seed(1)
+    transformers.BertForSequenceClassification(config(transformers, num_labels=2)).save_pretrained(other)
+    question = FileQuestion(
+        checkpoint=other / "model.safetensors",
+        data=DataSettings(name_of(files, None)),
+        network=NetworkSettings(f"hf:{other}"),
+        device="cpu",
+    )
+    found = subject_of(question)
+    data = load(name_of(files, other)).train
+    assert found.subject.n_train == len(data)
+    text = (other / "tokenizer.json").read_text().replace('"cat"', '"lion"')
+    (other / "tokenizer.json").write_text(text)
+    subject_of(question)  # in the new tokens
+    with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
+        rank([f"hf:{folder}", f"hf:{other}"], name_of(files, None), labels=40, seeds=1)
+    with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
+        subject_of(replace(question, data=DataSettings(name_of(files, folder))))
 
 
 def test_what_does_not_belong_together_is_refused(transformers: Any, folder: Path, files: Path, tmp_path: Path) -> None:

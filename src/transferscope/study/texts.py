@@ -41,14 +41,7 @@ def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     target = _table(tables.get("target")).get("data")
     if not isinstance(target, str) or not _is_table(target):
         return tables
-    quoted = quote(target, safe="/: ")
-
-    def with_encoding(name: str) -> str:
-        if not _is_table(name) or parse_spec(name).options.get("encoding"):
-            return name
-        return f"{name}{'&' if '?' in name else '?'}encoding={quoted}"
-
-    return _changed(tables, with_encoding, target=False)
+    return _changed(tables, lambda name: in_features_of(name, target), target=False)
 
 
 def _is_table(name: str) -> bool:
@@ -95,6 +88,21 @@ def with_tokenizer(name: str, folder: Path) -> str:
     if not needs_tokenizer(name):
         return name
     return f"{name}{'&' if '?' in name else '?'}tokenizer={quote(str(folder), safe='/: ')}"
+
+
+def in_tokens_of(name: str, networks: Sequence[str]) -> str:
+    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one."""
+    if not needs_tokenizer(name):
+        return name
+    folder = tokenizer_folder(networks)
+    return name if folder is None else with_tokenizer(name, folder.absolute())
+
+
+def in_features_of(name: str, target: str) -> str:
+    """The name of data; of a table that says no encoding, with the features of the target's table."""
+    if not (_is_table(name) and _is_table(target)) or parse_spec(name).options.get("encoding"):
+        return name
+    return f"{name}{'&' if '?' in name else '?'}encoding={quote(target, safe='/: ')}"
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:

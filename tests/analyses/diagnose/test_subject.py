@@ -15,7 +15,8 @@ from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, s
 from transferscope.data.load import load
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Curvature, Landscape
 from transferscope.errors import SettingsError, UnknownNameError
-from transferscope.models import NetworkInput, NetworkSettings
+from transferscope.models import NetworkInput, NetworkSettings, build_network
+from transferscope.models.weights import save_weights
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import plan_study
 from transferscope.study.settings import DataSettings
@@ -157,3 +158,32 @@ def test_a_network_of_a_users_file_is_looked_at_with_its_own_scaling(tmp_path: P
     measured = {record.name: record.estimate.value for record in found.performance}
     assert measured["loss"] == pytest.approx(float(loss), rel=1e-5)
     assert not found.backbone_only
+
+
+def test_a_source_table_has_the_features_of_the_targets(tmp_path: Path) -> None:
+    """Each with categories of its own it had as many features, which meant other things."""
+
+    def write(name: str, towns: str) -> str:
+        rows = [f"{i % 7}.5,{towns[i % 3]},{'yn'[i % 2]}" for i in range(60)]
+        (tmp_path / name).write_text("\n".join(["size,town,y", *rows]) + "\n")
+        return f"csv:{tmp_path}/{name}?label=y"
+
+    target, source = write("target.csv", "ABC"), write("source.csv", "CAZ")
+    settings = NetworkSettings("mlp", (4,))
+    network = build_network(settings, (4,), 2, seed=0)
+    save_weights(network, tmp_path / "net.safetensors")
+    found = subject_of(
+        FileQuestion(
+            tmp_path / "net.safetensors",
+            DataSettings(target),
+            settings,
+            source=DataSettings(source),
+            scaling="none",
+            device="cpu",
+        )
+    )
+    assert found.subject.source is not None
+    towns = found.subject.source.inputs[:, 1:]  # A, B, C
+    assert towns.sum(dim=0)[1] == 0
+    assert 0 < towns.sum(dim=0)[0] < len(towns)
+    assert (towns.sum(dim=1) == 0).any()  # Z, which the target does not have

@@ -25,7 +25,7 @@ from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.study.spec import StudySpec, depends_on_source, parse_spec
-from transferscope.study.texts import needs_tokenizer, tokenizer_folder, with_tokenizer
+from transferscope.study.texts import in_tokens_of
 from transferscope.wording import listed
 
 SMALLEST_LENET = 16
@@ -176,11 +176,8 @@ def _network_table(budget: Budget, networks: Sequence[Pretrained]) -> dict[str, 
 
 def _read_by(network: Mapping[str, Any], names: Sequence[str], networks: Sequence[Pretrained]) -> list[str]:
     """Names of data: texts with the tokenizer of their encoder; where no network is named, images of a limited size."""
-    if any(map(needs_tokenizer, names)):
-        of_network = [network["name"]] if network else []
-        folder = tokenizer_folder([one.network.name for one in networks] + of_network)
-        if folder is not None:
-            names = [with_tokenizer(name, folder.absolute()) for name in names]
+    readers = [one.network.name for one in networks] + ([network["name"]] if network else [])
+    names = [in_tokens_of(name, readers) for name in names]
     return list(names) if network else [_at_most(name, LARGEST) for name in names]
 
 

@@ -1,6 +1,7 @@
 """What to transfer from: rate pretrained networks on a few labelled target examples, without training on the target."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from transferscope.study.context import no_progress
 from transferscope.study.facts import read_data, shape_as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.study.settings import DataSettings
+from transferscope.study.texts import check_tokenizer, in_tokens_of
 from transferscope.training import choose_device, stream_seed
 
 
@@ -137,7 +139,8 @@ def _rank_files(
         raise SettingsError("no pretrained network was given; give at least one to rank")
     if seeds < 1 or (labels is not None and labels < 1):
         raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
-    dataset = read_data(data)
+    dataset = read_data(replace(data, data=in_tokens_of(data.data, [one.network.name for one in networks])))
+    check_tokenizer(dataset, [one.network for one in networks])
     train = dataset.train
     chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
     n_target, least = labels or len(train), least_labels(train)
