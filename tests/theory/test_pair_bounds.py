@@ -79,6 +79,26 @@ def test_pairs_that_do_not_fit_are_refused_in_a_sentence() -> None:
         estimate_pair(target, LabelledSet(target.inputs, np.ones((20, 1), dtype=np.float32)))
 
 
+def test_texts_are_refused() -> None:
+    tokens = LabelledSet(np.zeros((20, 2, 5), dtype=np.int32), np.arange(20) % 2, ("a", "b"))
+    with pytest.raises(DataError, match=r"^the inputs are texts, and the bounds are of inputs that are numbers: "):
+        estimate_pair(tokens, tokens)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_classes_are_told_by_their_names(several: bool) -> None:
+    """The same source with its classes in another order had other bounds."""
+    target, names = regression(TARGET, 200, 0), ("a", "b", "c")
+    classes = np.random.default_rng(1).integers(0, 3, 200)
+    labels = classes[:, None] == np.arange(3) if several else classes
+    one = LabelledSet(target.inputs, labels, names)
+    turned = ("c", "a", "b")
+    moved = labels[:, [2, 0, 1]] if several else np.array([1, 2, 0])[classes]
+    other = LabelledSet(target.inputs, moved, turned)
+    few = one.take(np.arange(40))
+    assert pair_bounds(estimate_pair(other, one), few) == pair_bounds(estimate_pair(one, one), few)
+
+
 def test_the_command_ranks_sources(tmp_path: Path) -> None:
     generator = np.random.default_rng(4)
     places = []
@@ -102,3 +122,26 @@ def test_the_command_ranks_sources(tmp_path: Path) -> None:
     assert (tmp_path / "o" / "bounds.csv").read_text(encoding="utf-8").startswith("source,bound,value,stderr\n")
     with pytest.raises(SettingsError, match=r"^--repeats 1 --constant 1 --examples 1000 --labels 30: expected "):
         CliRunner().invoke(app, [*arguments, "--labels", "30", "--repeats", "1"], catch_exceptions=False)
+
+
+def test_sources_in_another_unit_are_refused_and_other_names_said(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0).standard_normal(80)
+
+    def table(name: str, labels: list[str]) -> str:
+        (tmp_path / name).write_text(
+            "x,z,y\n" + "".join(f"{v},{v * v},{y}\n" for v, y in zip(draw, labels, strict=True))
+        )
+        return f"csv:{tmp_path}/{name}?label=y"
+
+    prices, cheap = (
+        table(n, [f"{c + s * v + 0.5:.2f}" for v in draw]) for n, c, s in (("a", 3e5, 1e5), ("b", 5e3, 1e3))
+    )
+    with pytest.raises(DataError, match=r"not counted in the same unit as those of"):
+        CliRunner().invoke(
+            app, ["theory", "bounds", "--target", prices, "--source", cheap, "--labels", "20"], catch_exceptions=False
+        )
+    cats, dogs = (table(n, [w[v > 0] for v in draw]) for n, w in (("c", ("cat", "lion")), ("d", ("dog", "wolf"))))
+    words = CliRunner().invoke(
+        app, ["theory", "bounds", "--target", cats, "--source", dogs, "--labels", "20"], catch_exceptions=False
+    )
+    assert f"The classes of {dogs} have other names than the target's" in words.stdout

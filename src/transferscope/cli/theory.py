@@ -1,13 +1,16 @@
 """`transferscope theory`: a user's own pair on the linear-transfer diagram, and bounds that rank its sources."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from transferscope.cli.as_json import AsJson, print_analysis, print_json
 from transferscope.cli.plugins import refusing
+
+if TYPE_CHECKING:
+    from transferscope.data.task import Dataset
 
 
 class _Theory(TyperGroup):
@@ -54,6 +57,22 @@ def place(
     typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}\n{result.kept}")
 
 
+def _check_units(source: "Dataset", target: "Dataset") -> None:
+    """Refuse numbers to predict that a table counted in another unit than the other did: their teachers would differ.
+
+    Raises:
+        DataError: The units differ.
+    """
+    from transferscope.errors import DataError
+
+    units = [data.provenance.get("label_units") for data in (source, target)]
+    if units[0] != units[1]:
+        raise DataError(
+            f"the labels of {source.name} are not counted in the same unit as those of {target.name} (`transferscope "
+            "data` says in which), and the bounds compare them; give both as numbers of one size, near 1"
+        )
+
+
 @app.command()
 def bounds(
     target: Annotated[str, typer.Option(help="Data of the target, as in usps or csv:houses.csv?label=price.")],
@@ -78,19 +97,25 @@ def bounds(
     from transferscope.data.splits import few_shot
     from transferscope.errors import SettingsError
     from transferscope.report.save import write_table
-    from transferscope.theory.pair_bounds import estimate_pair, pair_bounds
+    from transferscope.study.texts import in_features_of
+    from transferscope.theory.pair_bounds import estimate_pair, pair_bounds, same_classes
 
     if repeats < 2 or constant <= 0 or examples < 2 or labels < 2:
         raise SettingsError(
             f"--repeats {repeats} --constant {constant:g} --examples {examples} --labels {labels}: expected at least 2 "
             "repeats, 2 examples and 2 labels, and a constant above 0"
         )
-    train = load(target, transforms=tuple(transforms or ())).train
+    task = load(target, transforms=tuple(transforms or ()))
+    train = task.train
     known = few_shot(train, min(examples, len(train)), seed=0)
     drawn = [few_shot(train, labels, seed=seed + 1) for seed in range(repeats)]
-    found = {}
+    found, otherwise_named = {}, []
     for name in dict.fromkeys(source):
-        given = load(name, transforms=tuple(transforms or ())).train
+        other = load(in_features_of(name, target), transforms=tuple(transforms or ()))
+        _check_units(other, task)
+        given = other.train
+        if not same_classes(given, train):
+            otherwise_named.append(name)
         pair = estimate_pair(few_shot(given, min(examples, len(given)), seed=0), known)
         found[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
     parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in found.items()}
@@ -101,7 +126,14 @@ def bounds(
         write_table(table, out / "bounds.csv")
     if as_json:
         rows = table.to_dict(orient="records")
-        facts = {"target": target, "labels": labels, "repeats": repeats, "rows": rows, "written": written}
+        facts = {
+            "target": target,
+            "labels": labels,
+            "repeats": repeats,
+            "rows": rows,
+            "otherwise_named": otherwise_named,
+            "written": written,
+        }
         print_json("theory bounds", facts)
         return
     typer.echo(
@@ -113,6 +145,11 @@ def bounds(
     shown = table.assign(text=[f"{v:.3g} ({e:.1g})" if e > 1e-9 * v else f"{v:.3g}" for v, e in pairs])
     wide = shown.pivot(index="bound", columns="source", values="text").loc[list(parts[source[0]].index), list(parts)]
     typer.echo(wide.rename_axis(index=None, columns=None).to_string())
+    if otherwise_named:
+        typer.echo(
+            f"\nThe classes of {', '.join(otherwise_named)} have other names than the target's: the first is held for "
+            "the first of the target's, and so on, so that another order of their names would give other bounds."
+        )
     if len(found) > 1:
         typer.echo("\n" + "\n".join(_preferred(found)))
 

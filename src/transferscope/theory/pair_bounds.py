@@ -9,7 +9,7 @@ Where they stop: all are loose by orders of magnitude as numbers, and what they 
 section 6 hold up to O(sqrt(log(n)/n)) with open constants; the constant of Theorem 4.2 is open (`deviation_bound`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -65,22 +65,29 @@ def estimate_pair(source: LabelledSet, target: LabelledSet) -> EstimatedPair:
     """Estimate teachers, inputs and pre-trained network of a pair.
 
     Args:
-        source: Examples of the source; a few thousand at most, because an N x N matrix is solved.
+        source: Examples of the source; a few thousand at most, because an N x N matrix is solved. Its classes are those
+            of the target of the same names, or, where some names differ, of the same place in their order.
         target: Examples of the target, for its teacher and its covariance: as many as there are.
 
     Returns:
         The pair.
 
     Raises:
-        DataError: Inputs or labels of the two differ in width, an input is zero, or there is nothing to learn.
+        DataError: Inputs are texts, inputs or labels of the two differ in width, an input is zero, or there is nothing
+            to learn.
     """
+    if source.is_tokens or target.is_tokens:
+        raise DataError(
+            "the inputs are texts, and the bounds are of inputs that are numbers: the distances between tokens mean "
+            "nothing; give images, or a table or array of numbers"
+        )
     sizes = [int(np.prod(examples.inputs.shape[1:])) for examples in (source, target)]
     if sizes[0] != sizes[1]:
         raise DataError(
             f"an input of the source has {sizes[0]:,} values and one of the target {sizes[1]:,}; the bounds need the "
             "same inputs: transform them, as in --transforms resize:16 --transforms grey"
         )
-    given = [_columns(examples) for examples in (source, target)]
+    given = [_columns(examples) for examples in (_in_order(source, target), target)]
     if given[0].shape[1] != given[1].shape[1]:
         raise DataError(
             f"the labels of the source have {_kind(source)} and those of the target {_kind(target)}; fine-tuning in "
@@ -99,7 +106,7 @@ def estimate_pair(source: LabelledSet, target: LabelledSet) -> EstimatedPair:
         centre, reach = np.zeros(given[1].shape[1]), np.ones(given[1].shape[1])
     blank = KernelExamples(np.ones((1, sizes[1])), np.zeros((1, given[1].shape[1])), 0, 0)
     pair = EstimatedPair(blank, np.zeros((sizes[1], 1)), Covariance(np.ones(sizes[1])), mean, scale, centre, reach)
-    known = [(pair.inputs(examples), pair.labels(examples)) for examples in (source, target)]
+    known = [(pair.inputs(one), pair.labels(one)) for one in (_in_order(source, target), target)]
     teachers = [RidgeCV(_RIDGES, fit_intercept=False).fit(*one).coef_.reshape(-1, sizes[1]).T for one in known]
     values, vectors = np.linalg.eigh(known[1][0].T @ known[1][0] / len(target))
     covariance = Covariance(np.maximum(values[::-1], 0), np.ascontiguousarray(vectors[:, ::-1]))
@@ -151,6 +158,22 @@ def pair_bounds(pair: EstimatedPair, target: LabelledSet, *, constant: float = 1
         for name, value in values.items():
             found.setdefault(name, []).append(float(value))
     return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def same_classes(source: LabelledSet, target: LabelledSet) -> bool:
+    """Whether the labels of both have the same names, in any order; true of numbers, which have none."""
+    return sorted(source.classes or ()) == sorted(target.classes or ())
+
+
+def _in_order(source: LabelledSet, target: LabelledSet) -> LabelledSet:
+    """The source with its classes in the target's order where they are the same: the theorems go on with its head."""
+    if source.classes is None or target.classes is None or source.classes == target.classes:
+        return source
+    if not same_classes(source, target):
+        return source
+    order = np.array([target.classes.index(name) for name in source.classes])
+    labels = source.labels[:, np.argsort(order)] if source.labels.ndim == 2 else order[source.labels]
+    return replace(source, labels=labels, classes=target.classes)
 
 
 def _columns(examples: LabelledSet) -> Float64[np.ndarray, "N K"]:
