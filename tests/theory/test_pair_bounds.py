@@ -140,7 +140,7 @@ def test_sources_in_another_unit_are_refused_and_other_names_said(tmp_path: Path
         CliRunner().invoke(
             app, ["theory", "bounds", "--target", prices, "--source", cheap, "--labels", "20"], catch_exceptions=False
         )
-    cats, dogs = (table(n, [w[v > 0] for v in draw]) for n, w in (("c", ("cat", "lion")), ("d", ("dog", "wolf"))))
+    cats, dogs = (table(n, [w[int(v > 0)] for v in draw]) for n, w in (("c", ("cat", "lion")), ("d", ("dog", "wolf"))))
     words = CliRunner().invoke(
         app, ["theory", "bounds", "--target", cats, "--source", dogs, "--labels", "20"], catch_exceptions=False
     )
