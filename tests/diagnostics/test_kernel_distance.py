@@ -8,7 +8,7 @@ import torch
 from diagnostics.subjects import mlp_subject
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.subject import Examples
-from transferscope.errors import DataError
+from transferscope.errors import DataError, SettingsError
 
 
 def _golden(ridge: float) -> dict[str, float]:
@@ -45,3 +45,24 @@ def test_source_examples_are_needed() -> None:
     message = "kernel-distance compares two tasks; give the subject source examples"
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         KernelDistance().measure(replace(mlp_subject(), source=None))
+
+
+def test_classes_are_told_by_their_names() -> None:
+    """A source with its classes in another order, or with one more before them, was as far as another task."""
+    subject = mlp_subject()
+    classes = (subject.examples.inputs[:, 0] > 0).long() + (subject.examples.inputs[:, 1] > 0).long()
+    target = Examples(subject.examples.inputs, classes, classes=("a", "b", "c"))
+    turned = Examples(target.inputs, (classes + 1) % 3, classes=("c", "a", "b"))
+    shifted = Examples(target.inputs, classes + 1, classes=("A", "a", "b", "c"))
+    unnamed = Examples(target.inputs, (classes + 1) % 3, classes=("x", "y", "z"))
+
+    def distance(source: Examples, diagnostic: KernelDistance) -> float:
+        return diagnostic.measure(replace(subject, examples=target, source=source))["kernel_task_distance"].value
+
+    assert distance(turned, KernelDistance()) == distance(target, KernelDistance())
+    assert distance(shifted, KernelDistance()) < 0.01
+    assert distance(turned, KernelDistance(classes="index")) > 1
+    assert distance(unnamed, KernelDistance()) == distance(turned, KernelDistance(classes="index"))
+    assert target.first(3).classes == target.take(torch.tensor([1])).classes == ("a", "b", "c")
+    with pytest.raises(SettingsError, match="expected 'name' or 'index'"):
+        KernelDistance(classes="order")  # type: ignore[arg-type]

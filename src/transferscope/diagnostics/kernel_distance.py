@@ -1,9 +1,10 @@
 """What the infinite-width kernel says about the two tasks."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
@@ -20,9 +21,11 @@ class KernelDistance:
     """Task distance ||y_Q - y_{P->Q}|| and the leading terms of Theorems 1 and 2, from inputs and labels alone.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section 6. Inputs are flattened and
-    scaled to unit norm; class c of C is coded e_c - 1/C, with classes matched by their index.
+    scaled to unit norm; class c of C is coded e_c - 1/C. A source class is the target's of the same name; where no name
+    is the same, or names are not known, that of the same index.
 
     Attributes:
+        classes: "name" as above, or "index" for the same index whatever the names.
         n_source: Source examples used: the first so many.
         n_target: Target examples used.
         ridge: Relative ridge on both Gram matrices.
@@ -36,12 +39,15 @@ class KernelDistance:
     needs_source: ClassVar[bool] = True
     needs_start: ClassVar[bool] = False
 
+    classes: Literal["name", "index"] = "name"
     n_source: int = 2000
     n_target: int = 1000
     ridge: float = RIDGE
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        if self.classes not in ("name", "index"):
+            raise SettingsError(f"classes = {self.classes!r}; expected 'name' or 'index'")
         if min(self.n_source, self.n_target) < 1 or self.ridge < 0:
             raise SettingsError(
                 f"n_source = {self.n_source}, n_target = {self.n_target}, ridge = {self.ridge}; expected at least 1 "
@@ -57,6 +63,8 @@ class KernelDistance:
         if subject.source is None:
             raise DataError(f"{self.name} compares two tasks; give the subject source examples")
         source, target = subject.source.first(self.n_source), subject.examples.first(self.n_target)
+        if self.classes == "name":
+            source = _in_order(source, target)
         labels = [part.labels for part in (source, target) if not part.labels.is_floating_point()]
         n_classes = max([1, *(int(one.max()) + 1 for one in labels)])
         both = [
@@ -97,6 +105,16 @@ class KernelDistance:
         factors = 2 * (n_source**3 + n_target**3) / 3
         memory = 8 * 4 * (n_source**2 + n_target**2 + n_source * n_target)
         return CostEstimate((products + factors) * 1e-10, memory, 0.0)
+
+
+def _in_order(source: Examples, target: Examples) -> Examples:
+    """The source with the target's index for each class of the same name, and further indices for its other classes."""
+    named, known = source.classes or (), target.classes or ()
+    if named == known or not set(named) & set(known):
+        return source
+    others = iter(range(len(known), len(known) + len(named)))
+    index = torch.tensor([known.index(name) if name in known else next(others) for name in named])
+    return replace(source, labels=index.to(source.labels.device)[source.labels], classes=None)
 
 
 def _relative(estimate: Estimate, size: float) -> Estimate:

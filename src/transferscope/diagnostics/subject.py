@@ -57,6 +57,7 @@ class Examples:
             taken for a single output. Truth values (N, K) are several labels of each input.
         kept: Gives the features of a network for these examples where they were computed before, or are worth keeping;
             None for a network whose features are to be computed. None where nothing is kept.
+        classes: Names of the classes, by index; None for numbers, or where they are not known.
 
     Raises:
         DataError: There are no examples, lengths differ, or inputs are not finite.
@@ -65,6 +66,7 @@ class Examples:
     inputs: Shaped[Tensor, "N ..."]
     labels: Shaped[Tensor, "M ..."]
     kept: Callable[[nn.Module], Tensor | None] | None = field(default=None, compare=False, repr=False)
+    classes: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check what every diagnostic relies on."""
@@ -93,15 +95,16 @@ class Examples:
     def batches(self, size: int) -> Iterator["Examples"]:
         """Consecutive batches of at most `size` examples."""
         for start in range(0, len(self), size):
-            yield Examples(self.inputs[start : start + size], self.labels[start : start + size])
+            part = slice(start, start + size)
+            yield Examples(self.inputs[part], self.labels[part], classes=self.classes)
 
     def take(self, index: Int[Tensor, " n"]) -> "Examples":
         """The examples at `index`, in that order."""
-        return Examples(self.inputs[index], self.labels[index])
+        return Examples(self.inputs[index], self.labels[index], classes=self.classes)
 
     def first(self, n: int) -> "Examples":
         """The first n examples, or all if there are fewer."""
-        return Examples(self.inputs[:n], self.labels[:n])
+        return Examples(self.inputs[:n], self.labels[:n], classes=self.classes)
 
 
 @dataclass(frozen=True)

@@ -256,4 +256,4 @@ def spread_examples(
     def kept(network: nn.Module) -> Tensor | None:
         return frozen_features(network, shown) if isinstance(network, Network) and is_kept(network.features) else None
 
-    return Examples(ready.inputs, ready.labels, kept)
+    return Examples(ready.inputs, ready.labels, kept, chosen.classes)

@@ -351,7 +351,8 @@ IMPLICATIONS: dict[str, Implication] = {
         title="kernel distance of the tasks",
         limits=(
             "It is about infinitely wide two-layer networks on raw inputs, so it knows nothing of the network at "
-            "hand, and pairs source and target classes by their index."
+            "hand, and pairs source and target classes by their names; where none is the same, by their index, so that "
+            "another order of names gives another distance."
         ),
     ),
     "ntk_label_alignment": Implication(
