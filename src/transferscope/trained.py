@@ -18,7 +18,7 @@ from scipy.special import expit, softmax
 
 from transferscope.data.arrays import to_inputs
 from transferscope.data.task import Kind, LabelledSet
-from transferscope.data.unlabelled import InputForm, as_in_study
+from transferscope.data.unlabelled import NETWORK_NOTE, InputForm, as_in_study
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError
 from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
@@ -28,7 +28,6 @@ from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.training import PixelScale, TensorSet, outputs_of, to_tensors
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
-_NOTE = "transferscope.card"
 _PROBLEMS: dict[Kind, Problem] = {
     "classification": "single_label_classification",
     "regression": "regression",
@@ -207,7 +206,7 @@ def probabilities(outputs: Float[np.ndarray, "N C"], card: ModelCard) -> Float[n
 
 def card_notes(card: ModelCard) -> dict[str, str]:
     """A card as metadata of a file of weights, which `load_model` then opens."""
-    return {_NOTE: json.dumps(_as_json(card))}
+    return {NETWORK_NOTE: json.dumps(_as_json(card))}
 
 
 def _as_json(card: ModelCard) -> dict[str, Any]:
@@ -296,7 +295,7 @@ def load_model(place: str | Path) -> TrainedModel:
     notes = read_notes(file)
     scale = PixelScale.from_notes(notes)
     try:
-        card = json.loads(notes[_NOTE])
+        card = json.loads(notes[NETWORK_NOTE])
         known = card.pop("format") in (_FORMAT, _TRANSFORMERS)
         read = _ADAPTER.validate_python(card) if known else None
     except (KeyError, ValueError, TypeError, AttributeError, ValidationError) as error:

@@ -49,7 +49,8 @@ def diagnose(
     examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600,
     part: Annotated[str, typer.Option(help="target_train or target_test.")] = "target_train",
     labels: Annotated[
-        int | None, typer.Option("--n-labels", min=1, help="Labels it was trained on, drawn as in a study. [all]")
+        int | None,
+        typer.Option("--labels", "--n-labels", min=1, help="Labels it was trained on, drawn as in a study. [all]"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0,
     scaling: Annotated[

@@ -23,7 +23,7 @@ from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
     from transferscope.data.column_encoding import TableEncoding
-    from transferscope.data.tables import Format, TableParts
+    from transferscope.data.tables import Format, SharedEncoding, TableParts
 
 Reader = Callable[[DataSpec, int], Dataset]
 """Takes a name whose kind it reads, and a seed; returns the data."""
@@ -106,7 +106,7 @@ _TABLE_OPTIONS = (
 def _table(spec: DataSpec, seed: int) -> Dataset:
     shared = spec.one("encoding")
     path = find_path(spec.path)
-    parts = _table_parts(spec, path, seed, None if shared is None else parse_spec(shared))
+    parts = _table_parts(spec, path, seed)
     dataset = _of_file(spec, path, parts)
     if parts.label_units:
         shown = ", ".join(
@@ -147,23 +147,42 @@ def table_form(spec: DataSpec) -> "Format":
 
 def table_encoding(spec: DataSpec, seed: int) -> "TableEncoding":
     """What the columns of a table become."""
+    return _table_parts(spec, find_path(spec.path), seed).encoding
+
+
+def _shared_encoding(spec: DataSpec, seed: int) -> "SharedEncoding | None":
+    """The encoding that a name says: that of another table, or of an exported network.
+
+    Raises:
+        SettingsError: It is that of neither.
+    """
+    from transferscope.data.tables import SharedEncoding
+    from transferscope.data.unlabelled import table_of_network
+
     shared = spec.one("encoding")
-    path = find_path(spec.path)
-    return _table_parts(spec, path, seed, None if shared is None else parse_spec(shared)).encoding
+    if shared is None:
+        return None
+    if shared.endswith(".safetensors"):
+        file = find_path(shared)
+        found = table_of_network(file)
+        if found is None:
+            raise SettingsError(
+                f"{spec.text!r} shares the encoding of {shared}, which does not say that it reads tables"
+            )
+        return SharedEncoding(found, file)
+    like = parse_spec(shared)
+    if like.kind not in TABLES:
+        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is no table; name a table")
+    if "encoding" in like.options:
+        raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; name that one")
+    return SharedEncoding(table_encoding(like, seed), find_path(like.path))
 
 
-def _table_parts(spec: DataSpec, path: Path, seed: int, like: DataSpec | None) -> "TableParts":
-    from transferscope.data.tables import (  # here, because pandas takes a while to import
-        SharedEncoding,
-        TableSettings,
-        load_table,
-    )
+def _table_parts(spec: DataSpec, path: Path, seed: int) -> "TableParts":
+    from transferscope.data.tables import TableSettings, load_table  # here, because pandas takes a while to import
 
     spec.allow(_TABLE_OPTIONS)
-    if like is not None and like.kind not in TABLES:
-        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is no table; name a table")
-    if like is not None and "encoding" in like.options:
-        raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; name that one")
+    shared = _shared_encoding(spec, seed)
     test_file = spec.one("test")
     settings = TableSettings(
         labels=spec.options.get("label", ()),
@@ -176,7 +195,6 @@ def _table_parts(spec: DataSpec, path: Path, seed: int, like: DataSpec | None) -
         split=spec.one("split"),
         test_share=spec.share("test_share"),
     )
-    shared = None if like is None else SharedEncoding(table_encoding(like, seed), find_path(like.path))
     return load_table(path, settings, form=table_form(spec), seed=seed, shared=shared)
 
 

@@ -162,7 +162,9 @@ def load_table(
     test_path = test_file or path
     features = _feature_columns(train, settings, path)
     if shared is not None:
-        check_same_columns(features, [one.name for one in shared.encoding.columns], path, shared.path)
+        read = {one.name: one.kind != "left out" for one in shared.encoding.columns}
+        given = [name for name in features if read.get(name, True)]
+        check_same_columns(given, [name for name, is_read in read.items() if is_read], path, shared.path)
         encoding = shared.encoding
     else:
         for name in settings.categories:

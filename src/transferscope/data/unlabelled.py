@@ -1,14 +1,16 @@
 """Inputs to predict for: images, arrays and tables without labels, read as the data of a study were."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Num
 
 from transferscope.data.arrays import ChannelAxis, to_inputs
-from transferscope.data.column_encoding import TableEncoding
+from transferscope.data.column_encoding import ColumnEncoding, TableEncoding
 from transferscope.data.image_folder import is_image_file, read_images_below
 from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
@@ -17,7 +19,7 @@ from transferscope.data.readers import TABLES, image_form, table_encoding, table
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import TRANSFORMS, apply_transforms
-from transferscope.errors import DataError
+from transferscope.errors import CorruptDataError, DataError
 
 _AXES: tuple[ChannelAxis, ...] = ("first", "last")
 _OF_IMAGES = ("folder", "hf-dataset")
@@ -44,6 +46,40 @@ class InputForm:
     input_shape: tuple[int, ...]
     columns: tuple[str, ...] = ()
     encoding: TableEncoding | None = None
+
+
+NETWORK_NOTE = "transferscope.card"
+"""Key of what an exported network is, in the metadata of its file."""
+
+
+def table_of_network(path: Path) -> TableEncoding | None:
+    """What the columns of a table become for an exported network; None for a file that says nothing of a table.
+
+    Args:
+        path: A file of weights.
+
+    Raises:
+        CorruptDataError: It is an exported network whose description is damaged.
+    """
+    if path.suffix != ".safetensors" or not path.is_file():
+        return None
+    from pydantic import TypeAdapter, ValidationError
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            notes = dict(file.metadata() or {})
+    except (SafetensorError, OSError):
+        return None  # what opens the network says so
+    try:
+        if NETWORK_NOTE not in notes:
+            return None
+        form = TypeAdapter(InputForm).validate_python(json.loads(notes[NETWORK_NOTE])["inputs"])
+    except (KeyError, ValueError, TypeError, ValidationError) as error:
+        raise CorruptDataError(f"{path} does not say how its inputs are read; export the network again") from error
+    if form.encoding is not None or not form.columns:
+        return form.encoding
+    return TableEncoding(tuple(ColumnEncoding(name, "number", nan) for name in form.columns))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from transferscope.data.readers import TABLES
+from transferscope.data.readers import TABLES, table_encoding
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset
+from transferscope.data.unlabelled import table_of_network
 from transferscope.errors import DataError
 from transferscope.models import NetworkSettings
 from transferscope.models.hubs.huggingface import HuggingFace
@@ -35,12 +36,21 @@ def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     """A study whose source tables have the features of the target's table, where none is said.
 
+    The target's table has those of its first source that is an exported network of tables.
+
     Args:
         tables: What TOML makes of a study file, right or wrong.
+
+    Raises:
+        CorruptDataError: What an exported network reads cannot be told.
     """
     target = _table(tables.get("target")).get("data")
     if not isinstance(target, str) or not _is_table(target):
         return tables
+    sources = _tables(tables.get("sources")).values()
+    files = [source.get(key) for source in sources for key in ("weights", "network")]
+    target = in_columns_of(target, [Path(file) for file in files if isinstance(file, str)])
+    tables = {**tables, "target": {**tables["target"], "data": target}}
     return _changed(tables, lambda name: in_features_of(name, target), target=False)
 
 
@@ -100,9 +110,46 @@ def in_tokens_of(name: str, networks: Sequence[str]) -> str:
 
 def in_features_of(name: str, target: str) -> str:
     """The name of data; of a table that says no encoding, with the features of the target's table."""
-    if not (_is_table(name) and _is_table(target)) or parse_spec(name).options.get("encoding"):
+    if not (_is_table(name) and _is_table(target)):
         return name
-    return f"{name}{'&' if '?' in name else '?'}encoding={quote(target, safe='/: ')}"
+    return _with_encoding(name, parse_spec(target).one("encoding") or target)
+
+
+def in_columns_of(name: str, files: Sequence[Path]) -> str:
+    """The name of data; of a table that says no encoding, with that of the first exported network that reads tables."""
+    found = (file for file in files if _is_table(name) and table_of_network(file) is not None)
+    file = next(found, None)
+    return name if file is None else _with_encoding(name, str(file.absolute()))
+
+
+def check_columns(name: str, files: Sequence[Path]) -> None:
+    """Refuse a table in other features than those of exported networks: a feature would mean something else.
+
+    Args:
+        name: The data.
+        files: Files of weights; those that say nothing of a table cannot be checked.
+
+    Raises:
+        DataError: A network reads other features.
+    """
+    read = {file: found.features for file in files if (found := table_of_network(file)) is not None}
+    if not read or not _is_table(name):
+        return
+    own = table_encoding(parse_spec(name), 0).features
+    for file, features in read.items():
+        if features != own:
+            other = next((one for one in features if one not in own), None)
+            said = "in another order" if other is None else f"among them {other!r}, which the table does not give"
+            raise DataError(
+                f"{file} was trained on {len(features)} features, {said}, and {name} gives {len(own)}; compare "
+                "networks of the same features, and name their file with encoding= or leave that out"
+            )
+
+
+def _with_encoding(name: str, encoding: str) -> str:
+    if parse_spec(name).options.get("encoding"):
+        return name
+    return f"{name}{'&' if '?' in name else '?'}encoding={quote(encoding, safe='/: ')}"
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:

@@ -29,7 +29,7 @@ from transferscope.records import Record
 from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.study.settings import DataSettings
-from transferscope.study.texts import check_tokenizer, in_features_of, in_tokens_of
+from transferscope.study.texts import check_columns, check_tokenizer, in_columns_of, in_features_of, in_tokens_of
 from transferscope.training import PixelScale, choose_device, measure, pixel_scale, scale_of, stream_seed
 
 _THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
@@ -227,7 +227,8 @@ def _data(question: FileQuestion) -> Dataset:
 
 def _load(question: FileQuestion, data: DataSettings) -> Dataset:
     """The data as the network reads them."""
-    name = in_tokens_of(data.data, [question.network.name])
+    name = in_columns_of(in_tokens_of(data.data, [question.network.name]), [question.checkpoint])
+    check_columns(name, [question.checkpoint])
     found = load(name, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
     check_tokenizer(found, [question.network])
     known = input_of(question.network)
@@ -238,7 +239,8 @@ def _load(question: FileQuestion, data: DataSettings) -> Dataset:
 def _source(question: FileQuestion, target: Dataset, network: Network, device: torch.device) -> Examples | None:
     if question.source is None:
         return None
-    name = in_features_of(question.source.data, question.data.data)
+    target_name = in_columns_of(question.data.data, [question.checkpoint])
+    name = in_features_of(question.source.data, target_name)
     source = _load(question, replace(question.source, data=name))
     if source.train.input_shape != target.train.input_shape:
         raise DataError(

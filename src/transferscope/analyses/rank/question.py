@@ -30,7 +30,7 @@ from transferscope.study.context import no_progress
 from transferscope.study.facts import read_data, shape_as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.study.settings import DataSettings
-from transferscope.study.texts import check_tokenizer, in_tokens_of
+from transferscope.study.texts import check_columns, check_tokenizer, in_columns_of, in_tokens_of
 from transferscope.training import choose_device, stream_seed
 
 
@@ -139,7 +139,10 @@ def _rank_files(
         raise SettingsError("no pretrained network was given; give at least one to rank")
     if seeds < 1 or (labels is not None and labels < 1):
         raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
-    dataset = read_data(replace(data, data=in_tokens_of(data.data, [one.network.name for one in networks])))
+    weights = [one.weights for one in networks if one.weights is not None]
+    name = in_columns_of(in_tokens_of(data.data, [one.network.name for one in networks]), weights)
+    dataset = read_data(replace(data, data=name))
+    check_columns(name, weights)
     check_tokenizer(dataset, [one.network for one in networks])
     train = dataset.train
     chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)

@@ -1,0 +1,141 @@
+"""A table is read in the features of the exported network that is to learn from it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transferscope import rank
+from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
+from transferscope.data import load
+from transferscope.data.unlabelled import table_of_network
+from transferscope.errors import CorruptDataError, DataError, SettingsError
+from transferscope.models import NetworkSettings, build_network, save_weights
+from transferscope.store import Store
+from transferscope.study.export import export
+from transferscope.study.facts import load_data
+from transferscope.study.run import run_study
+from transferscope.study.settings import DataSettings
+from transferscope.study.spec import parse_spec
+
+MLP = {"name": "mlp", "widths": [4]}
+
+
+def table(folder: Path, name: str, towns: str, *, gaps: bool = False) -> str:
+    """Rows of a size and a town, whose label is whether the town is the first of them."""
+    draw = np.random.default_rng(0)
+    sizes = [f"{value:.3f}" for value in draw.normal(size=90)]
+    if gaps:
+        sizes[::9] = [""] * 10
+    rows = [f"{size},{towns[i % 3]},{'yn'[i % 3 > 0]}" for i, size in enumerate(sizes)]
+    (folder / f"{name}.csv").write_text("\n".join(["size,town,label", *rows]) + "\n")
+    return f"csv:{folder}/{name}.csv?label=label"
+
+
+def network_of(folder: Path, name: str, data: str) -> Path:
+    """The file of a network that a study of the data trained."""
+    tables: dict[str, Any] = {
+        "name": name,
+        "store": str(folder / f"{name}.sqlite"),
+        "seeds": 1,
+        "target": {"data": data, "labels": [30]},
+        "network": MLP,
+        "training": {"steps": 5},
+        "methods": {"scratch": {}},
+        "engine": {"workers": 0, "device": "cpu"},
+    }
+    with Store.open(folder / f"{name}.sqlite") as store:
+        run_study(parse_spec(tables), store)
+    export(folder / f"{name}.sqlite", folder / name)
+    return folder / name / "model.safetensors"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("towns")
+
+
+@pytest.fixture(scope="module")
+def network(folder: Path) -> Path:
+    return network_of(folder, "own", table(folder, "own", "ABC"))
+
+
+def study(data: str, *networks: Path) -> dict[str, Any]:
+    return {
+        "name": "s",
+        "target": {"data": data},
+        "sources": {f"net{i}": {"network": str(file)} for i, file in enumerate(networks)},
+        "network": MLP,
+        "training": {"steps": 1},
+        "methods": {"linear-probe": {}},
+    }
+
+
+def test_the_target_has_the_columns_of_the_network(folder: Path, network: Path) -> None:
+    """Categories of its own had been as many, and meant other towns."""
+    target = table(folder, "new", "CAZ")
+    spec = parse_spec(study(target, network))
+    assert spec.target.data == f"{target}&encoding={network}"
+    inputs = load_data(spec).target.train.inputs
+    assert table_of_network(network) is not None
+    assert inputs.shape[1] == 4
+    a, b, c = inputs[:, 1:].T
+    assert b.sum() == 0
+    assert 0 < a.sum() < len(a)
+    assert 0 < c.sum() < len(c)
+    assert ((a + b + c) == 0).any()  # Z
+    ranked = rank(network, target, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
+    said = rank(network, spec.target.data, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
+    assert ranked.table().equals(said.table())
+    found = subject_of(
+        FileQuestion(
+            network, DataSettings(target), NetworkSettings("mlp", (4,)), source=DataSettings(target), scaling="none",
+            device="cpu",
+        )
+    )  # fmt: skip
+    assert found.subject.examples.inputs[:, 2].sum() == 0
+    assert found.subject.source is not None
+    assert torch.equal(found.subject.source.inputs, found.subject.examples.inputs)
+
+
+def test_a_network_of_other_columns_is_refused(folder: Path, network: Path) -> None:
+    target = table(folder, "new", "CAZ")
+    other = network_of(folder, "other", table(folder, "other", "ABZ"))
+    with pytest.raises(
+        DataError, match=r"other/model.safetensors was trained on 4 features, among them 'town = Z', wh"
+    ):
+        load_data(parse_spec(study(target, network, other)))
+    with pytest.raises(DataError, match=r"own/model.safetensors was trained on 4 features, among them 'town = C', whi"):
+        load_data(parse_spec(study(f"{target}&encoding={other}", network)))
+    with pytest.raises(DataError, match=r"was trained on 4 features, among them 'town = C'"):
+        subject_of(
+            FileQuestion(
+                network, DataSettings(f"{target}&encoding={other}"), NetworkSettings("mlp", (4,)), device="cpu"
+            )
+        )
+
+
+def test_gaps_where_the_network_knows_none_are_filled_with_its_median_and_said(folder: Path, network: Path) -> None:
+    with_gaps = f"{table(folder, 'gaps', 'ABC', gaps=True)}&encoding={network}"
+    found = load(with_gaps)
+    assert "gaps, where no training row has one; the median of these stands there" in found.provenance["understood"]
+    middle = np.median(load(table(folder, "own", "ABC")).train.inputs[:, 0])
+    assert np.isclose(found.train.inputs[:, 0], middle, atol=1e-6).sum() >= 5
+
+
+def test_a_file_that_says_nothing_of_tables_is_no_encoding(folder: Path) -> None:
+    plain = folder / "plain.safetensors"
+    save_weights(build_network(NetworkSettings("mlp", (4,)), (4,), 2, seed=0), plain)
+    assert table_of_network(plain) is None
+    target = table(folder, "new", "CAZ")
+    assert parse_spec(study(target, plain)).target.data == target
+    with pytest.raises(SettingsError, match=r"plain.safetensors, which does not say that it reads tables$"):
+        load(f"{target}&encoding={plain}")
+    (folder / "broken.safetensors").write_bytes(b"no weights")
+    assert table_of_network(folder / "broken.safetensors") is None  # what opens it refuses it
+    network = build_network(NetworkSettings("mlp", (4,)), (4,), 2, seed=0)
+    save_weights(network, plain, notes={"transferscope.card": "{}"})
+    with pytest.raises(CorruptDataError, match=r"plain.safetensors does not say how its inputs are read; export the "):
+        table_of_network(plain)
