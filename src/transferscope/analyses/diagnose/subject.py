@@ -1,5 +1,6 @@
 """What diagnostics look at, from files: a trained network, where it started, and data."""
 
+import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -31,6 +32,8 @@ from transferscope.study.fitting import spread_examples
 from transferscope.study.settings import DataSettings
 from transferscope.study.texts import check_columns, check_tokenizer, in_columns_of, in_features_of, in_tokens_of
 from transferscope.training import PixelScale, choose_device, measure, pixel_scale, scale_of, stream_seed
+
+_LOG = logging.getLogger(__name__)
 
 _THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
 
@@ -230,6 +233,8 @@ def _load(question: FileQuestion, data: DataSettings) -> Dataset:
     name = in_columns_of(in_tokens_of(data.data, [question.network.name]), [question.checkpoint])
     check_columns(name, [question.checkpoint])
     found = load(name, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+    if name != question.data.data and data is question.data and "understood" in found.provenance:
+        _LOG.warning("%s: %s", data.data, found.provenance["understood"])
     check_tokenizer(found, [question.network])
     known = input_of(question.network)
     train, test = (examples_as_read(part, known, found.name) for part in (found.train, found.test))

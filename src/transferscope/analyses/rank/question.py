@@ -1,5 +1,6 @@
 """What to transfer from: rate pretrained networks on a few labelled target examples, without training on the target."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,8 @@ from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.study.settings import DataSettings
 from transferscope.study.texts import check_columns, check_tokenizer, in_columns_of, in_tokens_of
 from transferscope.training import choose_device, stream_seed
+
+_LOG = logging.getLogger(__name__)
 
 
 def rank(
@@ -143,6 +146,8 @@ def _rank_files(
     name = in_columns_of(in_tokens_of(data.data, [one.network.name for one in networks]), weights)
     dataset = read_data(replace(data, data=name))
     check_columns(name, weights)
+    if name != data.data and "understood" in dataset.provenance:
+        _LOG.warning("%s: %s", data.data, dataset.provenance["understood"])
     check_tokenizer(dataset, [one.network for one in networks])
     train = dataset.train
     chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
