@@ -139,3 +139,26 @@ def test_a_file_that_says_nothing_of_tables_is_no_encoding(folder: Path) -> None
     save_weights(network, plain, notes={"transferscope.card": "{}"})
     with pytest.raises(CorruptDataError, match=r"plain.safetensors does not say how its inputs are read; export the "):
         table_of_network(plain)
+
+
+def test_numbers_counted_in_another_unit_are_not_compared(folder: Path) -> None:
+    """A source head was measured on prices in units of 1,000 by what it says in units of 100,000."""
+
+    def prices(name: str, middle: float, spread: float) -> str:
+        draw = np.random.default_rng(0).normal(size=60)
+        rows = [f"{value:.3f},{middle + spread * value + 0.5:.2f}" for value in draw]
+        (folder / f"{name}.csv").write_text("\n".join(["x,price", *rows]) + "\n")
+        return f"csv:{folder}/{name}.csv?label=price"
+
+    dear, cheap = prices("dear", 3e5, 1e5), prices("cheap", 5e3, 1e3)
+    tables = {
+        "name": "s",
+        "target": {"data": dear},
+        "sources": {"own": {"data": dear, "held_out": {"cheap": cheap}}},
+        "network": MLP,
+        "pretraining": {"steps": 1},
+        "training": {"steps": 1},
+        "methods": {"fine-tune": {}},
+    }
+    with pytest.raises(DataError, match=r"the labels of cheap are not counted in the same unit as those of dear"):
+        load_data(parse_spec(tables))

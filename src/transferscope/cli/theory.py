@@ -1,16 +1,13 @@
 """`transferscope theory`: a user's own pair on the linear-transfer diagram, and bounds that rank its sources."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from transferscope.cli.as_json import AsJson, print_analysis, print_json
 from transferscope.cli.plugins import refusing
-
-if TYPE_CHECKING:
-    from transferscope.data.task import Dataset
 
 
 class _Theory(TyperGroup):
@@ -57,22 +54,6 @@ def place(
     typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}\n{result.kept}")
 
 
-def _check_units(source: "Dataset", target: "Dataset") -> None:
-    """Refuse numbers to predict that a table counted in another unit than the other did: their teachers would differ.
-
-    Raises:
-        DataError: The units differ.
-    """
-    from transferscope.errors import DataError
-
-    units = [data.provenance.get("label_units") for data in (source, target)]
-    if units[0] != units[1]:
-        raise DataError(
-            f"the labels of {source.name} are not counted in the same unit as those of {target.name} (`transferscope "
-            "data` says in which), and the bounds compare them; give both as numbers of one size, near 1"
-        )
-
-
 @app.command()
 def bounds(
     target: Annotated[str, typer.Option(help="Data of the target, as in usps or csv:houses.csv?label=price.")],
@@ -95,6 +76,7 @@ def bounds(
 
     from transferscope.data.load import load
     from transferscope.data.splits import few_shot
+    from transferscope.data.task import check_label_units
     from transferscope.errors import SettingsError
     from transferscope.report.save import write_table
     from transferscope.study.texts import in_features_of
@@ -112,7 +94,7 @@ def bounds(
     found, otherwise_named = {}, []
     for name in dict.fromkeys(source):
         other = load(in_features_of(name, target), transforms=tuple(transforms or ()))
-        _check_units(other, task)
+        check_label_units(other, task)
         given = other.train
         if not same_classes(given, train):
             otherwise_named.append(name)

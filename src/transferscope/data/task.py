@@ -220,6 +220,23 @@ class TransferTask:
         return replace(self, target=replace(self.target, train=train))
 
 
+def check_label_units(one: Dataset, other: Dataset) -> None:
+    """Refuse numbers to predict that are compared and that tables count in different units.
+
+    Args:
+        one: Data.
+        other: Data whose labels are compared with them, or predicted by a network trained on them.
+
+    Raises:
+        DataError: The units differ.
+    """
+    if one.provenance.get("label_units") != other.provenance.get("label_units"):
+        raise DataError(
+            f"the labels of {one.name} are not counted in the same unit as those of {other.name} (`transferscope data` "
+            "says in which), and they are compared; give both as numbers of one size, near 1"
+        )
+
+
 _LARGE = 2**28
 """Bytes from which on arrays made of a memory-mapped one are not kept in memory."""
 

@@ -15,7 +15,7 @@ import psutil
 
 from transferscope.data.leakage import check_leakage
 from transferscope.data.load import check_name, load
-from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.data.task import Dataset, LabelledSet, TransferTask, check_label_units
 from transferscope.data.transforms import apply_transforms
 from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, TransferscopeError
@@ -313,6 +313,7 @@ def _held_out(
         for key, dataset in further.items():
             with _noted(faults, ""):  # another test part is refused where it does not fit
                 replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
+                check_label_units(dataset, sources[name])
     return {name: further for name, further in found.items() if further}
 
 
