@@ -64,5 +64,7 @@ def test_classes_are_told_by_their_names() -> None:
     assert distance(turned, KernelDistance(classes="index")) > 1
     assert distance(unnamed, KernelDistance()) == distance(turned, KernelDistance(classes="index"))
     assert target.first(3).classes == target.take(torch.tensor([1])).classes == ("a", "b", "c")
+    wrong = KernelDistance()
+    object.__setattr__(wrong, "classes", "order")  # past the run-time types of the tests
     with pytest.raises(SettingsError, match="expected 'name' or 'index'"):
-        KernelDistance(classes="order")  # type: ignore[arg-type]
+        wrong.__post_init__()

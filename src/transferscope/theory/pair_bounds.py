@@ -104,8 +104,9 @@ def estimate_pair(source: LabelledSet, target: LabelledSet) -> EstimatedPair:
         centre, reach = (both.max(axis=0) + both.min(axis=0)) / 2, np.ptp(both, axis=0) / 2
     else:
         centre, reach = np.zeros(given[1].shape[1]), np.ones(given[1].shape[1])
-    blank = KernelExamples(np.ones((1, sizes[1])), np.zeros((1, given[1].shape[1])), 0, 0)
-    pair = EstimatedPair(blank, np.zeros((sizes[1], 1)), Covariance(np.ones(sizes[1])), mean, scale, centre, reach)
+    width = given[1].shape[1]
+    blank = KernelExamples(np.ones((1, sizes[1])), np.zeros((1, width)), 0, 0)
+    pair = EstimatedPair(blank, np.zeros((sizes[1], width)), Covariance(np.ones(sizes[1])), mean, scale, centre, reach)
     known = [(pair.inputs(one), pair.labels(one)) for one in (_in_order(source, target), target)]
     teachers = [RidgeCV(_RIDGES, fit_intercept=False).fit(*one).coef_.reshape(-1, sizes[1]).T for one in known]
     values, vectors = np.linalg.eigh(known[1][0].T @ known[1][0] / len(target))
