@@ -79,7 +79,7 @@ def bounds(
     from transferscope.data.task import check_label_units
     from transferscope.errors import SettingsError
     from transferscope.report.save import write_table
-    from transferscope.study.texts import in_features_of
+    from transferscope.study.read_alike import in_features_of
     from transferscope.theory.pair_bounds import estimate_pair, pair_bounds, same_classes
 
     if repeats < 2 or constant <= 0 or examples < 2 or labels < 2:

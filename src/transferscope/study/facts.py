@@ -32,9 +32,9 @@ from transferscope.models import (
     open_pretrained,
 )
 from transferscope.models.pretrained import fingerprint_of
+from transferscope.study.read_alike import check_columns, check_tokenizer
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
-from transferscope.study.texts import check_columns, check_tokenizer
 from transferscope.training.tensors import check_kind
 
 MAX_LEAKAGE = 0.05

@@ -19,6 +19,7 @@ from transferscope.store import sqlite_path, without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.race import RaceSettings
+from transferscope.study.read_alike import with_encodings, with_tokenizers
 from transferscope.study.settings import (
     DiagnosticSettings,
     EngineSettings,
@@ -30,7 +31,6 @@ from transferscope.study.settings import (
     read_diagnostics,
 )
 from transferscope.study.tables import Mistakes, read_table, setting_names
-from transferscope.study.texts import with_encodings, with_tokenizers
 from transferscope.training import LEAST_LR, TrainingSettings
 
 T = TypeVar("T")

@@ -24,8 +24,8 @@ from transferscope.methods import METHODS, METHODS_COMPARED, Method, check_task
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
+from transferscope.study.read_alike import in_tokens_of
 from transferscope.study.spec import StudySpec, depends_on_source, parse_spec
-from transferscope.study.texts import in_tokens_of
 from transferscope.wording import listed
 
 SMALLEST_LENET = 16

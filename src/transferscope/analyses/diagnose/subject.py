@@ -29,8 +29,8 @@ from transferscope.models.weights import read_notes
 from transferscope.records import Record
 from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
+from transferscope.study.read_alike import check_columns, check_tokenizer, in_columns_of, in_features_of, in_tokens_of
 from transferscope.study.settings import DataSettings
-from transferscope.study.texts import check_columns, check_tokenizer, in_columns_of, in_features_of, in_tokens_of
 from transferscope.training import PixelScale, choose_device, measure, pixel_scale, scale_of, stream_seed
 
 _LOG = logging.getLogger(__name__)

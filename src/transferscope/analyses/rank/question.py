@@ -30,8 +30,8 @@ from transferscope.store import Store, StoredCell
 from transferscope.study.context import no_progress
 from transferscope.study.facts import read_data, shape_as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
+from transferscope.study.read_alike import check_columns, check_tokenizer, in_columns_of, in_tokens_of
 from transferscope.study.settings import DataSettings
-from transferscope.study.texts import check_columns, check_tokenizer, in_columns_of, in_tokens_of
 from transferscope.training import choose_device, stream_seed
 
 _LOG = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What data of a study take from elsewhere in it: texts the tokenizer of its networks, tables the target's features."""
+"""How data are read alike where names do not say it: texts in a network's tokens, tables in its features or the target's."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
