@@ -1,4 +1,4 @@
-"""How data are read alike where names do not say it: texts in a network's tokens, tables in its features or the target's."""
+"""Data read alike where names do not say it: texts in a network's tokens, tables in its features or the target's."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
