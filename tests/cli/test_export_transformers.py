@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from transferscope import compare
 from transferscope.analyses.compare import Budget
 from transferscope.cli.main import app
+from transferscope.data.unlabelled import read_unlabelled
 from transferscope.errors import MissingExtraError, NetworkError
 from transferscope.models.hubs.huggingface import transformers_package
 from transferscope.study.export import Exported, export
@@ -164,10 +165,13 @@ def test_an_encoder_of_texts_is_read_by_from_pretrained(
             head = load_file(tmp_path / "best/head.safetensors")
             logits = (hidden * there).sum(1) / there.sum(1) @ head["weight"].T + head["bias"]
         else:
-            model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "best").eval()
-            assert model.config.id2label == {0: "cat", 1: "dog"}
-            logits = model(**ready).logits
-    likely = logits.softmax(1)
+            written_model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "best").eval()
+            assert written_model.config.id2label == {0: "cat", 1: "dog"}
+            logits = written_model(**ready).logits
+    model = load_model(tmp_path / "best")
+    own = model.outputs_of_read(read_unlabelled(f"text:{data}/texts.tsv", model.card.inputs).inputs)
+    np.testing.assert_allclose(own, logits, atol=1e-5)
+    likely = (logits / model.card.temperature).softmax(1)
     called = ["predict", str(tmp_path / "best"), f"text:{data}/texts.tsv", "--out", str(tmp_path / "p.csv")]
     assert CliRunner().invoke(app, called, catch_exceptions=False).exit_code == 0
     predicted = pd.read_csv(tmp_path / "p.csv")
