@@ -10,6 +10,7 @@ import torch
 from transferscope import rank
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.data import load
+from transferscope.data.load import seen_from
 from transferscope.data.unlabelled import table_of_network
 from transferscope.errors import CorruptDataError, DataError, SettingsError
 from transferscope.models import NetworkSettings, build_network, save_weights
@@ -162,3 +163,15 @@ def test_numbers_counted_in_another_unit_are_not_compared(folder: Path) -> None:
     }
     with pytest.raises(DataError, match=r"the labels of cheap are not counted in the same unit as those of dear"):
         load_data(parse_spec(tables))
+
+
+def test_a_network_is_found_from_the_folder_of_the_study(folder: Path, network: Path) -> None:
+    """A relative file was looked up in the working directory alone."""
+    name = f"csv:{network.parent.parent.name}/new.csv?label=label&encoding=own/model.safetensors"
+    seen = seen_from(name.replace(f"{network.parent.parent.name}/", ""), folder)
+    assert seen == f"csv:{folder}/new.csv?label=label&encoding={network}"
+    table(folder, "new", "CAZ")
+    assert load(seen).train.inputs.shape[1] == 4
+    with pytest.raises(DataError) as refused:
+        load_data(parse_spec(study(f"{table(folder, 'new', 'CAZ')}&encoding={folder}/gone.safetensors", network)))
+    assert str(refused.value).count("gone.safetensors") == 1

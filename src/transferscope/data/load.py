@@ -15,7 +15,7 @@ from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
 from transferscope.data.catalogue.entry import places
 from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, find_path
-from transferscope.data.readers import READERS, Reader
+from transferscope.data.readers import NETWORK_FILE, READERS, Reader
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
@@ -182,7 +182,9 @@ def seen_from(spec: str, folder: Path) -> str:
             is_path = is_path and Path(seen(unquote(value).removeprefix("hf:"))).exists()
             value = value.removeprefix("hf:")
         if value and is_path:
-            plain = seen_from(unquote(value), folder) if key == "encoding" else seen(unquote(value))
+            given = unquote(value)
+            is_data = key == "encoding" and not given.endswith(NETWORK_FILE)
+            plain = seen_from(given, folder) if is_data else seen(given)
             value = plain.replace("%", "%25").replace("&", "%26").replace("?", "%3F")
             item = f"{key}={value}"
         items.append(item)

@@ -95,6 +95,9 @@ def image_form(spec: DataSpec) -> ImageForm:
     return form
 
 
+NETWORK_FILE = ".safetensors"
+"""How the file of an exported network ends, which may stand in the place of a table whose encoding is shared."""
+
 TABLES = ("csv", "parquet", "table")
 """Kinds of names of tables; of "table", the suffix says which."""
 
@@ -147,7 +150,8 @@ def table_form(spec: DataSpec) -> "Format":
 
 def table_encoding(spec: DataSpec, seed: int) -> "TableEncoding":
     """What the columns of a table become."""
-    return _table_parts(spec, find_path(spec.path), seed).encoding
+    shared = _shared_encoding(spec, seed)
+    return _table_parts(spec, find_path(spec.path), seed).encoding if shared is None else shared.encoding
 
 
 def _shared_encoding(spec: DataSpec, seed: int) -> "SharedEncoding | None":
@@ -162,7 +166,7 @@ def _shared_encoding(spec: DataSpec, seed: int) -> "SharedEncoding | None":
     shared = spec.one("encoding")
     if shared is None:
         return None
-    if shared.endswith(".safetensors"):
+    if shared.endswith(NETWORK_FILE):
         file = find_path(shared)
         found = table_of_network(file)
         if found is None:

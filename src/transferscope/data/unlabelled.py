@@ -15,7 +15,7 @@ from transferscope.data.image_folder import is_image_file, read_images_below
 from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
 from transferscope.data.places import find_path
-from transferscope.data.readers import TABLES, image_form, table_encoding, table_form
+from transferscope.data.readers import NETWORK_FILE, TABLES, image_form, table_encoding, table_form
 from transferscope.data.spec import DataSpec, parse_spec
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import TRANSFORMS, apply_transforms
@@ -61,7 +61,7 @@ def table_of_network(path: Path) -> TableEncoding | None:
     Raises:
         CorruptDataError: It is an exported network whose description is damaged.
     """
-    if path.suffix != ".safetensors" or not path.is_file():
+    if path.suffix != NETWORK_FILE or not path.is_file():
         return None
     from pydantic import TypeAdapter, ValidationError
     from safetensors import SafetensorError, safe_open

@@ -2,7 +2,7 @@
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -32,7 +32,7 @@ from transferscope.models import (
     open_pretrained,
 )
 from transferscope.models.pretrained import fingerprint_of
-from transferscope.study.read_alike import check_columns, check_tokenizer
+from transferscope.study.read_alike import check_columns, check_tokenizer, files_of
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 from transferscope.training.tensors import check_kind
@@ -241,8 +241,9 @@ def load_data(spec: StudySpec) -> StudyData:
     for where, dataset in loaded.items():
         with _noted(faults, where):
             check_tokenizer(dataset, [spec.network, *(one.network for one in networks.values())])
-    with _noted(faults, "[target]"):
-        check_columns(spec.target.data, _files(networks.values()))
+    if "[target]" in loaded:
+        with _noted(faults, "[target]"):
+            check_columns(spec.target.data, files_of(networks.values()))
     _raise_all(faults)
     target = loaded["[target]"]
     for label, settings in spec.diagnostics.items():
@@ -261,10 +262,6 @@ def load_data(spec: StudySpec) -> StudyData:
             opened[name] = _opened(pretrained, target, spec, checksums.get(name))
     _raise_all(faults)
     return StudyData(target, sources, opened, held_out, least_momentum)
-
-
-def _files(networks: Iterable[Pretrained]) -> list[Path]:
-    return [one.weights for one in networks if one.weights is not None]
 
 
 def _checksums(networks: Mapping[str, Pretrained], faults: list[TransferscopeError]) -> dict[str, str]:

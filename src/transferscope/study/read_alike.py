@@ -1,17 +1,49 @@
 """Data read alike where names do not say it: texts in a network's tokens, tables in its features or the target's."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from transferscope.data.load import load
 from transferscope.data.readers import TABLES, table_encoding
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset
 from transferscope.data.unlabelled import table_of_network
 from transferscope.errors import DataError
-from transferscope.models import NetworkSettings
+from transferscope.models import NetworkSettings, Pretrained
 from transferscope.models.hubs.huggingface import HuggingFace
+from transferscope.study.settings import DataSettings
+
+_LOG = logging.getLogger(__name__)
+
+
+def load_for(data: DataSettings, networks: Sequence[Pretrained]) -> Dataset:
+    """Data as pretrained networks read them: texts in their tokens, tables in the features of exported ones.
+
+    What a table or text was taken for is logged where the name did not say how it is read.
+
+    Args:
+        data: Which data.
+        networks: Those that read them.
+
+    Raises:
+        DataError: The data cannot be read, or a network reads other tokens or features.
+    """
+    files = files_of(networks)
+    name = in_columns_of(in_tokens_of(data.data, [one.network.name for one in networks]), files)
+    dataset = load(name, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
+    check_columns(name, files)
+    check_tokenizer(dataset, [one.network for one in networks])
+    if name != data.data and "understood" in dataset.provenance:
+        _LOG.warning("%s: %s", data.data, dataset.provenance["understood"])
+    return dataset
+
+
+def files_of(networks: Iterable[Pretrained]) -> list[Path]:
+    """The files of weights among pretrained networks."""
+    return [one.weights for one in networks if one.weights is not None]
 
 
 def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -23,14 +55,10 @@ def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         TransferscopeError: The network's folder cannot be read.
     """
-    if not any(needs_tokenizer(name) for name in _data(tables)):
-        return tables
     sources = _tables(tables.get("sources"))
     named = [source.get("network") for source in sources.values()] + [_table(tables.get("network")).get("name")]
-    folder = tokenizer_folder([name for name in named if isinstance(name, str)])
-    if folder is None:
-        return tables  # what reads the data says what is missing
-    return _changed(tables, lambda name: with_tokenizer(name, folder), target=True)
+    networks = [name for name in named if isinstance(name, str)]
+    return _changed(tables, lambda name: in_tokens_of(name, networks), target=True)
 
 
 def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -52,6 +80,14 @@ def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     target = in_columns_of(target, [Path(file) for file in files if isinstance(file, str)])
     tables = {**tables, "target": {**tables["target"], "data": target}}
     return _changed(tables, lambda name: in_features_of(name, target), target=False)
+
+
+def _needs_tokenizer(name: str) -> bool:
+    """Whether a name of data stands for texts and says no tokenizer."""
+    if not name.startswith(("text:", "hf-dataset:")):
+        return False
+    options = parse_spec(name).options
+    return (name.startswith("text:") or "text" in options) and not options.get("tokenizer")
 
 
 def _is_table(name: str) -> bool:
@@ -76,36 +112,23 @@ def _changed(tables: Mapping[str, Any], change: Callable[[str], str], *, target:
 
     sources = _tables(tables.get("sources"))
     given = {"sources": {name: filled(source) for name, source in tables["sources"].items()}} if sources else {}
-    return {**tables, **({"target": filled(tables.get("target"))} if target else {}), **given}
-
-
-def tokenizer_folder(networks: Sequence[str]) -> Path | None:
-    """The folder of the first of named networks that has a tokenizer; raises as `with_tokenizers`."""
-    found = (HuggingFace(name[3:]).tokenizer for name in networks if name.startswith("hf:"))
-    return next((folder for folder in found if folder is not None), None)
-
-
-def needs_tokenizer(name: str) -> bool:
-    """Whether a name of data stands for texts and says no tokenizer."""
-    if not name.startswith(("text:", "hf-dataset:")):
-        return False
-    options = parse_spec(name).options
-    return (name.startswith("text:") or "text" in options) and not options.get("tokenizer")
-
-
-def with_tokenizer(name: str, folder: Path) -> str:
-    """The name of texts with a tokenizer, where it has none."""
-    if not needs_tokenizer(name):
-        return name
-    return f"{name}{'&' if '?' in name else '?'}tokenizer={quote(str(folder), safe='/: ')}"
+    own = {"target": filled(tables["target"])} if target and "target" in tables else {}
+    return {**tables, **own, **given}
 
 
 def in_tokens_of(name: str, networks: Sequence[str]) -> str:
-    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one."""
-    if not needs_tokenizer(name):
+    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one.
+
+    Raises:
+        TransferscopeError: The folder of a network cannot be read.
+    """
+    if not _needs_tokenizer(name):
         return name
-    folder = tokenizer_folder(networks)
-    return name if folder is None else with_tokenizer(name, folder.absolute())
+    found = (HuggingFace(one[3:]).tokenizer for one in networks if one.startswith("hf:"))
+    folder = next((one for one in found if one is not None), None)  # without any, what reads the data says so
+    if folder is None:
+        return name
+    return f"{name}{'&' if '?' in name else '?'}tokenizer={quote(str(folder.absolute()), safe='/: ')}"
 
 
 def in_features_of(name: str, target: str) -> str:
@@ -183,11 +206,3 @@ def _table(found: object) -> Mapping[str, Any]:
 
 def _tables(found: object) -> dict[str, Mapping[str, Any]]:
     return {name: table for name, table in _table(found).items() if isinstance(table, Mapping)}
-
-
-def _data(tables: Mapping[str, Any]) -> Iterator[str]:
-    """Every name of data in a study."""
-    for table in (_table(tables.get("target")), *_tables(tables.get("sources")).values()):
-        for name in (table.get("data"), *_table(table.get("held_out")).values()):
-            if isinstance(name, str):
-                yield name

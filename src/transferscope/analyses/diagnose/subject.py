@@ -1,6 +1,5 @@
 """What diagnostics look at, from files: a trained network, where it started, and data."""
 
-import logging
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -8,7 +7,6 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from transferscope.data.load import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset
 from transferscope.diagnostics import Diagnostic, Examples, Findings, Landscape, Subject
@@ -29,11 +27,9 @@ from transferscope.models.weights import read_notes
 from transferscope.records import Record
 from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
-from transferscope.study.read_alike import check_columns, check_tokenizer, in_columns_of, in_features_of, in_tokens_of
+from transferscope.study.read_alike import in_columns_of, in_features_of, load_for
 from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, choose_device, measure, pixel_scale, scale_of, stream_seed
-
-_LOG = logging.getLogger(__name__)
 
 _THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
 
@@ -230,12 +226,7 @@ def _data(question: FileQuestion) -> Dataset:
 
 def _load(question: FileQuestion, data: DataSettings) -> Dataset:
     """The data as the network reads them."""
-    name = in_columns_of(in_tokens_of(data.data, [question.network.name]), [question.checkpoint])
-    check_columns(name, [question.checkpoint])
-    found = load(name, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)
-    if name != question.data.data and data is question.data and "understood" in found.provenance:
-        _LOG.warning("%s: %s", data.data, found.provenance["understood"])
-    check_tokenizer(found, [question.network])
+    found = load_for(data, [Pretrained(question.network, question.checkpoint)])
     known = input_of(question.network)
     train, test = (examples_as_read(part, known, found.name) for part in (found.train, found.test))
     return replace(found, train=train, test=test)

@@ -1,8 +1,6 @@
 """What to transfer from: rate pretrained networks on a few labelled target examples, without training on the target."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +26,11 @@ from transferscope.models.build import is_network_name
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell
 from transferscope.study.context import no_progress
-from transferscope.study.facts import read_data, shape_as_read
+from transferscope.study.facts import shape_as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
-from transferscope.study.read_alike import check_columns, check_tokenizer, in_columns_of, in_tokens_of
+from transferscope.study.read_alike import load_for
 from transferscope.study.settings import DataSettings
 from transferscope.training import choose_device, stream_seed
-
-_LOG = logging.getLogger(__name__)
 
 
 def rank(
@@ -142,13 +138,7 @@ def _rank_files(
         raise SettingsError("no pretrained network was given; give at least one to rank")
     if seeds < 1 or (labels is not None and labels < 1):
         raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
-    weights = [one.weights for one in networks if one.weights is not None]
-    name = in_columns_of(in_tokens_of(data.data, [one.network.name for one in networks]), weights)
-    dataset = read_data(replace(data, data=name))
-    check_columns(name, weights)
-    if name != data.data and "understood" in dataset.provenance:
-        _LOG.warning("%s: %s", data.data, dataset.provenance["understood"])
-    check_tokenizer(dataset, [one.network for one in networks])
+    dataset = load_for(data, networks)
     train = dataset.train
     chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
     n_target, least = labels or len(train), least_labels(train)
