@@ -14,7 +14,7 @@ from transferscope.report.figures.style import drawing, to_svg
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph.
+    """A paragraph, or one for each line.
 
     Attributes:
         text: Plain text.

@@ -68,7 +68,7 @@ class Verdict:
 
     Attributes:
         outcomes: What transfer does, by number of labels; empty where that was not asked.
-        headline: One sentence.
+        headline: What to do: one sentence, or a line for each number of labels that has its own.
         sentences: What a reader should know next, in the order of reading.
     """
 

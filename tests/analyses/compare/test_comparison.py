@@ -302,7 +302,7 @@ def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
     found = summarise_frames(replace(whole, study=replace(whole.study, spec=spec), **alone))
     end = "MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
     assert found.verdict.headline.startswith("Use MeRLin from fashion with 600 labels: ")
-    assert found.verdict.headline.endswith(f" With 600 labels {end}")
+    assert found.verdict.headline.endswith(f"\nWith 600 labels {end}")
     whether = next(part for part in study_parts(found) if part.question == "whether")
     assert whether.sentence == f"Transfer helps with 600 labels. With 600 labels {end}"  # no card says less
     assert any(

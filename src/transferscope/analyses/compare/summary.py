@@ -132,7 +132,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     said_of = [size for size, outcome in verdict.outcomes.items() if outcome == "no more than a control"]
     caveat, objectives = objective_in_words(comparisons, frames, said_of=said_of)
     unbeaten = controls_in_words(comparisons, frames.metric)
-    verdict = replace(verdict, headline=f"{verdict.headline} {caveat}".strip())
+    verdict = replace(verdict, headline=f"{verdict.headline}\n{caveat}".strip())
     warned = (
         *verdict.sentences,
         *unbeaten.values(),

@@ -73,7 +73,7 @@ def reach_verdict(
         for size, group in by_size.items()
         if outcomes[size] == "helps" and (control := unbeaten_control([*group, *controls], size, metric)) is not None
     }
-    headline = f"{capitalised('; '.join(_clauses(by_size, outcomes, unbeaten, metric)))}."
+    headline = "\n".join(f"{capitalised(clause)}." for clause in _clauses(by_size, outcomes, unbeaten, metric))
     said_already = len(by_size) == 1 and set(outcomes.values()) <= _NOTHING_TESTED.keys()
     body = [_paragraph(by_size[size], outcomes[size], metric, with_reach=not said_already) for size in by_size]
     sentences = (*body, scope_in_words(comparisons), *_next_steps(comparisons, outcomes), completeness(progress))

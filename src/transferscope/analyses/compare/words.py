@@ -204,10 +204,8 @@ def recommendation(lead: Comparison, group: Sequence[Comparison], outcome: Outco
         return f"train from scratch {labels}: every way of transfer is worse, the best of them {best}"
     if outcome == "does not help":
         return f"train from scratch {labels}: every way of transfer is worse or equivalent, the best of them {best}"
-    leaning = {"seems to help": ", and leans towards help", "seems to hurt": ", and leans towards harm"}.get(
-        outcome, ""
-    )
-    return f"it is undecided whether transfer helps {labels}{leaning}; the best of it is {best}{_decided_by(lead)}"
+    leaning = {"seems to help": ", leaning towards help", "seems to hurt": ", leaning towards harm"}.get(outcome, "")
+    return f"it is undecided whether transfer helps {labels}{leaning}; the best way is {best}{_decided_by(lead)}"
 
 
 def recommended_control(control: Comparison, lead: Comparison, metric: Metric) -> str:
