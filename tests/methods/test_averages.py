@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sklearn.utils.class_weight import compute_class_weight
+from torch import Tensor
 
 from cases_of_methods import BUDGET, blobs, classification_task, network_for
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import FineTune, FitOptions, LinearProbe, Method, Snapshots, Soup, WiseFt
-from transferscope.methods.held_out import held_out_part
+from transferscope.methods import AllLayersProbe, FineTune, FitOptions, LinearProbe, Method, Snapshots, Soup, WiseFt
+from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.soup import greedy
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.testing.methods import same, weights_of
@@ -113,6 +115,32 @@ def test_the_share_is_the_best_on_held_out_training_examples() -> None:
     assert fitted.cost.steps == 40
     assert same(weights_of(fitted.network), weights_of(WiseFt(lr_scale=1.0, share=fitted.notes["share"]).fit(
         task, network, OPTIONS).network))  # fmt: skip
+
+
+@pytest.mark.parametrize("method", [WiseFt(lr_scale=1.0), Soup(rates=2, lr_scale=1.0), AllLayersProbe()])
+def test_weights_of_classes_count_in_what_is_chosen(method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = classification_task(n_target=60).target.train
+    rare = train.take(np.r_[np.flatnonzero(train.labels != 0), np.flatnonzero(train.labels == 0)[:6]])
+    task = classification_task(n_target=60).with_target_train(rare)
+    part = held_out_part(rare, seed=stream_seed(7, "held out"))
+    assert part is not None
+    fitted_on = rare if isinstance(method, AllLayersProbe) else rare.take(part.fit)
+    expected = compute_class_weight("balanced", classes=np.arange(3), y=fitted_on.labels)
+    seen: list[Tensor | None] = []
+
+    def noting(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tuple[float, float]:
+        seen.append(weights)
+        return harm(outputs, labels, weights)
+
+    monkeypatch.setattr(f"{type(method).__module__}.harm", noting)
+    for kind in ("none", "balanced"):
+        options = replace(OPTIONS, training=replace(OPTIONS.training, class_weights=kind))
+        method.fit(task, network_for(task, method), options)
+        assert seen
+        given = [weights for weights in seen if weights is not None]
+        assert len(given) == (0 if kind == "none" else len(seen))
+        assert all(np.allclose(weights.numpy(), expected) for weights in given)
+        seen.clear()
 
 
 def test_with_few_labels_the_share_is_a_half() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -114,6 +115,33 @@ def test_merged_weights_compute_what_the_changes_compute(network: Network) -> No
     assert (after - before).abs().max() > 1e-2
     assert torch.allclose(merged(plain, own)(inputs), after, atol=1e-6)
     assert list(plain.state_dict()) == list(network.state_dict())
+
+
+class TiedTokens(nn.Module):
+    """Words whose embedding is the weight of the layer below the head, as language models tie them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.one, self.tied = nn.Embedding(6, 5), nn.Linear(5, 5), nn.Linear(5, 6, bias=False)
+        self.tied.weight = self.words.weight
+        self.head = nn.Linear(6, 3)
+
+    def forward(self, inputs: Float[Tensor, "n 5"]) -> Float[Tensor, "n 3"]:
+        words = self.words((inputs.abs() * 3).long().clamp(max=5)).mean(dim=1)
+        out: Tensor = self.head(self.tied(F.relu(self.one(words))))
+        return out
+
+
+def test_a_weight_that_an_embedding_shares_stays_as_it_is() -> None:
+    with seeded(0):
+        network = adapt(TiedTokens(), input_shape=(5,))
+    task = classification_task()
+    options = replace(OPTIONS, training=replace(ONE_STEP, steps=20, lr=0.1))
+    fitted = LoRA().fit(task, network, options).network
+    before, after = network.state_dict(), fitted.state_dict()
+    moved = {name.removeprefix("features.") for name, old in before.items() if not torch.equal(old, after[name])}
+    assert any("one.weight" in name for name in moved)
+    assert not any("words" in name or "tied" in name for name in moved)
 
 
 def test_lora_of_a_transformer_and_of_a_network_with_batch_normalisation_holds_the_rest() -> None:

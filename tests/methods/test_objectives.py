@@ -234,6 +234,12 @@ def test_merlin_notes_how_well_its_inner_heads_generalise() -> None:
     assert constant.fit(task, network_for(task, constant), options).notes == {}
 
 
+def test_outputs_that_the_last_step_made_infinite_are_no_finished_run() -> None:
+    task = classification_task()
+    options = FitOptions(replace(BUDGET, steps=1, lr=1e30), seed=3, device="cpu", curve_examples=0)
+    assert Scratch().fit(task, network_for(task, Scratch()), options).status == "non_finite"
+
+
 @pytest.mark.parametrize("ridge", [0.0, -1.0])
 def test_a_ridge_that_is_neither_a_number_nor_automatic_is_refused(ridge: float) -> None:
     with pytest.raises(ValueError, match=rf'^ridge = {ridge} is out of range; expected above 0, or "auto"$'):

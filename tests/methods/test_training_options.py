@@ -23,6 +23,7 @@ from cases_of_methods import (
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import (
+    Distill,
     DoNothing,
     FineTune,
     FitOptions,
@@ -348,6 +349,8 @@ def test_statistics_of_random_weights_follow_at_least_as_fast_as_those_of_pytorc
     assert layers(slow)[1].momentum == 0.001
     tuned = FineTune().fit(task, slow, options(steps=5)).network
     assert layers(tuned)[1].momentum == 0.001  # of a network that is trained already
+    student = Distill(initial="random").fit(task, slow, options(steps=5)).network
+    assert layers(student)[1].momentum == 0.1
 
 
 @pytest.mark.usefixtures("own_random_state")

@@ -9,9 +9,10 @@ from sklearn.metrics import balanced_accuracy_score
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.data.splits import folds
 from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Control, FineTune, FitOptions, Fitted, LinearProbe, Method, Scratch
 from transferscope.methods.method import Value
-from transferscope.methods.tuning import Tuned, candidates, runs_of_a_search, search_grid, tune
+from transferscope.methods.tuning import Tuned, candidates, combinations, runs_of_a_search, search_grid, tune
 from transferscope.models import Network
 from transferscope.records import Cost
 from transferscope.training import stream_seed
@@ -21,14 +22,31 @@ OPTIONS = FitOptions(BUDGET, seed=3, device="cpu")
 
 def test_a_small_grid_is_tried_whole_and_a_large_one_without_repetition() -> None:
     grid: dict[str, list[Value]] = {"lr": [0.1, 0.2], "steps": [1, 2, 3]}
-    assert len(candidates(grid, 99, seed=0)) == 6
-    some = candidates(grid, 4, seed=0)
+    everything = combinations(grid, Scratch(), BUDGET)
+    assert candidates(everything, 99, seed=0) == tuple(everything)
+    assert len(everything) == 6
+    some = candidates(everything, 4, seed=0)
     assert len({tuple(settings.items()) for settings in some}) == 4
-    assert some == candidates(grid, 4, seed=0)
+    assert some == candidates(everything, 4, seed=0)
 
 
 def test_an_empty_grid_has_the_settings_as_they_are() -> None:
-    assert candidates({}, 5, seed=0) == ({},)
+    assert combinations({}, Scratch(), BUDGET) == [{}]
+
+
+def test_combinations_that_a_method_refuses_are_left_out() -> None:
+    grid: dict[str, list[Value]] = {"head": ["random", "probe"], "hidden_units": [0, 8], "lr": [0.1]}
+    assert combinations(grid, FineTune(), BUDGET) == [
+        {"head": "random", "hidden_units": 0, "lr": 0.1},
+        {"head": "random", "hidden_units": 8, "lr": 0.1},
+        {"head": "probe", "hidden_units": 0, "lr": 0.1},
+    ]
+    task = classification_task(n_target=30)
+    tuned = tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=grid, trials=9, n_folds=2)
+    assert len(tuned.trials) == 3
+    never: dict[str, list[Value]] = {"head": ["probe"], "hidden_units": [8]}
+    with pytest.raises(SettingsError, match="no combination of the values to try for fine-tune"):
+        tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=never, trials=9, n_folds=2)
 
 
 def test_the_settings_that_learn_win_over_those_that_do_not() -> None:
@@ -127,10 +145,10 @@ def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method
     grid = search_grid(method, BUDGET)
     chooses_itself = method.name in ("linear-probe", "all-layers-probe", "soup")
     chooses_itself |= isinstance(method, Control) and not method.trains_network
-    assert len(candidates(grid, 99, seed=0)) == (1 if chooses_itself else 6)
-    assert len(candidates(search_grid(method, BUDGET, rates=False), 99, seed=0)) == (1 if chooses_itself else 2)
+    assert len(combinations(grid, method, BUDGET)) == (1 if chooses_itself else 6)
+    assert len(combinations(search_grid(method, BUDGET, rates=False), method, BUDGET)) == (1 if chooses_itself else 2)
     if not chooses_itself:
-        first = candidates(grid, 99, seed=0)[0]  # what a tie is decided for: the settings as they are
+        first = combinations(grid, method, BUDGET)[0]  # what a tie is decided for: the settings as they are
         assert all(value == getattr(method, name, getattr(BUDGET, name, None)) for name, value in first.items())
 
 

@@ -265,6 +265,27 @@ def test_what_is_wrong_with_a_network_is_one_sentence(folder: Path, source: dict
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("method", "grid", "message"),
+    [
+        ({"frozen_blocks": 9}, {}, "[methods.fine-tune] frozen_blocks = 9 and the backbone has"),
+        ({}, {"frozen_blocks": [0, 9]}, "[methods.fine-tune] frozen_blocks = 9 and the backbone has"),
+        ({}, {"batch_norm": ["auto", "source"]}, '[methods.fine-tune] batch_norm = "source" and the network has no'),
+        ({"method": "surgical", "block": "zzz"}, {}, "[methods.fine-tune] block = 'zzz' is no block of the backbone"),
+    ],
+)
+def test_what_a_network_has_not_is_said_before_anything_runs(
+    folder: Path, method: dict[str, Any], grid: dict[str, Any], message: str
+) -> None:
+    trained_by_hand(folder)
+    tables = study(folder)
+    tables["methods"] = {"scratch": {}, "fine-tune": method}
+    tables["tuning"] = {"trials": 4, "grid": {"fine-tune": grid}}
+    with pytest.raises(TransferscopeError) as caught:
+        load_data(parse_spec(tables))
+    assert message in str(caught.value)
+
+
 def test_images_that_are_no_pixels_are_refused_by_a_network_of_known_scaling() -> None:
     network = Network(nn.Flatten(), nn.Linear(4, 2), 4, input=NetworkInput(mean=0.5, std=0.5))
     images = LabelledSet(np.full((2, 1, 2, 2), 0.5, np.float32), np.array([0, 1]), ("a", "b"))

@@ -283,6 +283,20 @@ def test_what_no_setting_can_hold_is_named_with_its_place(changes: dict[str, Any
     assert str(error.value).startswith(f"usps.toml: {message}")
 
 
+def test_values_of_a_grid_may_have_a_meaning_beside_others_alone() -> None:
+    axes = {"head": ["random", "probe"], "hidden_units": [0, 8]}
+    found = spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"trials": 6, "grid": {"fine-tune": axes}})
+    assert found.tuning is not None
+    assert found.tuning.grid["fine-tune"]["hidden_units"] == (0, 8)
+    probed = {"scratch": {}, "fine-tune": {"head": "probe"}}
+    assert spec(methods=probed, tuning={"trials": 6, "grid": {"fine-tune": axes}}).tuning is not None
+    with pytest.raises(SettingsError, match=r"hidden_units = 8 with head = \"probe\": a probe is linear"):
+        spec(methods=probed, tuning={"trials": 6, "grid": {"fine-tune": {"hidden_units": [0, 8]}}})
+    never = {"head": ["probe"], "hidden_units": [8]}
+    with pytest.raises(SettingsError, match=r"\[tuning.grid.fine-tune\] has no combination"):
+        spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"trials": 6, "grid": {"fine-tune": never}})
+
+
 def test_an_unknown_grid_key_is_answered_with_the_nearest_of_method_and_training() -> None:
     with pytest.raises(SettingsError, match=r"\[tuning.grid.merlin\] unknown key 'roh': did you mean 'rho'\?"):
         parse_spec(tables(tuning={"trials": 2, "grid": {"merlin": {"roh": [1]}}}))

@@ -132,6 +132,12 @@ def test_settings_that_diverge_on_all_labels_give_way_to_the_next_best(
     assert found.notes["tuning_cost"]["steps"] == (4 + 2 + 1) * 30 + 90
 
 
+def test_a_network_whose_last_step_made_its_outputs_infinite_has_failed(tmp_path: Path) -> None:
+    methods: dict[str, Any] = {"scratch": {}}
+    found = run(tables(tmp_path, methods=methods, training={"steps": 1, "lr": 1e30}), tmp_path)["scratch"][1]
+    assert found.notes["status"] == "non_finite"  # the one loss, before the step, is finite
+
+
 @pytest.mark.long
 def test_settings_are_chosen_without_a_look_at_the_test_labels(tmp_path: Path) -> None:
     tuning = {"trials": 6, "folds": 3, "search": "halving", "grid": {"scratch": {"lr": [0.01, 0.001, 0.1]}}}

@@ -185,6 +185,36 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_a_status() -> None:
     assert run.cost.steps < 500
 
 
+class Skipping(nn.Module):
+    """A layer that is left out of the first two steps, as stochastic depth leaves layers out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.calls = nn.Linear(4, 3), nn.Linear(3, 3), 0
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        hidden: torch.Tensor = self.first(inputs)
+        return hidden if self.calls < 3 else hidden + self.second(hidden)
+
+
+def test_a_layer_may_begin_to_be_trained_late() -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network, by_hand = Skipping(), Skipping()
+    by_hand.load_state_dict(network.state_dict())
+    settings = TrainingSettings(steps=5, batch_size=8, lr=0.05, weight_decay=0.0, schedule="constant")
+    train(learner_of(network), settings, RunOptions(seed=4), n_steps=5)
+    tensors, stream = to_tensors(data(), pixel_scale(data())), BatchStream(21, 8, stream_seed(4, "target", "order"))
+    optimiser = torch.optim.SGD(by_hand.parameters(), lr=0.05, momentum=0.9, fused=False)
+    for step in range(5):
+        batch = tensors.batch(stream.indices(step))
+        optimiser.zero_grad()
+        torch.autograd.backward(F.cross_entropy(by_hand(batch.inputs), batch.labels))
+        optimiser.step()
+    assert torch.allclose(weights(network), weights(by_hand), atol=1e-7)
+
+
 def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
     options = RunOptions(seed=4, on_progress=lambda done, total: told.append((done, total)))

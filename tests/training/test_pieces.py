@@ -40,6 +40,15 @@ def test_batches_of_a_small_set_are_all_of_it() -> None:
     assert sorted(BatchStream(3, 64, seed=0).indices(5).tolist()) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("n", "sizes"), [(9, [4, 5]), (5, [5]), (1, [1]), (10, [4, 4, 2]), (8, [4, 4])])
+def test_an_example_that_is_left_over_joins_the_batch_before_it(n: int, sizes: list[int]) -> None:
+    stream = BatchStream(n, 4, seed=1)
+    batches = [stream.indices(step) for step in range(2 * len(sizes))]
+    assert [len(batch) for batch in batches] == 2 * sizes
+    assert sorted(torch.cat(batches[: len(sizes)]).tolist()) == list(range(n))
+    assert TrainingSettings(epochs=3, batch_size=4).n_steps(n) == 3 * len(sizes)
+
+
 def test_seeds_for_different_purposes_differ() -> None:
     seeds = {stream_seed(seed, name) for seed in range(20) for name in ("order", "head", "network")}
     assert len(seeds) == 60

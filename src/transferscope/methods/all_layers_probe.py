@@ -15,12 +15,12 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.common import Domain, domain, working_copy
-from transferscope.methods.held_out import labels_needed, risk, stratified_folds
+from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
 from transferscope.records import Cost
-from transferscope.training import frozen_features, outputs_of, stream_seed
+from transferscope.training import example_weights, frozen_features, outputs_of, stream_seed, weights_in
 from transferscope.training.loop import memory_in_use
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
@@ -99,7 +99,7 @@ class AllLayersProbe:
     pool: int = 2
 
     name: ClassVar[str] = "all-layers-probe"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     keeps_architecture: ClassVar[bool] = False  # its head reads more than the features
     most_in_folds: ClassVar[int] = MOST_EXAMPLES
 
@@ -127,7 +127,7 @@ class AllLayersProbe:
         started = time.perf_counter()
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        train, n_outputs = target.train, target.train.n_outputs
+        train = target.train
         layers = AllLayers(own, pool=self.pool)
         numbers = torch.zeros(len(train), 0)
         if self.fraction != 0:
@@ -140,7 +140,7 @@ class AllLayersProbe:
             fitted = own.with_head(head)
         else:
             if fraction < 1:
-                layers.kept = _best(ridge_probe(numbers, train.labels, n_outputs).head, fraction)
+                layers.kept = _best(probe_of(numbers, train, options.training).head, fraction)
             else:
                 layers.kept = torch.arange(numbers.shape[1], device=numbers.device)
             head = probe_of(numbers[:, layers.kept], train, options.training).head
@@ -163,18 +163,24 @@ class AllLayersProbe:
         train = task.target.train.take(few)
         if len(train) < labels_needed(train, FOLDS):
             return 0.0
-        last, labels, n_outputs = frozen_features(own, target.train)[few], target.train.labels[few], train.n_outputs
-        numbers = numbers[few]
+        last, labels, numbers = frozen_features(own, target.train)[few], target.train.labels[few], numbers[few]
+        weights = weights_in(options.training, target.train)
+        each = None if weights is None else example_weights(labels, weights)
+
+        def head_on(seen: Float[Tensor, "n m"], fit: Tensor) -> nn.Linear:
+            of_fit = None if each is None else each[fit]
+            return ridge_probe(seen[fit], labels[fit], target.train.n_outputs, of_fit).head
+
         risks = dict.fromkeys(FRACTIONS, 0.0)
         for fold in stratified_folds(train, FOLDS, seed=stream_seed(options.seed, "held out")):
             fit, left = torch.from_numpy(fold.fit), torch.from_numpy(fold.validate)
-            of_all = ridge_probe(numbers[fit], labels[fit], n_outputs).head
+            of_all = head_on(numbers, fit)
             for fraction in FRACTIONS:
                 seen, head = numbers, of_all
                 if fraction < 1:
                     seen = numbers[:, _best(of_all, fraction)] if fraction else last
-                    head = ridge_probe(seen[fit], labels[fit], n_outputs).head
-                risks[fraction] += len(left) * risk(head(seen[left]), labels[left].cpu())
+                    head = head_on(seen, fit)
+                risks[fraction] += len(left) * harm(head(seen[left]), labels[left], weights)[0]
         return min(FRACTIONS, key=lambda fraction: risks[fraction])
 
 

@@ -26,7 +26,6 @@ from transferscope.training import (
     TrainingSettings,
     Watch,
     choose_device,
-    class_weights,
     measure,
     outputs_of,
     pixel_scale,
@@ -34,6 +33,7 @@ from transferscope.training import (
     stream_seed,
     to_tensors,
     train,
+    weights_in,
 )
 from transferscope.training.curve import curve_plan
 from transferscope.training.loop import preserved_mode
@@ -48,6 +48,10 @@ It is PyTorch's own. Networks that were trained for very long have .01 (Efficien
 leave 37 % of the initial zeros and ones in what predictions are computed with: EfficientNet-lite0 read 10 % of the
 images that it was trained on, and 94 % with .1.
 """
+
+
+_CHECKED_EXAMPLES = 16
+"""Training examples whose outputs must be finite numbers after training."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +147,7 @@ def working_copy(
         parameter.grad = None
     _check_fit(own, example)
     if start != "pretrained":
-        for layer in slow_statistics(own):
-            layer.momentum = LEAST_MOMENTUM
+        quicken_statistics(own)
     if start == "pretrained" and options.training.batch_norm != "train":
         check_batch_norm(own, options.training)
         if options.training.batch_norm == "target":
@@ -160,6 +163,12 @@ def batch_norms(network: nn.Module) -> list[_BatchNorm]:
 def slow_statistics(network: nn.Module) -> list[_BatchNorm]:
     """The layers whose running statistics follow more slowly than LEAST_MOMENTUM."""
     return [one for one in batch_norms(network) if one.momentum is not None and one.momentum < LEAST_MOMENTUM]
+
+
+def quicken_statistics(network: nn.Module) -> None:
+    """Let running statistics follow at least as fast as LEAST_MOMENTUM, in place."""
+    for layer in slow_statistics(network):
+        layer.momentum = LEAST_MOMENTUM
 
 
 def check_batch_norm(network: Network, training: TrainingSettings) -> None:
@@ -256,7 +265,7 @@ def fit_learner(
         source_head: The head that reads source labels from the trained backbone, if there is one.
 
     Returns:
-        The fitted network.
+        The fitted network; with status "non_finite" also where its outputs are not finite after the last step.
     """
     run_options = RunOptions(
         options.seed, options.checkpoint, options.checkpoint_seconds, on_progress=options.on_progress
@@ -272,15 +281,16 @@ def fit_learner(
         held_out=_held_out(data, as_network, options.training),
     )
     notes = {} if run.best_step is None else {"best_step": float(run.best_step), "stopped_at": float(run.cost.steps)}
-    return Fitted(as_network(), data.scale, source_head, run.history, run.cost, run.status, notes)
+    network = as_network()
+    outputs = outputs_of(network, data.train.spread(_CHECKED_EXAMPLES))  # the last loss is that before the last step
+    status = run.status if bool(torch.isfinite(outputs).all()) else "non_finite"
+    return Fitted(network, data.scale, source_head, run.history, run.cost, status, notes)
 
 
 def _held_out(data: Domain, as_network: Callable[[], Network], training: TrainingSettings) -> HeldOut | None:
     if data.held_out is None:
         return None
-    held_out, weights = data.held_out, None
-    if training.class_weights != "none":
-        weights = class_weights(data.train.labels, data.train.n_outputs)
+    held_out, weights = data.held_out, weights_in(training, data.train)
     return lambda: harm(outputs_of(as_network(), held_out), held_out.labels, weights)
 
 

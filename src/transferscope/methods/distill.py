@@ -10,6 +10,7 @@ from torch import Tensor
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
+from transferscope.methods.common import quicken_statistics
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.initialise import reinitialise
@@ -36,7 +37,7 @@ class Distill(FineTuning):
     initial: Literal["pretrained", "random"] = "pretrained"
 
     name: ClassVar[str] = "distill"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -56,6 +57,7 @@ class Distill(FineTuning):
         if self.initial == "random":
             fresh = reinitialise(begun.own, seed=stream_seed(options.seed, "network"))
             fresh.is_random, fresh.head = False, begun.own.head
+            quicken_statistics(fresh)
             begun = replace(begun, own=fresh.to(begun.target.train.device), source_head=None)
         return replace(begun, teacher=teacher)
 

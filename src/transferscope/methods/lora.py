@@ -55,8 +55,9 @@ class LoRA(FineTuning):
 
     "LoRA: Low-Rank Adaptation of Large Language Models" (Hu et al. 2022), section 4.1: W = W0 + (alpha / r) B A. The
     pretrained weights, biases and normalisation layers (with the statistics of batch normalisation) stay as they are.
-    A convolution is read as the matrix (outputs, inputs * kernel). The network that predicts has the changes merged
-    into its weights, and is as large as any other.
+    A convolution is read as the matrix (outputs, inputs * kernel). A weight that a layer of another kind shares, such
+    as an embedding, stays as it is. The network that predicts has the changes merged into its weights, and is as large
+    as any other.
 
     Attributes:
         lr_scale: As in `FineTuning`; two factors take a larger rate than their product does.
@@ -69,7 +70,7 @@ class LoRA(FineTuning):
     alpha: float = 4.0
 
     name: ClassVar[str] = "lora"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -89,7 +90,13 @@ class LoRA(FineTuning):
         free = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
         for parameter in free:
             parameter.requires_grad_(False)
-        free_ids = set(map(id, free))
+        tied = {
+            id(parameter)
+            for module in backbone.modules()
+            if not isinstance(module, ADAPTED)
+            for parameter in module.parameters(recurse=False)
+        }
+        free_ids = set(map(id, free)) - tied  # an embedding that shares a weight would go on reading the old one
         with seeded(stream_seed(options.seed, "low rank")):
             for module in [one for one in backbone.modules() if isinstance(one, ADAPTED)]:
                 for name, weight in list(module.named_parameters(recurse=False)):

@@ -35,9 +35,9 @@ from transferscope.training import (
     TensorSet,
     TrainingSettings,
     batch_loss,
-    class_weights,
     outputs_of,
     task_loss,
+    weights_in,
 )
 from transferscope.training.loop import preserved_mode
 
@@ -227,10 +227,9 @@ class Merlin:
             train: The examples.
             training: With `class_weights`.
         """
-        features, weights = outputs_of(own.features, train), None
-        if training.class_weights != "none":
-            weights = class_weights(train.labels, train.n_outputs)
-        fit = self.inner_head(features, Goal.of(Batch(features, train.labels, weights=weights), train.n_outputs))
+        features = outputs_of(own.features, train)
+        seen = Batch(features, train.labels, weights=weights_in(training, train))
+        fit = self.inner_head(features, Goal.of(seen, train.n_outputs))
         n_features, n_outputs = fit.theta.shape
         head = nn.Linear(n_features, n_outputs, bias=fit.bias is not None, device="meta").to_empty(
             device=fit.theta.device

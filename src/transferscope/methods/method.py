@@ -182,6 +182,23 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
         check(target, source)
 
 
+def check_network(method: Method, network: Network) -> None:
+    """Refuse a network that a method cannot start from, before anything is run.
+
+    A method says so in a function `check_network(network)` of its own; one without takes every network.
+
+    Args:
+        method: The method.
+        network: The network; it is not changed.
+
+    Raises:
+        SettingsError: The method names parts of a network that this one has not.
+    """
+    check = getattr(method, "check_network", None)
+    if check is not None:
+        check(network)
+
+
 def keeps_network(method: Method) -> bool:
     """Whether a method gives a trained network of the study's architecture, to keep, to export and to look into.
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transferscope.errors import DataError
 from transferscope.methods.large_ridge import is_finite, large_ridge, ridge_work
-from transferscope.training import TensorSet, TrainingSettings, class_weights, encode, example_weights
+from transferscope.training import TensorSet, TrainingSettings, encode, example_weights, weights_in
 
 RIDGE_GRID = np.logspace(-5, 5, 21)
 """Penalties tried by the ridge probe, in units of the mean squared feature norm per example."""
@@ -76,10 +76,9 @@ def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: Trainin
         train: The examples.
         training: With `class_weights`.
     """
-    weights = None
-    if training.class_weights != "none":
-        weights = example_weights(train.labels, class_weights(train.labels, train.n_outputs))
-    return ridge_probe(features, train.labels, train.n_outputs, weights)
+    weights = weights_in(training, train)
+    each = None if weights is None else example_weights(train.labels, weights)
+    return ridge_probe(features, train.labels, train.n_outputs, each)
 
 
 def ridge_probe(

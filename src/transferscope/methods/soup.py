@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.fine_tune import FineTune
-from transferscope.methods.held_out import blend, forget_runs, held_out_part, one_of_several, risk, total_cost
+from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning
 from transferscope.models.network import Network
-from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors
+from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 FACTORS = (1.0, 5.0, 25.0)
 """Learning rates of the members as multiples of the given ones."""
@@ -51,7 +51,7 @@ class Soup(FineTune):
     orders: int = field(default=1, kw_only=True)
 
     name: ClassVar[str] = "soup"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -82,11 +82,13 @@ class Soup(FineTune):
             tried = self._trained(begun, members, several)
             held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
 
-            def harm(some: Sequence[int]) -> float:
-                mean = blend([tried[i].network for i in some], [1 / len(some)] * len(some))
-                return risk(outputs_of(mean, held_out), held_out.labels.cpu())
+            weights = weights_in(options.training, begun.target.train)
 
-            joined = [members[i] for i in greedy(len(members), harm)]
+            def risk_of(some: Sequence[int]) -> float:
+                mean = blend([tried[i].network for i in some], [1 / len(some)] * len(some))
+                return harm(outputs_of(mean, held_out), held_out.labels, weights)[0]
+
+            joined = [members[i] for i in greedy(len(members), risk_of)]
         n_runs = len(tried) + len(joined)
         several = [one_of_several(options, len(tried) + i, n_runs) for i in range(len(joined))]
         made = self._trained(self.begin(task, network, options), joined, several)
@@ -121,20 +123,20 @@ class Soup(FineTune):
         return {}
 
 
-def greedy(n: int, harm: Callable[[Sequence[int]], float]) -> list[int]:
+def greedy(n: int, risk_of: Callable[[Sequence[int]], float]) -> list[int]:
     """Which of n members join a soup, in the order in which they do.
 
     Args:
         n: How many there are, at least 1.
-        harm: The held-out risk of the average of some members; infinite for what is not finite.
+        risk_of: The held-out risk of the average of some members; infinite for what is not finite.
 
     Returns:
         Their indices: the best alone first, then, by their own risk, each with which the average is no worse.
     """
-    alone = sorted(range(n), key=lambda i: harm([i]))
-    joined, least = alone[:1], harm(alone[:1])
+    alone = sorted(range(n), key=lambda i: risk_of([i]))
+    joined, least = alone[:1], risk_of(alone[:1])
     for i in alone[1:]:
-        with_it = harm([*joined, i])
+        with_it = risk_of([*joined, i])
         if with_it <= least and math.isfinite(with_it):
             joined, least = [*joined, i], with_it
     return joined

@@ -70,17 +70,25 @@ class Surgical(FineTuning):
 
     def _chosen(self, begun: Beginning) -> str | None:
         """Name of the block to train; None where there is none."""
-        names = list(begun.own.named_blocks())
         if self.block == "auto":
             norms = relative_gradient_norms(begun)
             return max(norms, key=lambda name: norms[name]) if norms else None
-        if self.block not in names:
+        self.check_network(begun.own)
+        return self.block
+
+    def check_network(self, network: Network) -> None:
+        """Refuse a network that has no block of the name.
+
+        Raises:
+            SettingsError: It has none.
+        """
+        names = list(network.named_blocks())
+        if self.block != "auto" and self.block not in names:
             near = get_close_matches(self.block, names, n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise SettingsError(
                 f"block = {self.block!r} is no block of the backbone: {hint}its blocks are {', '.join(names) or 'none'}"
             )
-        return self.block
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Weight decay, as the block is chosen already."""

@@ -211,6 +211,14 @@ class FineTuning(TargetTraining):
         """The pretrained network."""
         return "pretrained"
 
+    def check_network(self, network: Network) -> None:
+        """Refuse a network with fewer blocks than are to be frozen.
+
+        Raises:
+            SettingsError: It has fewer.
+        """
+        first_blocks(network, self.frozen_blocks)
+
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
         """As `head` says."""
         if self.head == "random":

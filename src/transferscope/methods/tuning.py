@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from transferscope.data.task import TransferTask
+from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.files import written_whole
 from transferscope.methods.all_layers_probe import AllLayersProbe
@@ -143,22 +144,52 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     return {"lr": tuple(float(f"{factor * training.lr:.6g}") for factor in RATES), **own}
 
 
-def candidates(grid: Mapping[str, Sequence[Value]], trials: int, *, seed: int) -> tuple[dict[str, Value], ...]:
-    """Combinations from a grid: all of it when it is small enough, else a random choice without repetition.
+def combinations(
+    grid: Mapping[str, Sequence[Value]], method: Method, training: TrainingSettings
+) -> list[dict[str, Value]]:
+    """All combinations of a grid that a method can have, in order.
+
+    A setting may have a meaning beside some values of another alone, as the rank of adapters has; combinations that the
+    method or the training settings refuse are left out.
 
     Args:
         grid: Values to try, by setting; an empty grid has one combination, the settings as they are.
+        method: The method with its other settings.
+        training: The recipe with its other settings.
+    """
+    found = []
+    for values in itertools.product(*grid.values()):
+        settings = dict(zip(grid, values, strict=True))
+        with suppress(SettingsError):
+            with_settings(method, training, settings)
+            found.append(settings)
+    return found
+
+
+def with_settings(
+    method: Method, training: TrainingSettings, settings: Mapping[str, Value]
+) -> tuple[Method, TrainingSettings]:
+    """A method with the settings that are its own, and the recipe with the others.
+
+    Raises:
+        SettingsError: One of them refuses its settings.
+    """
+    return _method_with(method, settings), _training_with(method, training, settings)
+
+
+def candidates(everything: Sequence[Mapping[str, Value]], trials: int, *, seed: int) -> tuple[dict[str, Value], ...]:
+    """All combinations when they are few enough, else a random choice without repetition.
+
+    Args:
+        everything: The combinations.
         trials: How many at most, at least 1.
         seed: Seed of the choice.
 
     Returns:
-        At most `trials` combinations.
+        At most `trials` combinations, in order.
     """
-    names, axes = list(grid), [list(values) for values in grid.values()]
-    n_all = math.prod(len(axis) for axis in axes)
-    chosen = np.random.default_rng(seed).permutation(n_all)[:trials]
-    everything = list(itertools.product(*axes))
-    return tuple(dict(zip(names, everything[i], strict=True)) for i in sorted(int(i) for i in chosen))
+    chosen = np.random.default_rng(seed).permutation(len(everything))[:trials]
+    return tuple(dict(everything[i]) for i in sorted(int(i) for i in chosen))
 
 
 def trials_by_fold(n_settings: int, n_folds: int, search: Search) -> tuple[int, ...]:
@@ -211,10 +242,16 @@ def tune(
 
     Raises:
         DataError: There are too few examples for so many folds.
+        SettingsError: The method can have no combination of the grid.
     """
     if search == "halving":
         grid = dict(sorted(grid.items()))  # ties are decided by order, and stored tables come back in this one
-    tried = candidates(grid, trials, seed=stream_seed(options.seed, "trials"))
+    everything = combinations(grid, method, options.training)
+    if not everything:
+        raise SettingsError(
+            f"no combination of the values to try for {method.name} ({dict(grid)}) is one that it can have; try others"
+        )
+    tried = candidates(everything, trials, seed=stream_seed(options.seed, "trials"))
     train = task.target.train
     needed = labels_needed(train, n_folds) if search == "halving" else 0
     if len(tried) == 1:
@@ -318,9 +355,12 @@ def _method_with(method: Method, settings: Mapping[str, Value]) -> Method:
 
 def _options_with(method: Method, options: FitOptions, settings: Mapping[str, Value]) -> FitOptions:
     """The options with the settings that are not the method's own."""
+    return replace(options, training=_training_with(method, options.training, settings))
+
+
+def _training_with(method: Method, training: TrainingSettings, settings: Mapping[str, Value]) -> TrainingSettings:
     own = _setting_names(method)
-    recipe = replace(options.training, **{name: value for name, value in settings.items() if name not in own})  # type: ignore[arg-type]
-    return replace(options, training=recipe)
+    return replace(training, **{name: value for name, value in settings.items() if name not in own})  # type: ignore[arg-type]
 
 
 def _setting_names(method: Method) -> set[str]:

@@ -11,7 +11,7 @@ from transferscope.methods.held_out import blend, forget_runs, harm, held_out_pa
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning
 from transferscope.models.network import Network
-from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors
+from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 SHARES = tuple(i / 10 for i in range(10, -1, -1))
 """Shares of the fine-tuned weights that are tried, all of them first: it wins a tie."""
@@ -39,7 +39,7 @@ class WiseFt(FineTune):
     share: float | Literal["auto"] = field(default="auto", kw_only=True)
 
     name: ClassVar[str] = "wise-ft"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -67,8 +67,11 @@ class WiseFt(FineTune):
         tried = replace(self, share=1.0).fit_from(begun, first)
         held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
 
+        weights = weights_in(options.training, begun.target.train)
+
         def harm_of(share: float) -> tuple[float, float]:
-            return harm(outputs_of(blend([start, tried.network], [1 - share, share]), held_out), held_out.labels)
+            mean = blend([start, tried.network], [1 - share, share])
+            return harm(outputs_of(mean, held_out), held_out.labels, weights)
 
         share = min(SHARES, key=harm_of)
         fitted = replace(self, share=share).fit(task, network, one_of_several(options, 1, 2))

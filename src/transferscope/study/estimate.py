@@ -1,6 +1,5 @@
 """What a study will take, said before anything of it is done: time, memory and space on the disk."""
 
-import math
 import shutil
 import time
 from collections import Counter, defaultdict
@@ -20,7 +19,7 @@ from transferscope.machine import memory_free
 from transferscope.methods import FitOptions, Raw, Snapshots, keeps_network, most_runs, pretrain
 from transferscope.methods.large_ridge import large_ridge, ridge_work
 from transferscope.methods.probe_head import RidgeSolve, watched_solves
-from transferscope.methods.tuning import runs_of_a_search, search_grid
+from transferscope.methods.tuning import combinations, runs_of_a_search, search_grid
 from transferscope.models import Network, build_network, input_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.backends import default_workers
@@ -283,7 +282,7 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:
     recipe = MethodRecipe.from_payload(first.payload)
     n_test, searched, total, searching = len(kept_data(recipe.target).test), 0.0, 0.0, 0.0
     if recipe.tuning is not None:
-        n_settings = min(recipe.tuning.trials, math.prod(len(values) for values in recipe.tuning.grid.values()))
+        n_settings = min(recipe.tuning.trials, len(combinations(recipe.tuning.grid, recipe.method, recipe.training)))
         searched = runs_of_a_search(n_settings, recipe.tuning.folds, recipe.tuning.search)
     for i, n_train in enumerate(number(cell, "n_target") for cell in cells):
         n_steps = recipe.training.n_steps(n_train) * most_runs(recipe.method) if pace.per_step else 0

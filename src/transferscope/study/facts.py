@@ -18,12 +18,15 @@ from transferscope.data.load import check_name, load
 from transferscope.data.task import Dataset, LabelledSet, TransferTask, check_label_units
 from transferscope.data.transforms import apply_transforms
 from transferscope.diagnostics.diagnostic import check_labels_suit
-from transferscope.errors import DataError, MissingDataError, TransferscopeError
+from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.methods import AllLayersProbe, Control, LinearProbe, Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
+from transferscope.methods.method import check_network
+from transferscope.methods.tuning import combinations, with_settings
 from transferscope.models import (
     LoadReport,
+    Network,
     NetworkInput,
     NetworkSettings,
     Pretrained,
@@ -328,7 +331,7 @@ def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -
         if training is not None:
             training.check_labels(on_grid=dataset.train.grid is not None)
     if sources and any(method.start == "pretrained" for method in spec.methods.values()):
-        check_batch_norm(network, spec.training)
+        _check_methods(spec, network)
     return LEAST_MOMENTUM if slow_statistics(network) else None
 
 
@@ -339,11 +342,31 @@ def _opened(pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: st
     known = input_of(pretrained.network)
     check_kind(target.train, known)
     check_kind(target.test, known)
-    check_batch_norm(found.network, spec.training)
+    _check_methods(spec, found.network)
     moved = spec.training.batch_norm == "train" and any(map(_trains_pretrained, spec.methods.values()))
     follows = moved and bool(batch_norms(found.network.features))
     words = "" if known is None else str(known)
     return PretrainedSource(pretrained, digest or fingerprint_of(found), found.report, words, follows)
+
+
+def _check_methods(spec: StudySpec, network: Network) -> None:
+    """Refuse a pretrained network that the methods, with any of the settings that they may choose, cannot start from.
+
+    Raises:
+        SettingsError: A method names parts of a network, or statistics, that this one has not.
+    """
+    check_batch_norm(network, spec.training)
+    for name, method in spec.methods.items():
+        if method.start != "pretrained":
+            continue
+        grid = {} if spec.tuning is None else spec.tuning.grid.get(name, {})
+        for settings in combinations(grid, method, spec.training):
+            tried, training = with_settings(method, spec.training, settings)
+            try:
+                check_batch_norm(network, training)
+                check_network(tried, network)
+            except SettingsError as error:
+                raise SettingsError(f"[methods.{name}] {error}") from error
 
 
 def _trains_pretrained(method: Method) -> bool:

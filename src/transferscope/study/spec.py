@@ -1,5 +1,6 @@
 """What a study file says, read with every mistake named."""
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
@@ -11,7 +12,8 @@ from transferscope.data.load import seen_from
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.files import expanded
 from transferscope.methods import METHODS, Method
-from transferscope.methods.tuning import search_grid
+from transferscope.methods.method import Value
+from transferscope.methods.tuning import combinations, search_grid
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
 from transferscope.models.build import seen_from as network_seen_from
@@ -495,6 +497,7 @@ def _check_grid(
         kind = type(methods[name])
         valid: dict[str, TrainingSettings | Method] = dict.fromkeys(setting_names(TrainingSettings), training)
         valid |= dict.fromkeys(setting_names(kind), methods[name])
+        before = len(mistakes.sentences)
         for key, values in axes.items():
             if key not in valid:
                 mistakes.add(f"{where} {unknown_name('key', key, valid)}")
@@ -504,13 +507,27 @@ def _check_grid(
             if key == "precision" and "auto" in values:
                 mistakes.add(f'{where} precision holds "auto", which stands for one of the others; give those to try')
             for value in values:
-                _check_value(valid[key], key, value, where, mistakes)
+                mistakes.sentences.extend(_refusal(valid[key], key, value, axes, where))
+        if len(mistakes.sentences) == before and not combinations(axes, methods[name], training):
+            mistakes.add(
+                f"{where} has no combination of values that {name} can have: each is refused beside the others"
+            )
 
 
-def _check_value(settings: Any, key: str, value: object, where: str, mistakes: Mistakes) -> None:
-    """Check one value of a grid by reading the settings with it."""
-    names = setting_names(type(settings))
-    read_table(type(settings), {**{name: getattr(settings, name) for name in names}, key: value}, where, mistakes)
+def _refusal(
+    settings: TrainingSettings | Method, key: str, value: Value, axes: Mapping[str, Sequence[Value]], where: str
+) -> list[str]:
+    """Why settings cannot have a value of a grid, neither as they are nor beside any of its other values."""
+    own = {name: getattr(settings, name) for name in setting_names(type(settings))}
+    others = {name: values for name, values in axes.items() if name in own and name != key}
+    alone = Mistakes("")
+    read_table(type(settings), {**own, key: value}, where, alone)
+    for values in itertools.product(*others.values()) if alone.sentences else ():
+        beside = Mistakes("")
+        read_table(type(settings), {**own, **dict(zip(others, values, strict=True)), key: value}, where, beside)
+        if not beside.sentences:
+            return []
+    return alone.sentences
 
 
 def _plain(value: object) -> object:

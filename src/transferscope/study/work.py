@@ -81,6 +81,8 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
     trained_on = replace(task.target, test=task.target.train)
     seen = measure_on(fitted.network, trained_on, part="target_train")
     records = (*fitted.history, *test.records, *seen.records, *kept)
+    is_finite = all(record.estimate.status != "non_finite" for record in test.records)
+    status = fitted.status if is_finite else "non_finite"
     tuning_seconds = 0.0 if fit.tuned is None else fit.tuned.cost.seconds
     training = fit.options.training
     budget = {"steps": training.n_steps(len(task.target.train)), "batch_size": training.batch_size}
@@ -88,7 +90,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
         records,
         replace(fitted.cost, seconds=fitted.cost.seconds + tuning_seconds),
         {"predictions": test.predictions.numpy()},
-        {"status": fitted.status, "budget": budget, **fitted.notes, **_tuning_notes(fit.tuned)},
+        {"status": status, "budget": budget, **fitted.notes, **_tuning_notes(fit.tuned)},
     )
 
 

@@ -64,9 +64,9 @@ class Learner(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _RidgeLearner:
-    """A learner that is one ridge regression; a member says of what."""
+    """A learner that is one ridge regression; a member says of what. Settings go by name: a depth is no ridge."""
 
     ridge: Ridge = 0.0
 
@@ -95,7 +95,7 @@ class _RidgeLearner:
         return self.regression(pair).is_exact(n, self.ridge_for(pair, n))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scratch(_RidgeLearner):
     """Training from scratch on the target alone: least squares of least norm, or a ridge towards 0.
 
@@ -115,7 +115,7 @@ class Scratch(_RidgeLearner):
         return _solve(inputs, targets, _ridge_once(self, pair, len(inputs)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LinearTransfer(_RidgeLearner):
     """The features of the source are frozen and only the head is trained (tahir2024, Theorems 3.7 and 3.8).
 
@@ -173,7 +173,7 @@ def regression_on_features(pair: LinearPair, features: Float64[np.ndarray, "d r"
     return GaussianRegression(sizes[seen] ** 2, squares, pair.noise + floor, floor)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FineTuning(_RidgeLearner):
     """Every layer is trained from the source (shachaf2021, Theorems 4.1 and 5.2, with label noise).
 

@@ -3,7 +3,15 @@
 from transferscope.training.evaluate import Measures, frozen_features, measure, outputs_of
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
 from transferscope.training.loop import Curve, HeldOut, RunOptions, TrainingRun, Watch, train
-from transferscope.training.losses import batch_loss, check_targets, class_weights, encode, example_weights, task_loss
+from transferscope.training.losses import (
+    batch_loss,
+    check_targets,
+    class_weights,
+    encode,
+    example_weights,
+    task_loss,
+    weights_in,
+)
 from transferscope.training.settings import LEAST_LR, TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
 from transferscope.training.tensors import (
@@ -50,4 +58,5 @@ __all__ = [
     "task_loss",
     "to_tensors",
     "train",
+    "weights_in",
 ]

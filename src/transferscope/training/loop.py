@@ -15,8 +15,8 @@ from transferscope.records import Cost, Record
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.curve import CURVE_POINTS
 from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
-from transferscope.training.learner import Draw, Learner
-from transferscope.training.losses import class_weights
+from transferscope.training.learner import Learner
+from transferscope.training.losses import weights_in
 from transferscope.training.settings import TrainingSettings, lr_factor
 from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
 from transferscope.training.tensors import Batch, choose_precision
@@ -147,7 +147,7 @@ class _Loop:
             )
             for name, draw in learner.draws.items()
         }
-        self.weights = {name: _class_weights(draw, settings) for name, draw in learner.draws.items()}
+        self.weights = {name: weights_in(settings, draw.data) for name, draw in learner.draws.items()}
         self.state = RunState()
         self.fixed: FixedBlocks | None = None
         self.eval_every = settings.eval_every or max(1, n_steps // CURVE_POINTS)
@@ -267,13 +267,6 @@ class _Loop:
         )
 
 
-def _class_weights(draw: Draw, settings: TrainingSettings) -> torch.Tensor | None:
-    """Weights of the classes of a set, as the settings say; None for labels that are numbers, as a source may have."""
-    if settings.class_weights == "none" or draw.data.labels.is_floating_point():
-        return None
-    return class_weights(draw.data.labels, draw.data.n_outputs)
-
-
 def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:
     """The optimiser of the settings over the learner's groups."""
     groups = [
@@ -287,7 +280,11 @@ def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.
     ]
     fused = all(p.device.type in ("cpu", "cuda") for p in learner.trained_parameters())
     if settings.optimiser == "sgd":
-        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, fused=fused)
+        sgd = torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, fused=fused)
+        if settings.momentum:  # the fused step wants buffers of all or of none; some blocks are trained later
+            for parameter in learner.trained_parameters():
+                sgd.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
+        return sgd
     return torch.optim.AdamW(groups, lr=settings.lr, betas=(settings.momentum, 0.999), fused=fused)
 
 

@@ -7,7 +7,8 @@ from torch.nn import functional as F
 
 from transferscope.data.task import UNLABELLED
 from transferscope.errors import DataError
-from transferscope.training.tensors import Batch
+from transferscope.training.settings import TrainingSettings
+from transferscope.training.tensors import Batch, TensorSet
 
 
 def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor, ""]:
@@ -94,6 +95,13 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
     counts = torch.bincount(labels, minlength=n_outputs)
     occur = int((counts > 0).sum())
     return torch.where(counts > 0, n / (occur * counts.clamp(min=1)), 0.0)
+
+
+def weights_in(training: TrainingSettings, data: TensorSet) -> Float[Tensor, "..."] | None:
+    """Weights of the classes of a set, as the settings say; None for none, and for labels that are numbers."""
+    if training.class_weights == "none" or data.labels.is_floating_point():
+        return None
+    return class_weights(data.labels, data.n_outputs)
 
 
 def example_weights(labels: Tensor, weights: Float[Tensor, "..."]) -> Float[Tensor, "n ..."]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
 from transferscope.records import ADDED_LATER
+from transferscope.training.stream import batches_per_epoch
 
 LEAST_LR = 1e-12
 """With a smaller learning rate a gradient 60,000 times its weight would not yet move that weight in float32."""
@@ -143,8 +144,7 @@ class TrainingSettings:
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None
-        batches_per_epoch = -(-n_examples // self.batch_size)
-        return max(1, round(self.epochs * batches_per_epoch))
+        return max(1, round(self.epochs * batches_per_epoch(n_examples, self.batch_size)))
 
 
 def lr_factor(settings: TrainingSettings, step: int, n_steps: int) -> float:

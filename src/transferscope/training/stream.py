@@ -29,6 +29,15 @@ def stream_seed(seed: int, *names: str) -> int:
     return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
+def batches_per_epoch(n_examples: int, batch_size: int) -> int:
+    """Batches in one pass over some examples.
+
+    The last batch has what is left; a single example that is left joins the batch before it, because batch
+    normalisation and penalties on a batch's features need two.
+    """
+    return n_examples // batch_size + (n_examples % batch_size > 1) or 1
+
+
 @dataclass
 class BatchStream:
     """Endless passes over n examples, each in a fresh random order without replacement.
@@ -37,7 +46,8 @@ class BatchStream:
 
     Attributes:
         n_examples: How many examples there are, at least 1.
-        batch_size: Examples per batch, at least 1; more than there are means all of them in every batch.
+        batch_size: Examples per batch, at least 1; more than there are means all of them in every batch, and the last
+            batch of a pass can have one more.
         seed: Seed of the order.
     """
 
@@ -55,19 +65,16 @@ class BatchStream:
             )
         self.batch_size = min(self.batch_size, self.n_examples)
 
-    @property
-    def batches_per_epoch(self) -> int:
-        """Batches in one pass; the last may be smaller."""
-        return -(-self.n_examples // self.batch_size)
-
     def indices(self, step: int) -> Int[Tensor, " n"]:
-        """Indices of the batch of `step` (counted from 0), at most `batch_size` of them."""
-        epoch, place = divmod(step, self.batches_per_epoch)
+        """Indices of the batch of `step` (counted from 0); see `batches_per_epoch` for how many."""
+        n_batches = batches_per_epoch(self.n_examples, self.batch_size)
+        epoch, place = divmod(step, n_batches)
         if epoch != self._epoch:
             generator = torch.Generator().manual_seed(stream_seed(self.seed, f"epoch {epoch}"))
             self._order = torch.randperm(self.n_examples, generator=generator)
             self._epoch = epoch
-        return self._order[place * self.batch_size : (place + 1) * self.batch_size]
+        end = (place + 1) * self.batch_size if place + 1 < n_batches else self.n_examples
+        return self._order[place * self.batch_size : end]
 
 
 def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, Int[Tensor, " n"]]:

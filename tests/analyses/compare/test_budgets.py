@@ -70,6 +70,20 @@ SHORT = {"scratch": 0.60, "fine-tune": 0.80, "linear-probe": 0.84}
 LONG = {"scratch": 0.82, "fine-tune": 0.90, "linear-probe": 0.84}
 
 
+def test_ways_whose_search_differs_are_not_put_side_by_side(tmp_path: Path) -> None:
+    tuning: dict[str, Any] = {"trials": 2, "folds": 3, "search": "halving", "grid": {"fine-tune": {"lr": [0.01, 0.1]}}}
+    with Store.open(tmp_path / "s.sqlite") as store:
+        study(store, "long", 3000, LONG)
+        study(store, "short", 300, SHORT, tuning=tuning)
+        section = section_of(store)
+        assert section is not None
+        assert "fine-tuning" not in winner_sentence(section)
+        study(store, "both", 30, SHORT, tuning={**tuning, "grid": {**tuning["grid"], "gone": {}}})
+        two = budgets_section([one for one in budgets_of(store, read_study(store, "both")) if one.size < 3000])
+        assert two is not None
+        assert set(two.files["budgets"]["method"]) == {"scratch", "fine-tune", "linear-probe"}
+
+
 def test_a_winner_that_changes_is_said_with_both_leads(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s.sqlite") as store:
         study(store, "long", 3000, LONG)

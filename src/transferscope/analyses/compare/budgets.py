@@ -1,6 +1,7 @@
 """Whether the best way to learn changes with the budget: studies of one store that differ in their steps alone."""
 
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ def budgets_of(store: Store, frames: StudyFrames) -> list[Budget]:
     """The study and the others of its store that differ from it in the length of training alone, shortest first.
 
     Names, seeds, the engine, diagnostics, what is searched and which methods there are may differ, too; a way to learn
-    is compared where its settings are the same.
+    is compared where its settings, and what is searched of them, are the same.
 
     Args:
         store: Where they are.
@@ -171,14 +172,22 @@ def _scores(budget: Budget, budgets: Sequence[Budget]) -> pd.DataFrame:
     frames = budget.frames
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"]
-    tables = [_table_of(one.frames.study.spec, "methods") for one in budgets]
+    specs = [one.frames.study.spec for one in budgets]
     same = {
         method
         for method in final["method"].unique()
-        if all(table[method] == tables[-1].get(method, table[method]) for table in tables if method in table)
+        if len({_settings_of(spec, method) for spec in specs if method in _table_of(spec, "methods")}) == 1
     }
     kept = final[final["method"].isin(same)]
     return kept.loc[:, ["source", "method", "n_target", "seed", "value"]].reset_index(drop=True)
+
+
+def _settings_of(spec: Mapping[str, Any], method: str) -> str:
+    """The settings of a method and how others of them are searched, as text that is the same for the same settings."""
+    tuning = _table_of(spec, "tuning")
+    grid = _table_of(tuning, "grid").get(method)
+    search = {**tuning, "grid": grid} if grid else None
+    return json.dumps([_table_of(spec, "methods")[method], search], sort_keys=True)
 
 
 def _arms(found: pd.DataFrame) -> list[tuple[str, str]]:
