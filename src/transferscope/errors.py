@@ -73,7 +73,8 @@ def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError
     names = sorted(valid)
     near = get_close_matches(seen, names, n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
-    return UnknownNameError(f"unknown {kind} {seen!r}: {hint}known are {', '.join(names)}")
+    known = f"known are {', '.join(names)}" if names else "there is none yet"
+    return UnknownNameError(f"unknown {kind} {seen!r}: {hint}{known}")
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:

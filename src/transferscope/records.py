@@ -1,15 +1,47 @@
 """What a cell leaves behind, plain and frozen, as the store keeps it. No torch, no NumPy."""
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, Self
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
+from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 
 ADDED_LATER = {"added_later": True}
 """Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
 cell, so that what was run before it existed is not run again."""
+
+
+def check_choices(settings: object) -> None:
+    """Refuse settings that are none of their choices, and numbers that are NaN, as reading a study file does.
+
+    Args:
+        settings: A dataclass; a field whose type holds `Literal` texts takes no other text.
+
+    Raises:
+        SettingsError: A text is none of the choices, or a number is NaN.
+    """
+    for name, choices in _choices(type(settings)).items():  # type: ignore[arg-type]
+        value = getattr(settings, name)
+        if isinstance(value, str) and choices and value not in choices:
+            raise SettingsError(f"{name} = {value!r} is unknown; expected {', '.join(map(repr, choices))}")
+        if isinstance(value, float) and math.isnan(value):
+            raise SettingsError(f"{name} = nan is no number")
+
+
+@lru_cache
+def _choices(kind: type[Any]) -> Mapping[str, tuple[str, ...]]:
+    """The texts that each field of a dataclass may be; none for one without `Literal` texts."""
+    hints, found = get_type_hints(kind), {}
+    for name in (item.name for item in fields(kind)):
+        hint = hints[name]
+        literals = [one for one in (hint, *get_args(hint)) if get_origin(one) is Literal]
+        found[name] = tuple(str(value) for one in literals for value in get_args(one) if isinstance(value, str))
+    return found
+
 
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")
 """Records that a run is judged by, more is better: of one class of each input (the first three

@@ -1,5 +1,6 @@
 """Methods that choose among blocks: surgical fine-tuning and the probe of all layers."""
 
+from collections import OrderedDict
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,11 @@ from cases_of_methods import BUDGET, blobs, classification_task, network_for, re
 from transferscope.data.splits import folds
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import AllLayersProbe, FitOptions, LinearProbe, Surgical
+from transferscope.methods import AllLayersProbe, BitFit, FitOptions, LinearProbe, Surgical
 from transferscope.methods.all_layers_probe import FRACTIONS
 from transferscope.methods.probe_head import RIDGE_GRID
 from transferscope.models import Network, NetworkSettings, build_network
+from transferscope.models.network import seeded
 from transferscope.testing.methods import same, weights_of
 from transferscope.training import pixel_scale, stream_seed, to_tensors
 
@@ -81,6 +83,49 @@ def test_a_block_that_is_none_is_refused() -> None:
         Surgical(block="9").fit(task, network, OPTIONS)
     with pytest.raises(SettingsError, match=r"^frozen_blocks = 1 of surgical, which freezes all blocks but one"):
         Surgical(frozen_blocks=1)
+
+
+def test_what_the_named_block_shares_with_another_is_trained() -> None:
+    with seeded(0):
+        shared = nn.Linear(5, 5)
+        low, high = nn.Sequential(nn.Linear(5, 5), nn.ReLU(), shared), nn.Sequential(nn.ReLU(), shared, nn.ReLU())
+        network = Network(nn.Sequential(OrderedDict(low=low, high=high)), nn.Linear(5, 3), 5)
+    fitted = Surgical(block="high").fit(classification_task(), network, replace(OPTIONS, training=BUDGET))
+    before, after = network.state_dict(), fitted.network.state_dict()
+    assert not torch.equal(before["features.high.1.weight"], after["features.high.1.weight"])
+    assert torch.equal(before["features.low.0.weight"], after["features.low.0.weight"])
+
+
+def test_a_network_whose_biases_are_frozen_is_refused_by_bitfit() -> None:
+    task = classification_task()
+    network = network_for(task, BitFit())
+    layers = nn.Sequential(OrderedDict(low=nn.Linear(5, 4), high=nn.Linear(4, 4, bias=False)))
+    with pytest.raises(SettingsError, match="has none to train"):
+        BitFit(frozen_blocks=1).fit(task, Network(layers, nn.Linear(4, 3), 4), OPTIONS)
+    assert BitFit(frozen_blocks=1).fit(task, network, OPTIONS).status == "max_steps"
+
+
+class TokensFirst(nn.Module):
+    """An encoder whose layers read (tokens, examples, width), with as many tokens as there are examples."""
+
+    def __init__(self, n_tokens: int) -> None:
+        super().__init__()
+        self.n_tokens = n_tokens
+        self.embed, self.layer, self.last = nn.Linear(5, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        tokens = self.embed(inputs).expand(self.n_tokens, -1, -1)
+        out: torch.Tensor = self.last(self.layer(tokens)).mean(dim=0)
+        return out
+
+
+def test_blocks_without_a_row_for_each_example_are_left_out() -> None:
+    task = classification_task(n_target=30)
+    with seeded(0):
+        network = Network(TokensFirst(30), nn.Linear(4, 3), 4)
+    fitted = AllLayersProbe(fraction=1.0).fit(task, network, OPTIONS)
+    assert fitted.notes["features"] == 4  # those of the last block alone
+    assert len(fitted.predict(task.target.test)) == len(task.target.test)
 
 
 def layer_by_layer(network: Network, task: TransferTask) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,10 @@ from transferscope.training import TrainingSettings
 OPTIONS = FitOptions(TrainingSettings(steps=2, batch_size=8, lr=0.01), device="cpu")
 
 
+def layers(network: Network, task: TransferTask) -> AllLayers:
+    return AllLayers(network, pool=2, example=domain(task.target, OPTIONS, network).train)
+
+
 def tokens_of(task: TransferTask) -> Tensor:
     return torch.from_numpy(task.target.train.inputs)
 
@@ -47,7 +51,7 @@ def test_all_layers_average_the_tokens_that_a_text_has() -> None:
     network = encoder().eval()
     tokens = tokens_of(texts())
     with torch.no_grad():
-        together = AllLayers(network, pool=2)(tokens)
+        together = layers(network, texts())(tokens)
     assert together.shape == (21, 3 * 8 + 8)
     for text, row in zip(tokens, together, strict=True):
         expected = [layer.mean(dim=0) for layer in layers_of(network, text)]
@@ -58,7 +62,7 @@ def test_all_layers_read_both_texts_of_a_pair() -> None:
     network = encoder_of_pairs().eval()
     tokens = tokens_of(pairs())
     with torch.no_grad():
-        together = AllLayers(network, pool=2)(tokens)
+        together = layers(network, pairs())(tokens)
     assert together.shape == (21, 3 * 16 + 8)
     for pair, row in zip(tokens, together, strict=True):
         expected = []

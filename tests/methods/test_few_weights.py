@@ -197,7 +197,7 @@ class Recurrent(nn.Module):
     ("method", "said"),
     [
         (LoRA(), "^lora changes linear, convolutional and attention layers, and the backbone has none to train; "),
-        (BitFit(), "^bitfit trains biases and normalisation layers, and the backbone has none; train it with lora"),
+        (BitFit(), "^bitfit trains biases and normalisation layers, and the backbone has none to train; train it with"),
     ],
 )
 def test_a_network_without_what_they_train_is_refused(method: LoRA | BitFit, said: str) -> None:

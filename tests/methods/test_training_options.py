@@ -362,6 +362,23 @@ def test_they_stay_whatever_a_method_unfreezes(method: Method) -> None:
     assert not torch.equal(layers(fitted)[1].weight, layers(network)[1].weight)
 
 
+@pytest.mark.parametrize(
+    ("kind", "setting"),
+    [
+        (FineTune, {"head": "x"}),
+        (MerlinFt, {"adapters": "x"}),
+        (FineTune, {"lr_scale": float("nan")}),
+        (Merlin, {"ridge": "x"}),
+        (TrainingSettings, {"steps": 3, "optimiser": "adam"}),
+        (TrainingSettings, {"steps": 3, "lr": float("nan")}),
+    ],
+)
+def test_what_no_study_file_takes_is_refused_in_python_too(kind: type, setting: dict[str, Any]) -> None:
+    *_, name = setting
+    with pytest.raises(SettingsError, match=f"^{name} = "):
+        kind(**setting)
+
+
 # --- early stopping
 
 

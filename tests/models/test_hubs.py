@@ -6,10 +6,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from transferscope.errors import MissingDataError, MissingExtraError, NetworkError, SettingsError
+from transferscope.errors import CorruptDataError, MissingDataError, MissingExtraError, NetworkError, SettingsError
 from transferscope.models import (
     NetworkInput,
     NetworkSettings,
@@ -20,6 +21,7 @@ from transferscope.models import (
     reinitialise,
 )
 from transferscope.models.hubs.huggingface import transformers_package
+from transferscope.models.inputs import read_image_processor
 
 PROCESSOR = {
     "do_normalize": True,
@@ -80,6 +82,26 @@ def test_a_vision_transformer_and_a_resnet_give_their_own_outputs(transformers: 
             assert network.is_random
             assert not torch.equal(network.state_dict()["head.weight"], opened.network.state_dict()["head.weight"])
         assert drawn.state_dict().keys() == fresh.state_dict().keys()
+
+
+def test_what_an_image_processor_does_is_read_or_refused(tmp_path: Path) -> None:
+    def read(**changes: Any) -> NetworkInput | None:
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps(PROCESSOR | changes))
+        return read_image_processor(tmp_path)
+
+    assert read() == NetworkInput(32, (0.5, 0.4, 0.3), (0.2, 0.2, 0.1), 3)
+    twice = read(include_top=True)  # EfficientNet's: (((x - mean) / std) - 0) / std
+    assert twice is not None
+    assert twice.std == pytest.approx((0.04, 0.04, 0.01))
+    lower = read(rescale_offset=True, rescale_factor=1 / 127.5)  # (byte / 127.5 - 1 - mean) / std
+    assert lower is not None
+    mean, std = lower.per_unit
+    bytes_ = np.array([0.0, 100.0, 255.0])[:, None]
+    expected = (bytes_ / 127.5 - 1 - np.array([0.5, 0.4, 0.3])) / np.array([0.2, 0.2, 0.1])
+    np.testing.assert_allclose((bytes_ / 255 - mean) / std, expected, rtol=1e-5)
+    for changes in ({"do_flip_channel_order": True}, {"size": {"height": 32, "width": 48}}):
+        with pytest.raises(CorruptDataError, match="one size, no flip of channels"):
+            read(**changes)
 
 
 @pytest.mark.filterwarnings("ignore")

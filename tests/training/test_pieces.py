@@ -1,21 +1,26 @@
 """The parts of the loop, each against a naive truth."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import r2_score
+from torch import nn
 
 from transferscope.data.task import LabelledSet
-from transferscope.errors import SettingsError
+from transferscope.errors import DataError, SettingsError
+from transferscope.models import Network, NetworkInput
 from transferscope.training import (
     BatchStream,
+    PixelScale,
     TrainingSettings,
     choose_device,
     encode,
     measure,
     pixel_scale,
+    scale_of,
     stream_seed,
     to_tensors,
 )
@@ -155,6 +160,37 @@ def test_training_pixels_come_out_with_mean_0_and_deviation_1() -> None:
     assert moments.mean(dim=(0, 2, 3)).numpy() == pytest.approx([0, 0, 0], abs=1e-4)
     assert moments[:, :2].std(dim=(0, 2, 3)).numpy() == pytest.approx([1, 1], abs=1e-3)
     assert (moments[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e-30, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 500.0])
+def test_features_are_standardised_whatever_their_unit(unit: float, offset: float) -> None:
+    random = np.random.default_rng(0)
+    values = (unit * (offset + random.normal(size=(40, 2)))).astype(np.float32)
+    train = LabelledSet(values, random.integers(0, 2, size=40), ("a", "b"))
+    moments = to_tensors(train, pixel_scale(train)).batch(torch.arange(40)).inputs.double()
+    assert moments.mean(dim=0).numpy() == pytest.approx([0, 0], abs=1e-3)
+    assert moments.std(dim=0, correction=0).numpy() == pytest.approx([1, 1], abs=1e-3)
+
+
+def test_a_feature_that_does_not_vary_is_0_for_all_inputs() -> None:
+    values = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    values[:, 1] = 0.1
+    train = LabelledSet(values, np.arange(20) % 2, ("a", "b"))
+    scale = pixel_scale(train)
+    assert PixelScale.from_notes(scale.as_notes) is not None
+    test = replace(train, inputs=values + np.array([0, 5000], dtype=np.float32))
+    kept = PixelScale.from_notes(scale.as_notes) or scale
+    read = to_tensors(test, kept).batch(torch.arange(20)).inputs
+    assert (read[:, 1] == 0).all()
+    assert read[:, 0].std() > 0.5
+
+
+def test_a_scale_of_bytes_is_refused_for_vectors() -> None:
+    network = Network(nn.Identity(), nn.Linear(2, 2), 2, input=NetworkInput(mean=5.0, std=2.0, scale=1.0))
+    vectors = LabelledSet(np.ones((3, 2), np.float32), np.array([0, 1, 0]), ("a", "b"))
+    with pytest.raises(DataError, match=r"scale = 1 says by what bytes of images are multiplied"):
+        scale_of(network, vectors)
 
 
 def test_test_pixels_are_scaled_by_training_pixels() -> None:

@@ -19,9 +19,9 @@ from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
-from transferscope.records import Cost
-from transferscope.training import example_weights, frozen_features, outputs_of, stream_seed, weights_in
-from transferscope.training.loop import memory_in_use
+from transferscope.records import Cost, check_choices
+from transferscope.training import TensorSet, example_weights, frozen_features, outputs_of, stream_seed, weights_in
+from transferscope.training.loop import memory_in_use, preserved_mode
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
 """Shares of the features that are tried; 0 is the last block alone, which wins a tie."""
@@ -34,19 +34,23 @@ MOST_EXAMPLES = 4000
 class AllLayers(nn.Module):
     """Pooled outputs of all blocks of a backbone, standardised, as one vector; or of some of its numbers.
 
+    Blocks are left out whose outputs have no row for each example, such as those of encoders that put tokens first.
+
     Args:
         network: Its backbone is read.
         pool: Maps are averaged over pool x pool parts, tokens over those that there are.
+        example: Inputs to try out which blocks those are, at least one.
     """
 
     mean: Tensor
     factor: Tensor
     kept: Tensor
 
-    def __init__(self, network: Network, *, pool: int) -> None:
+    def __init__(self, network: Network, *, pool: int, example: TensorSet) -> None:
         super().__init__()
         self.network = network
         self.pool = pool
+        self.read = self._with_a_row_for_each(example)
         self.register_buffer("mean", torch.zeros(()))
         self.register_buffer("factor", torch.ones(()))
         self.register_buffer("kept", torch.zeros(0, dtype=torch.int64))
@@ -55,14 +59,25 @@ class AllLayers(nn.Module):
         """All numbers, or those that are kept; the last are the features."""
         blocks = BlockOutputs(self.network)
         with blocks.watched():
-            *earlier, (features,) = blocks.of(inputs).values()
-        parts = [self._joined(runs) for runs in earlier if len(runs[0].values) == len(inputs)]
+            *earlier, (_, (features,)) = blocks.of(inputs).items()
+        parts = [self._joined(runs) for name, runs in earlier if name in self.read]
         together = (torch.cat([*parts, features.values], dim=1) - self.mean) * self.factor
         return together[:, self.kept] if len(self.kept) else together
 
     def extra_repr(self) -> str:
         """What is not in the weights, for the key of kept features."""
-        return f"pool={self.pool}"
+        return f"pool={self.pool}, read={','.join(self.read)}"
+
+    @torch.no_grad()
+    def _with_a_row_for_each(self, example: TensorSet) -> tuple[str, ...]:
+        """The blocks whose outputs for two and for three examples have two and three rows."""
+        found = []
+        with preserved_mode(self.network), BlockOutputs(self.network).watched() as blocks:
+            self.network.eval()
+            for n in (2, 3):
+                outputs = blocks.of(example.batch(torch.arange(n, device=example.device) % len(example)).inputs)
+                found.append([name for name, runs in outputs.items() if len(runs[0].values) == n])
+        return tuple(name for name in found[0] if name in found[1])
 
     def _joined(self, runs: Sequence[BlockOutput]) -> Tensor:
         """One output; of two texts u and v that are read apart |u - v| and u * v, as `texts.encoded` joins features."""
@@ -105,6 +120,7 @@ class AllLayersProbe:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        check_choices(self)
         if (self.fraction != "auto" and not 0 <= self.fraction <= 1) or self.pool < 1:
             raise SettingsError(
                 f'fraction = {self.fraction} and pool = {self.pool}; expected a share from 0 to 1, or "auto", and a '
@@ -128,7 +144,7 @@ class AllLayersProbe:
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         train = target.train
-        layers = AllLayers(own, pool=self.pool)
+        layers = AllLayers(own, pool=self.pool, example=train)
         numbers = torch.zeros(len(train), 0)
         if self.fraction != 0:
             numbers = outputs_of(layers, train)

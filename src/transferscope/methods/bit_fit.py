@@ -43,11 +43,12 @@ class BitFit(FineTuning):
             for name, parameter in module.named_parameters(recurse=False)
             if "bias" in name or is_normalisation(module)
         }
-        held = [parameter for parameter in backbone.parameters() if id(parameter) not in trained]
-        if held and not trained:
+        free = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
+        held = [parameter for parameter in free if id(parameter) not in trained]
+        if held and len(held) == len(free):
             raise SettingsError(
-                "bitfit trains biases and normalisation layers, and the backbone has none; train it with lora or "
-                "fine-tune"
+                "bitfit trains biases and normalisation layers, and the backbone has none to train; train it with lora "
+                "or fine-tune, or freeze fewer blocks"
             )
         for parameter in held:
             parameter.requires_grad_(False)
@@ -59,5 +60,9 @@ class BitFit(FineTuning):
 
 
 def is_normalisation(module: nn.Module) -> bool:
-    """Whether a module normalises: those of torch, and those of other packages by the name of their class."""
-    return "Norm" in type(module).__name__
+    """Whether a module normalises: those of torch, and those of other packages by the name of their class.
+
+    A module that holds others with parameters, such as `PreNorm` around attention, is none itself.
+    """
+    holds = any(True for child in module.children() for _ in child.parameters())
+    return "Norm" in type(module).__name__ and not holds

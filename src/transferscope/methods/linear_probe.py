@@ -13,7 +13,7 @@ from transferscope.methods.common import Domain, domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.methods.probe_head import ProbeFit, logistic_probe, probe_of
 from transferscope.models.network import Network
-from transferscope.records import Cost
+from transferscope.records import Cost, check_choices
 from transferscope.training import TrainingSettings, frozen_features
 from transferscope.training.loop import memory_in_use
 
@@ -38,6 +38,7 @@ class LinearProbe:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        check_choices(self)
         if self.penalty <= 0 or self.max_iterations < 1:
             raise SettingsError(
                 f"penalty = {self.penalty} and max_iterations = {self.max_iterations}; expected a penalty above 0 and "

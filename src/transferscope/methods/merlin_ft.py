@@ -15,7 +15,7 @@ from transferscope.methods.merlin import Merlin
 from transferscope.methods.method import FitOptions, Fitted, Start
 from transferscope.methods.target_training import Beginning, first_blocks
 from transferscope.models.network import Network, seeded
-from transferscope.records import ADDED_LATER
+from transferscope.records import ADDED_LATER, check_choices
 from transferscope.training import TensorSet, frozen_features, stream_seed
 
 
@@ -76,6 +76,7 @@ class MerlinFt:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        check_choices(self)
         self._merlin()
         if self.rank < 1 or self.hidden < 1:
             raise SettingsError(f"rank = {self.rank} and hidden = {self.hidden}; expected both to be at least 1")

@@ -63,9 +63,13 @@ class Surgical(FineTuning):
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
         """Hold the other blocks."""
-        held = [block for name, block in begun.own.named_blocks().items() if name != self.block]
+        blocks = begun.own.named_blocks()
+        held = [block for name, block in blocks.items() if name != self.block]
+        own = set(blocks[self.block].parameters()) if self.block in blocks else set()
         for block in held:
-            block.requires_grad_(False)
+            for parameter in block.parameters():
+                if parameter not in own:  # one that both share is trained
+                    parameter.requires_grad_(False)
         return held
 
     def _chosen(self, begun: Beginning) -> str | None:

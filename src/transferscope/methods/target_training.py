@@ -26,7 +26,7 @@ from transferscope.methods.common import (
 from transferscope.methods.method import FitOptions, Fitted, Start, Value
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
-from transferscope.records import ADDED_LATER
+from transferscope.records import ADDED_LATER, check_choices
 from transferscope.training import (
     Batch,
     Draw,
@@ -203,6 +203,7 @@ class FineTuning(TargetTraining):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        check_choices(self)
         check_scales(self.lr_scale, self.head_lr_scale)
         check_frozen(self.frozen_blocks)
 

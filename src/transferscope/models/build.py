@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from transferscope import registry
-from transferscope.errors import NetworkError, SettingsError, TransferscopeError
+from transferscope.errors import CorruptDataError, NetworkError, SettingsError, TransferscopeError
 from transferscope.machine import memory_free
 from transferscope.models.adapt import adapt
 from transferscope.models.backbones import Backbone, conv4, lenet, linear, mlp, resnet20, resnet32, resnet56
@@ -217,8 +217,14 @@ def input_of(settings: NetworkSettings) -> NetworkInput | None:
 
     Raises:
         NetworkError: The network cannot be opened.
+        CorruptDataError: Its files say its input in a way that cannot be read, and the settings do not say it.
     """
-    known = None if settings.module is None else settings.module.input
+    try:
+        known = None if settings.module is None else settings.module.input
+    except CorruptDataError:
+        if settings.input is None or settings.input.size is None or not settings.input.is_scaled:
+            raise
+        known = None
     return known if settings.input is None else settings.input.over(known)
 
 

@@ -161,7 +161,8 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         Size, scaling and three channels; None when there is no such file.
 
     Raises:
-        CorruptDataError: There is one that is no image processor's.
+        CorruptDataError: There is one that is no image processor's, or does what a `NetworkInput` cannot say: images
+            that are not square, channels in another order.
     """
     path = folder / "preprocessor_config.json"
     if not path.is_file():
@@ -170,24 +171,30 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         found = json.loads(path.read_text(encoding="utf-8"))
         size = found.get("crop_size") if found.get("do_center_crop") else found.get("size")
         if isinstance(size, dict):
+            if size.get("height") != size.get("width"):
+                raise ValueError("images that are not square")
             size = size.get("height", size.get("shortest_edge"))
+        if found.get("do_flip_channel_order"):
+            raise ValueError("channels in another order")
         normalised = found.get("do_normalize", True)
         rescaled = found.get("do_rescale", True)
         scale = float(found.get("rescale_factor", 1 / 255)) if rescaled else 1.0
         mean, std = (found.get(name) if normalised else None for name in ("image_mean", "image_std"))
         if normalised and (mean is None or std is None):
             raise KeyError("image_mean")
+        below = 1.0 if rescaled and found.get("rescale_offset") else 0.0  # of EfficientNet: pixels from -1 to 1
+        power = 2 if found.get("include_top") else 1  # of EfficientNet: divided by the standard deviation twice
         return NetworkInput(
             size=int(size) if size is not None and found.get("do_resize", True) else None,
-            mean=tuple(map(float, mean)) if mean is not None else 0.0,
-            std=tuple(map(float, std)) if std is not None else 1.0,
+            mean=tuple(float(m) + below for m in mean) if mean is not None else below,
+            std=tuple(float(s) ** power for s in std) if std is not None else 1.0,
             channels=3,
             scale=None if math.isclose(scale, 1 / 255, rel_tol=1e-6) else scale,
         )
     except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
         raise CorruptDataError(
-            f"{path} does not say how images are scaled (image_mean, image_std, size); say it with input = {{ size = "
-            "..., mean = ..., std = ... }"
+            f"{path} does not say how images are scaled (image_mean, image_std, one size, no flip of channels); say it "
+            "with input = { size = ..., mean = ..., std = ... }"
         ) from error
 
 

@@ -78,12 +78,14 @@ class DataFacts:
         sources: The sources by name.
         least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
             instead of the network's own, which is smaller; None where it is not.
+        vectors: Whether inputs are vectors, which are scaled in another way than in version 0.2.
     """
 
     target: str
     n_target: int
     sources: Mapping[str, SourceFacts]
     least_momentum: float | None = None
+    vectors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,9 @@ class StudyData:
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
         sources = {**data, **networks}
-        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum)
+        train = self.target.train
+        vectors = not (train.is_image or train.is_tokens)
+        return DataFacts(self.target.fingerprint, len(train), sources, self.least_momentum, vectors)
 
     def _fingerprint(self, source: str) -> str:
         """Of a source and, where it has any, of its further test sets."""

@@ -246,7 +246,7 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
             "network": spec.network.identity,
             "pretraining": recipe.identity,
         }
-        parts |= _momentum(data)
+        parts |= _momentum(data) | _scaling(data)
         shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
         for n_source in _source_sizes(spec, data, name):
             yield _Stem(shared, payload, "pretrain", name, n_source)
@@ -307,6 +307,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "tuning": None if tuning is None else tuning.as_json(),
             **arithmetic,
             **(_momentum(data) if method.start == "random" else {}),
+            **_scaling(data),
         }
     )
     has_data = origin is not None and origin.data is not None
@@ -349,6 +350,11 @@ def _arithmetic(spec: StudySpec) -> dict[str, Any]:
 def _momentum(data: DataFacts) -> dict[str, Any]:
     """Statistics of batch normalisation that follow faster than those of the network itself."""
     return {} if data.least_momentum is None else {"least_momentum": data.least_momentum}
+
+
+def _scaling(data: DataFacts) -> dict[str, Any]:
+    """That vectors are scaled by differences from the first one, and by 0 where they do not vary."""
+    return {"scaling": 2} if data.vectors else {}
 
 
 def _device_of(spec: StudySpec) -> str:

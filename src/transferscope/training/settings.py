@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
-from transferscope.records import ADDED_LATER
+from transferscope.records import ADDED_LATER, check_choices
 from transferscope.training.stream import batches_per_epoch
 
 LEAST_LR = 1e-12
@@ -76,6 +76,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Check every range."""
+        check_choices(self)
         if (self.steps is None) == (self.epochs is None):
             seen = "both" if self.steps is not None else "neither"
             raise SettingsError(f"{seen} of steps and epochs were given; give exactly one, as in steps = 3000")

@@ -29,7 +29,8 @@ class PixelScale:
 
     Attributes:
         mean: Per channel of images (bytes read as 0..1), per feature of vectors; shape (C,) or (D,), float32.
-        std: Standard deviation in the same unit; 1 where the training data do not vary.
+        std: Standard deviation in the same unit. Where the training data do not vary it is 1 for a channel of images,
+            and 0 for a feature, which is 0 for all inputs then: nothing is known of what other values of it mean.
     """
 
     mean: Float[np.ndarray, " C"]
@@ -78,7 +79,12 @@ class PixelScale:
             return None
         try:
             found = json.loads(notes[_NOTE])
-            return cls.from_text(f"{_joined(found['mean'])}/{_joined(found['std'])}")
+            mean, std = (np.array(found[name], dtype=np.float32) for name in ("mean", "std"))
+            if not (mean.ndim == std.ndim == 1 and mean.shape == std.shape and len(mean)):
+                raise ValueError
+            if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0).all()):
+                raise ValueError
+            return cls(mean, std)
         except (ValueError, TypeError, KeyError) as error:
             raise SettingsError(
                 f"the file's note on its scale cannot be read: {notes[_NOTE][:80]}; say how inputs are scaled, as own, "
@@ -120,19 +126,23 @@ def pixel_scale(train: LabelledSet) -> PixelScale:
     if train.is_tokens:
         return PixelScale(np.zeros(1, np.float32), np.ones(1, np.float32))
     axes = (0, *range(2, train.inputs.ndim))
+    in_bytes = train.inputs.dtype == np.uint8
+    one = train.inputs[0].reshape(train.inputs.shape[1], -1)[:, 0].astype(np.float64)  # no digits are lost near it
+    origin = np.zeros_like(one) if in_bytes else one
     total, squares, count = 0.0, 0.0, 0
     size = max(1, min(_STATISTICS_CHUNK, _STATISTICS_CHUNK * 4096 // train.inputs[0].size))
     for start in range(0, len(train), size):
         give_back(train.inputs)
         values = train.inputs[start : start + size].astype(np.float64)
-        chunk = values / 255.0 if train.inputs.dtype == np.uint8 else values
+        chunk = values / 255.0 if in_bytes else values - origin.reshape(-1, *[1] * (values.ndim - 2))
         total = total + chunk.sum(axis=axes)
         squares = squares + np.square(chunk).sum(axis=axes)
         count += chunk.size // chunk.shape[1]
-    mean = total / count
-    variance = np.maximum(squares / count - mean**2, 0.0)
-    std = np.where(variance > 1e-12, np.sqrt(variance), 1.0)
-    return PixelScale(np.atleast_1d(mean).astype(np.float32), np.atleast_1d(std).astype(np.float32))
+    mean = np.atleast_1d(total / count)
+    std = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
+    varies = std > 1e-6 if in_bytes else std > np.finfo(np.float32).tiny
+    std = np.where(varies, std, 1.0 if train.is_image else 0.0)
+    return PixelScale((origin + mean).astype(np.float32), np.atleast_1d(std).astype(np.float32))
 
 
 def scale_of(network: Network, train: LabelledSet) -> PixelScale:
@@ -145,7 +155,7 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
     Raises:
         SettingsError: The network's scaling is for another number of channels.
         DataError: As `check_kind`; the images are not of the size and channels that the network reads; or its scaling
-            is for bytes, and they are floating-point numbers outside of 0..1.
+            is for bytes, and they are floating-point numbers outside of 0..1, or vectors.
     """
     known = network.input
     check_kind(train, known)
@@ -153,6 +163,11 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
         _check_shape(train, known)
     if known is None or train.is_tokens or not known.is_scaled:
         return pixel_scale(train)
+    if known.scale is not None and not train.is_image:
+        raise DataError(
+            f"scale = {known.scale:g} says by what bytes of images are multiplied, and the inputs are vectors; leave "
+            "it out, and give mean and std in the unit of each feature"
+        )
     if train.is_image and train.inputs.dtype != np.uint8 and len(train):
         low, high = float(train.inputs.min()), float(train.inputs.max())
         if low < -_ROUNDING or high > 1 + _ROUNDING:
@@ -196,10 +211,6 @@ def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
             f"the texts hold the token {data.inputs[:, ::2].max()} and the network knows those below {vocabulary}; "
             "give the network's own tokenizer"
         )
-
-
-def _joined(numbers: list[float]) -> str:
-    return ",".join(repr(float(number)) for number in numbers)
 
 
 @dataclass(frozen=True)
@@ -321,13 +332,14 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
     mapped = raw if isinstance(raw, np.memmap) else None
     unit = 255.0 if data.inputs.dtype == np.uint8 else 1.0
     shape = (-1, *[1] * (data.inputs.ndim - 2))
+    factor = np.divide(np.float32(1.0), scale.std * unit, out=np.zeros_like(scale.std), where=scale.std > 0)
     type_of_labels = np.float32 if data.classes is None else np.bool_ if data.kind == "multi-label" else np.int64
     labels: np.ndarray = np.ascontiguousarray(data.labels.astype(type_of_labels))
     return TensorSet(
         inputs=torch.from_numpy(np.ascontiguousarray(raw)).to(device),
         labels=torch.from_numpy(labels).to(device),
         shift=torch.from_numpy(scale.mean * unit).reshape(shape).to(device),
-        factor=torch.from_numpy(1.0 / (scale.std * unit)).reshape(shape).to(device),
+        factor=torch.from_numpy(factor).reshape(shape).to(device),
         n_outputs=data.n_outputs,
         mapped=mapped,
     )

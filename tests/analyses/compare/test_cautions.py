@@ -1,4 +1,4 @@
-from transferscope.analyses.compare.cautions import cautions, weak_inner_heads
+from transferscope.analyses.compare.cautions import cautions, early_stopping, weak_inner_heads
 
 
 def counts(n_test: int, target: int, source: int) -> dict[str, int]:
@@ -80,3 +80,13 @@ def test_statistics_that_follow_the_batches_of_a_small_target_are_said() -> None
     (said,) = cautions(facts, [100])
     assert said.startswith("imagenet has batch normalisation, which training lets follow the target's batches")
     assert said.endswith('batch_norm = "auto" in [training] keeps the statistics of pre-training.')
+
+
+def test_what_early_stopping_did_is_said_for_each_number_of_labels() -> None:
+    nan = float("nan")
+    assert early_stopping([(100, 40.0), (20, nan), (100, nan), (100, 10.0), (20, nan), (100, 30.0)]) == (
+        "With 20 labels nothing was held out to stop training by, which takes four labels of each class (16 in all): "
+        "runs trained to the end.",
+        "With 100 labels training was stopped by a held-out quarter of the labels; the weights kept are those of step "
+        "10 to 40 (median 30).",
+    )

@@ -3,6 +3,7 @@
 `transferscope status` says some of it, and needs no statistics for that.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from transferscope.wording import counted, listed
@@ -36,6 +37,36 @@ def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, by_class: boo
         _follows_batches(facts),
     )
     return tuple(sentence for sentence in said if sentence)
+
+
+def early_stopping(runs: Iterable[tuple[int, float]]) -> tuple[str, ...]:
+    """What early stopping did, for each number of labels of a study that asks for it.
+
+    Args:
+        runs: Number of target labels of each run, and the step whose weights it kept; NaN where nothing was held out,
+            or nothing trained.
+
+    Returns:
+        One sentence for each number of labels, ascending.
+    """
+    steps: dict[int, list[float]] = {}
+    for n_target, step in sorted(runs, key=lambda run: run[0]):
+        steps.setdefault(n_target, []).append(step)
+    said = []
+    for n_target, found in steps.items():
+        kept = sorted(step for step in found if not math.isnan(step))
+        labels = counted(n_target, "label")
+        if not kept:
+            said.append(
+                f"With {labels} nothing was held out to stop training by, which takes four labels of each class (16 in "
+                "all): runs trained to the end."
+            )
+        else:
+            said.append(
+                f"With {labels} training was stopped by a held-out quarter of the labels; the weights kept are those of "
+                f"step {kept[0]:.0f} to {kept[-1]:.0f} (median {kept[len(kept) // 2]:.0f})."
+            )
+    return tuple(said)
 
 
 def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ class StudyFrames:
             pre-training), diagnostic (its table in the study file, "" for none), headline ("" unless
             it is finished), title and limits (the words of a diagnostic from outside), left_out (names of weights that
             it could not read), note (what an earlier version said of them), last_step (the training step of its end;
-            NaN for none), stopped_early (whether early stopping ended its training), tuning (what the run noted of its
+            NaN for none), stopped_early (whether early stopping ended its training), best_step (the step whose weights
+            early stopping kept; NaN without), tuning (what the run noted of its
             search for settings; empty without one), pretrained (key of the pre-training it starts from, "" for none),
             seconds, peak_memory,
             trained_parameters, examples_seen, failure_kind, failure_message, failure_details ("" unless failed).
@@ -202,7 +203,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         **{name: _texts(notes, name) for name in ("headline", "title", "note")},
         "left_out": [tuple(map(str, of.get("left_out") or ())) for of in notes],
         "limits": _texts(notes, "limits"),
-        **{name: _numbers(notes, name) for name in ("last_step", "inner_risk", "read_side", "read_tokens")},
+        **{name: _numbers(notes, name) for name in ("last_step", "inner_risk", "read_side", "read_tokens", "best_step")},
         "stopped_early": [of.get("status") == "converged" and "best_step" in of for of in notes],
         "tuning": [{name: of[name] for name in _TUNING_NOTES if name in of} for of in notes],
         "pretrained": [next((key for key in cell.needs if key in pretraining), "") for cell in planned],

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.cautions import cautions, shrunk_controls, weak_inner_heads
+from transferscope.analyses.compare.cautions import cautions, early_stopping, shrunk_controls, weak_inner_heads
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
 from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
@@ -127,6 +127,9 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     )
     noted = frames.method_cells.dropna(subset="inner_risk")
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
+    done = frames.method_cells[frames.method_cells["state"] == "done"]
+    asked = frames.study.spec.get("training", {}).get("early_stopping") is not None
+    stopped = early_stopping(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()
     read = frames.method_cells.dropna(subset=["read_side", "read_tokens"], how="all")
     shrunk = shrunk_controls(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True))
     said_of = [size for size, outcome in verdict.outcomes.items() if outcome == "no more than a control"]
@@ -142,6 +145,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
             frames.study.facts, [c.n_target for c in comparisons], by_class=is_class_measure(frames.metric.record)
         ),
         *weak,
+        *stopped,
         *shrunk,
     )
     warned = (*warned, *settings_in_words(frames))
