@@ -1,16 +1,19 @@
 """Columns of tables as numbers: against scikit-learn, and what a user would be surprised by."""
 
+import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import TypeAdapter
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from transferscope.data.column_encoding import LEAST_ROWS, fit_encoding
+from transferscope.data.column_encoding import LEAST_ROWS, ColumnEncoding, TableEncoding, fit_encoding
 from transferscope.errors import DataError
 
 FILE = Path("own.csv")
@@ -189,3 +192,215 @@ def test_what_rows_have_that_no_training_row_had_is_said() -> None:
         "column 'colour': 1 row with a value that no training row has, for which there is no feature",
         "column 'colour': 1 gap, where no training row has one; no feature says so",
     )
+
+
+SECONDS = 1.7e9 + np.random.default_rng(0).normal(0, 50, 200)
+
+
+@pytest.mark.parametrize("far", [1.7e9, 1.7e12, -1.7e9])
+def test_numbers_far_from_0_keep_the_digits_in_which_rows_differ(far: float) -> None:
+    table = rows(at=far + np.random.default_rng(0).normal(0, 50, 200), x=np.linspace(0, 1, 200))
+    encoding = fit_encoding(table, FILE)
+    found = encoding.apply(table, FILE).astype(np.float32)
+    numbers = table.to_numpy()
+    np.testing.assert_allclose(
+        (found - found.mean(axis=0)) / found.std(axis=0),
+        (numbers - numbers.mean(axis=0)) / numbers.std(axis=0),
+        atol=1e-4,
+    )
+    (column, plain), sign = encoding.columns, "-" if far > 0 else "+"
+    assert abs(column.offset - far) < 500
+    assert encoding.features == (f"at {sign} {abs(column.offset):.15g}", "x")
+    assert column.words == f"number, counted from {column.offset:.15g}"
+    assert (plain.offset, encoding.offsets, encoding.is_plain) == (0.0, (column.offset, 0.0), False)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.random.default_rng(0).normal(1000, 1, 200),
+        16_000_000.0 + np.arange(200),  # far from 0, and exact in 32 bits
+        (0.5 + np.random.default_rng(0).normal(0, 1e-7, 200)).astype(np.float32).astype(np.float64),
+        np.array([0.3, 0.1 + 0.2] * 100),  # the same but for rounding errors
+        np.append(SECONDS, 0.0),  # as far from one another as from 0
+    ],
+)
+def test_numbers_that_32_bits_hold_stay_bit_for_bit(numbers: np.ndarray) -> None:
+    encoding = fit_encoding(rows(x=numbers), FILE)
+    assert encoding.columns[0].offset == 0.0
+    assert encoding.features == ("x",)
+    assert np.array_equal(encoding.apply(rows(x=numbers), FILE)[:, 0], numbers)
+
+
+def test_gaps_and_new_rows_are_counted_from_the_same_number() -> None:
+    encoding = fit_encoding(rows(at=np.append(SECONDS, np.nan)), FILE)
+    (column,) = encoding.columns
+    found = encoding.apply(rows(at=[column.offset + 7.5, np.nan]), FILE)
+    np.testing.assert_allclose(found[:, 0], [7.5, np.median(SECONDS) - column.offset])
+    assert found[:, 1].tolist() == [0.0, 1.0]
+
+
+def test_times_of_one_morning_keep_their_minutes() -> None:
+    seconds = np.random.default_rng(0).permutation(600)
+    times = [str(np.datetime64("2021-03-31T08:00:00") + np.timedelta64(int(one), "s")) for one in seconds]
+    encoding = fit_encoding(rows(at=times), FILE)
+    found = encoding.apply(rows(at=times), FILE).astype(np.float32)
+    days = found[:, 0].astype(np.float64) + encoding.columns[0].offset
+    np.testing.assert_allclose((days - days.min()) * 86_400, seconds, atol=0.05)
+    at = (seconds + 8 * 3600) / 86_400
+    np.testing.assert_allclose(
+        found[:, encoding.features.index("at: sine of the day")], np.sin(2 * np.pi * at), atol=1e-5
+    )
+    assert "days, counted from 2021-03-31" in encoding.columns[0].words
+
+
+def test_an_encoding_of_an_earlier_export_reads_as_it_did() -> None:
+    stored = {
+        "columns": [
+            {"name": "at", "kind": "number", "middle": 1.7e9},
+            {"name": "city", "kind": "category", "values": ["7", "A"]},
+        ]
+    }
+    encoding = TypeAdapter(TableEncoding).validate_python(stored)
+    assert encoding.columns[0] == ColumnEncoding("at", "number", 1.7e9)
+    assert encoding.apply(rows(at=[1.7e9 + 1], city=["7"]), FILE).tolist() == [[1.7e9 + 1, 1.0, 0.0]]
+    fitted = fit_encoding(rows(at=SECONDS), FILE)
+    adapter = TypeAdapter(TableEncoding)
+    assert adapter.validate_json(adapter.dump_json(fitted)) == fitted
+
+
+@pytest.mark.parametrize(
+    ("known", "given", "expected"),
+    [
+        (["7", "8"], ["7.0", "07", " 8 ", "9"], ["7", "7", "8", None]),
+        ([7, 8], ["007", "8.0", "8e0", "x"], ["7", "8", "8", None]),
+        (["7", "8"], [7, 8, 9, 7], ["7", "8", None, "7"]),
+        (["7", "8"], [7.0, 8.0, 7.5, 8.0], ["7", "8", None, "8"]),
+        (["007", "7", "A1"], ["007", "7", "07", "7.0"], ["007", "7", None, None]),
+        (["007", "A1"], [7, 7, 7, 7], [None] * 4),
+        (["TRUE", "unknown"], [True, False, True, True], ["TRUE", None, "TRUE", "TRUE"]),
+        ([True, False], ["TRUE", "false", "yes", "True"], ["True", "False", None, "True"]),
+        (["True", "TRUE"], ["True", "TRUE", "true", "x"], ["True", "TRUE", None, None]),
+    ],
+)
+def test_a_category_is_known_by_its_text_and_a_number_or_truth_value_in_any_spelling(
+    known: list[Any], given: list[Any], expected: list[str | None]
+) -> None:
+    encoding = fit_encoding(rows(x=known * 6), FILE, categories={"x"})
+    values = [name.removeprefix("x = ") for name in encoding.features]
+    found = encoding.apply(rows(x=given), FILE)
+    assert [values[row.argmax()] if row.any() else None for row in found] == expected
+
+
+def test_categories_that_are_long_numbers_keep_all_digits() -> None:
+    accounts = [12345678901234561, 12345678901234562]
+    encoding = fit_encoding(rows(x=accounts * 6), FILE, categories={"x"})
+    assert encoding.columns[0].values == tuple(map(str, accounts))
+    older = TableEncoding((ColumnEncoding("x", "category", values=("1.23456789012346e+16", "7")),))
+    assert older.apply(rows(x=accounts), FILE).tolist() == [[1.0, 0.0]] * 2
+
+
+def test_new_values_are_counted_where_rare_ones_share_a_feature_too() -> None:
+    train = rows(code=["A1"] * 10 + ["B2"] * 10 + ["rare"] * 2)
+    encoding = fit_encoding(train, FILE)
+    new = rows(code=["A1", "rare", "C3", "C4", None])
+    assert encoding.apply(new, FILE)[:, 2].tolist() == [0.0, 1.0, 1.0, 1.0, 0.0]
+    assert encoding.remarks(train, train) == ()
+    assert encoding.remarks(new, train)[0] == (
+        "column 'code': 2 rows with a value that no training row has, taken as 'code: other'"
+    )
+    assert encoding.remarks(new)[0] == (
+        "column 'code': 3 rows with a value that few or no training rows have, taken as 'code: other'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([20190915, 20211230], "the number 20190915 in row 1"),
+        ([np.nan, 1568505600], "the number 1568505600 in row 2"),
+        ([Decimal("20190915"), None], "the number 20190915 in row 1"),
+        ([18154.5, 18155.0], "the number 18154.5 in row 1"),
+        (["2019-09-15", "20190916"], "'20190916' in row 2, which is no date"),
+    ],
+)
+def test_a_number_is_no_date(values: list[Any], shown: str) -> None:
+    encoding = fit_encoding(rows(sold=DAYS), FILE)
+    with pytest.raises(DataError) as caught:
+        encoding.apply(rows(sold=values), FILE)
+    assert f"column 'sold' holds {shown}" in str(caught.value)
+    assert np.isfinite(encoding.apply(rows(sold=[np.nan, np.nan]), FILE)).all()
+
+
+def test_a_date_is_no_number_and_a_number_no_truth_value() -> None:
+    encoding = fit_encoding(rows(x=np.linspace(0, 1, 20), garden=[True, False] * 10), FILE)
+    assert encoding.apply(rows(x=[1, 2], garden=[0, 1]), FILE).tolist() == [[1.0, 0.0], [2.0, 1.0]]
+    for dates in (pd.to_datetime(["2021-03-31"]), [datetime.date(2021, 3, 31)]):
+        with pytest.raises(DataError, match=r"column 'x' holds '2021-03-31.*' in row 1; expected a finite number or"):
+            encoding.apply(rows(x=dates, garden=[True]), FILE)
+    with pytest.raises(DataError, match=r"column 'garden' holds '2' in row 2; expected a truth value, 0 or 1, or noth"):
+        encoding.apply(rows(x=[1, 2], garden=[1, 2]), FILE)
+
+
+@pytest.mark.parametrize(
+    ("forms", "expected"),
+    [
+        (["2021/03/31", "2021/12/01"], ["2021-03-31", "2021-12-01"]),
+        (["2021/3/31", "2021-12-1"], ["2021-03-31", "2021-12-01"]),
+        (["2021/03/31 06:30", "2021/12/01 23:59:59"], ["2021-03-31T06:30", "2021-12-01T23:59:59"]),
+        (["31-Mar-2021", "1-DEC-2021"], ["2021-03-31", "2021-12-01"]),
+        (["31 March 2021 9:05", "1 Sept 2021 19:05"], ["2021-03-31T09:05", "2021-09-01T19:05"]),
+        (["Mar 31, 2021", "December 1, 2021"], ["2021-03-31", "2021-12-01"]),
+        (["03/31/2021 10:00", "12/1/2021 9:30"], ["2021-03-31T10:00", "2021-12-01T09:30"]),
+        (["31.03.2021 10:00:30", "1.12.21 23:00"], ["2021-03-31T10:00:30", "2021-12-01T23:00"]),
+        (["2021-03-31T10:00:00.5+02:00", "2021-12-01 10:00 UTC"], ["2021-03-31T08:00:00.5", "2021-12-01T10:00"]),
+    ],
+)
+def test_dates_that_can_only_be_one_are_read(forms: list[str], expected: list[str]) -> None:
+    encoding = fit_encoding(rows(x=forms * 10), FILE)
+    assert encoding.columns[0].kind == "date"
+    since = (np.array(expected, dtype="datetime64[ms]") - np.datetime64(0, "ms")) / np.timedelta64(1, "D")
+    np.testing.assert_allclose(encoding.apply(rows(x=forms), FILE)[:, 0], since, rtol=1e-12)
+
+
+UNREAD = [
+    ([f"{i}.5%" for i in range(20)], "'0.5%', a number with a sign or a unit"),
+    ([f"{i} %" for i in range(20)], "'0 %', a number with a sign or a unit"),
+    ([f"${i}.20" for i in range(20)], "'$0.20', a number with a sign or a unit"),
+    ([f"-€ 1,{i:03}.5" for i in range(20)], "'-€ 1,000.5', a number with a sign or a unit"),
+    ([f"{i} mg" for i in range(19)] + ["none"], "'0 mg', a number with a sign or a unit"),
+    ([f"{i}km/h" for i in range(20)], "'0km/h', a number with a sign or a unit"),
+    ([f"{i},5 °C" for i in range(20)], "'0,5 °C', a number with a sign or a unit"),
+    ([f"03/{i}/2021 10:00 AM" for i in range(1, 20)], "'03/1/2021 10:00 AM', a date in a form that is not read"),
+    ([f"Wed, {i} Mar 2021 10:00:00 GMT" for i in range(1, 20)], "'Wed, 1 Mar 2021 10:00:00 GMT', a date in a form"),
+    ([f"{i}-Mar-21" for i in range(10, 30)], "'10-Mar-21', a date in a form that is not read"),
+    ([f"2021-03-{i}" for i in range(10, 30)] + ["unknown"], "'unknown' among dates; leave gaps empty"),
+    ([f"2021-03-{i}" for i in range(10, 30)] + ["31.3.2021"], "'31.3.2021' and '2021-03-10', dates of two forms"),
+]
+
+
+@pytest.mark.parametrize(("values", "said"), UNREAD)
+def test_numbers_and_dates_that_would_quietly_be_categories_are_refused(values: list[str], said: str) -> None:
+    with pytest.raises(DataError) as caught:
+        fit_encoding(rows(x=values), FILE)
+    assert f"own.csv: column 'x' holds {said}" in str(caught.value)
+    assert "or say category=x if they stand for names" in str(caught.value)
+    assert fit_encoding(rows(x=values * 5), FILE, categories={"x"}).columns[0].kind == "category"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["36 months", "60 months"],  # a category says as much of two values
+        ["1A", "1B", "2A", "2B"],
+        ["S", "M", "2XL", "3XL"],
+        ["001A", "002A", "003A", "010A"],  # codes, whose zeros are part of them
+        ["May 2021", "Jun 2021", "Jul 2021"],
+        ["2021-03-31 storm", "2021-04-02 flood", "2021-04-03 hail"],
+        ["18-24", "25-34", "35+"],
+        ["1 Main Street", "2 Main Street", "3 Main Street"],
+    ],
+)
+def test_names_with_numbers_in_them_stay_categories(values: list[str]) -> None:
+    (column,) = fit_encoding(rows(x=values * 6), FILE).columns
+    assert (column.kind, column.values) == ("category", tuple(sorted(values)))

@@ -2,6 +2,9 @@
 
 import json
 import os
+import struct
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -336,3 +339,92 @@ def test_colour_pages_of_a_tiff_file_are_refused(tmp_path: Path) -> None:
             grey.save(tmp_path / name / f"{i}.tif", save_all=True, append_images=[grey, grey, grey, colour])
     with pytest.raises(DataError, match=r"page 5 of .+ is of the mode RGB .+ expected grey pages of 8 bits, a "):
         load(str(tmp_path))
+
+
+def png_of_16_bits(path: Path, samples: np.ndarray) -> None:
+    """A PNG file by hand (H, W, C): Pillow writes no colour of 16 bits."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    height, width, channels = samples.shape
+    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in samples)
+    header = struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, 0)
+    whole = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + whole)
+
+
+def tiff_of_16_bits(path: Path, samples: np.ndarray) -> None:
+    """An uncompressed TIFF file in RGB by hand."""
+    height, width, _ = samples.shape
+    content = samples.astype("<u2").tobytes()
+    after = 8 + len(content)
+    tags = [
+        (256, 3, 1, width),
+        (257, 3, 1, height),
+        (258, 3, 3, after),
+        (259, 3, 1, 1),
+        (262, 3, 1, 2),
+        (273, 4, 1, 8),
+        (277, 3, 1, 3),
+        (278, 3, 1, height),
+        (279, 4, 1, len(content)),
+    ]
+    entries = b"".join(struct.pack("<HHII", *tag) for tag in tags)
+    directory = struct.pack("<H", len(tags)) + entries + struct.pack("<I", 0)
+    path.write_bytes(b"II*\0" + struct.pack("<I", after + 6) + content + struct.pack("<HHH", 16, 16, 16) + directory)
+
+
+def ppm_of_12_bits(path: Path, samples: np.ndarray) -> None:
+    height, width, _ = samples.shape
+    path.write_bytes(b"P6 %d %d 4095\n" % (width, height) + samples.astype(">u2").tobytes())
+
+
+@pytest.mark.parametrize(
+    ("write", "channels", "suffix", "said"),
+    [
+        (png_of_16_bits, 3, "png", "RGB of 16"),
+        (png_of_16_bits, 4, "png", "RGBA of 16"),
+        (png_of_16_bits, 1, "png", "I;16"),
+        (png_of_16_bits, 2, "png", "of 16"),
+        (tiff_of_16_bits, 3, "tif", "RGB of 16"),
+        (ppm_of_12_bits, 3, "ppm", "RGB of 12"),
+    ],
+)
+def test_colour_of_more_than_8_bits_is_refused_and_never_cut(
+    tmp_path: Path, write: Callable[[Path, np.ndarray], None], channels: int, suffix: str, said: str
+) -> None:
+    for i in range(8):
+        path = tmp_path / "ab"[i % 2] / f"{i}.{suffix}"
+        path.parent.mkdir(exist_ok=True)
+        write(path, np.random.default_rng(i).integers(0, 3500, (6, 6, channels)))
+    with pytest.raises(
+        DataError, match=rf"0\.{suffix} has pixels of more than 8 bits \(.*{said}\); save it with 8 bits$"
+    ):
+        load(str(tmp_path))
+    single = tmp_path / "a" / f"0.{suffix}"
+    form = InputForm("folder:photos", (), (3, 6, 6), (3, 6, 6))
+    with pytest.raises(DataError, match="more than 8 bits"):
+        read_unlabelled(str(single), form)
+
+
+@pytest.mark.parametrize(
+    ("mode", "suffix"),
+    [
+        ("1", "tif"),
+        ("P", "tif"),
+        ("RGB", "tif"),
+        ("RGB", "ppm"),
+        ("P", "png"),
+        ("1", "png"),
+        ("RGB", "tga"),
+        ("RGB", "bmp"),
+    ],
+)
+def test_images_of_8_bits_or_less_are_taken(tmp_path: Path, mode: str, suffix: str) -> None:
+    for i in range(8):
+        path = tmp_path / "ab"[i % 2] / f"{i}.{suffix}"
+        path.parent.mkdir(exist_ok=True)
+        Image.new("RGB", (6, 6), (30 * i, 10, 200)).convert(mode).save(path)
+    assert len(load(str(tmp_path)).train) == 6

@@ -1,4 +1,5 @@
 import io
+import json
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -6,6 +7,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from transferscope.data.load import load
@@ -383,3 +385,59 @@ def test_the_axis_of_many_channels_can_be_said(tmp_path: Path, axis: str) -> Non
         load(f"npz:{tmp_path / 'own.npz'}")
     data = load(f"npz:{tmp_path / 'own.npz'}?channels={axis}")
     assert np.array_equal(data.train.inputs, images)
+
+
+def test_numbers_to_predict_are_counted_in_units_of_about_1_as_those_of_a_table(tmp_path: Path) -> None:
+    y = np.random.default_rng(0).normal(100, 15, 40)
+    x = np.random.default_rng(1).normal(size=(40, 3))
+    file = write(tmp_path, x_train=x[:30], y_train=y[:30], x_test=x[30:], y_test=y[30:])
+    data = load(f"npz:{file}")
+    assert json.loads(data.provenance["label_units"]) == [[100.0, 10.0]]
+    assert (
+        "regression of 1 number; labels are counted in units of 10 from 100, and so are errors"
+        in (data.provenance["understood"])
+    )
+    np.testing.assert_allclose(100 + 10 * data.train.labels[:, 0].astype(float), y[:30], rtol=1e-6)
+    np.testing.assert_allclose(100 + 10 * data.test.labels[:, 0].astype(float), y[30:], rtol=1e-6)
+    table = pd.DataFrame({"y": y, "a": x[:, 0], "part": ["train"] * 30 + ["test"] * 10})
+    table.to_csv(tmp_path / "same.csv", index=False)
+    same = load(f"csv:{tmp_path / 'same.csv'}?label=y&split=part")
+    assert same.provenance["label_units"] == data.provenance["label_units"]
+    assert np.array_equal(same.train.labels, data.train.labels)
+    near = load(f"npz:{write(tmp_path, x_train=x[:30], y_train=y[:30] / 15, x_test=x[30:], y_test=y[30:])}")
+    assert "label_units" not in near.provenance
+    assert np.array_equal(near.train.labels[:, 0], (y[:30] / 15).astype(np.float32))
+
+
+def test_vectors_of_which_32_bits_would_hold_next_to_nothing_are_refused(tmp_path: Path) -> None:
+    far = np.column_stack([np.arange(9.0), 1.7e9 + np.random.default_rng(0).normal(0, 50, 9).round(1)])
+    for inputs in (far, far.astype(np.int64)):
+        with pytest.raises(DataError) as caught:
+            load_npz(write(tmp_path, x_train=inputs[:6], x_test=inputs[6:]))
+        column = inputs[:6, 1]
+        assert str(caught.value) == (
+            f"{tmp_path}/own.npz: feature 1 of x_train (the first is 0) runs from {column.min():.15g} to "
+            f"{column.max():.15g}, so far from 0 that the 32 bits of training lose the digits in which examples "
+            f"differ; subtract one number, such as {np.median(column):.15g}, from it in x_train and x_test"
+        )
+    nearer = far - [0, 1.7e9]
+    assert load_npz(write(tmp_path, x_train=nearer[:6], x_test=nearer[6:])).train.input_shape == (2,)
+    already = far.astype(np.float32)
+    assert load_npz(write(tmp_path, x_train=already[:6], x_test=already[6:])).train.input_shape == (2,)
+
+
+def test_pixels_of_0_and_1_in_whole_numbers_are_said(tmp_path: Path) -> None:
+    pixels = RNG.integers(0, 2, (9, 4, 5))
+    said = "; pixels are whole numbers 0 and 1 of 255, nearly black to a network that is not scaled by these images"
+    for kind, is_said in ((np.uint8, True), (np.int64, True), (np.bool_, False), (np.float64, False)):
+        inputs = pixels.astype(kind)
+        data = load(f"npz:{write(tmp_path, x_train=inputs[:6], x_test=inputs[6:])}")
+        assert (said in data.provenance["understood"]) is is_said
+    assert said not in load(f"npz:{write(tmp_path)}").provenance["understood"]
+
+
+def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"own\.npz: the labels hold ' b' and 'b', which differ by spaces alone and would"
+    ):
+        load_npz(write(tmp_path, **labels("b", "a", " b", "b", "a", "a")))

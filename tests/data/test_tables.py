@@ -13,6 +13,7 @@ from transferscope.data.arrays import Parts
 from transferscope.data.load import load as load_by_name
 from transferscope.data.tables import Format, SharedEncoding, TableSettings, load_table
 from transferscope.data.task import Kind
+from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
 
 
@@ -544,3 +545,145 @@ def test_whole_numbers_that_could_be_prices_are_no_classes_without_a_word(tmp_pa
     assert "holds 30 different whole numbers in 60 rows, which could be numbers to predict or" in str(caught.value)
     assert load_by_name(f"csv:{file}?label=price&kind=regression").train.kind == "regression"
     assert load_by_name(f"csv:{file}?label=price&kind=classification").train.kind == "classification"
+
+
+def test_a_table_in_seconds_since_1970_is_the_same_as_one_counted_from_its_mean(tmp_path: Path) -> None:
+    for file, far in (("near", 0.0), ("far", 1.7e9)):
+        at = np.random.default_rng(1).normal(0, 50, 200)
+        pd.DataFrame({"at": far + at.round(6), "x": at > 0, "kind": np.where(at > 0, "late", "early")}).to_csv(
+            tmp_path / f"{file}.csv", index=False
+        )
+    near, far_off = (load_by_name(f"csv:{tmp_path / name}.csv?label=kind") for name in ("near", "far"))
+    differences = far_off.train.inputs[:, 0].astype(np.float64) - near.train.inputs[:, 0]
+    assert np.ptp(differences) < 1e-3  # of a standard deviation of 50
+    assert "never change" not in far_off.provenance["understood"]
+    assert "counted from 17" in far_off.provenance["columns"]
+
+
+def test_a_source_that_lies_elsewhere_than_the_target_says_that_its_digits_are_lost(tmp_path: Path) -> None:
+    for name, far in (("target", 0.0), ("alike", 100.0), ("source", 1.7e9)):
+        at = far + np.random.default_rng(1).normal(0, 50, 60)
+        pd.DataFrame({"at": at, "kind": ["a", "b"] * 30}).to_csv(tmp_path / f"{name}.csv", index=False)
+    shared = f"&encoding=csv:{tmp_path}/target.csv%3Flabel=kind"
+    said = load_by_name(f"csv:{tmp_path}/source.csv?label=kind{shared}").provenance["understood"]
+    assert "feature 'at' lies so far from the rows that decided the encoding that the 32 bits of training lose" in said
+    assert "lies so far" not in load_by_name(f"csv:{tmp_path}/alike.csv?label=kind{shared}").provenance["understood"]
+
+
+def coded(n: int = 120) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    code, flag = random.choice(["A1", "B2", "007", "008"], n), random.choice(["TRUE", "FALSE", "unknown"], n)
+    rare = np.where(np.arange(n) == 7, "Z9", code)
+    return pd.DataFrame({"code": rare, "flag": flag, "x": random.normal(size=n), "y": random.normal(size=n)})
+
+
+def test_categories_are_the_text_of_the_file_whatever_a_reader_takes_them_for(tmp_path: Path) -> None:
+    table = coded()
+    only = table[(table.code == "007") & (table.flag != "unknown")]
+    assert len(only) > 5
+    name = f"csv:{write(tmp_path, table)}?label=y"
+    only.to_csv(tmp_path / "only.csv", index=False)
+    whole = load_by_name(name)
+    columns = input_form(name, (), whole).columns
+    expected = np.column_stack(
+        [
+            *((only.code == one).to_numpy() for one in ("007", "008", "A1", "B2", "other")),
+            *((only.flag == one).to_numpy() for one in ("FALSE", "TRUE", "unknown")),
+            only.x,
+        ]
+    ).astype(np.float32)
+    assert columns[:6] == ("code = 007", "code = 008", "code = A1", "code = B2", "code: other", "flag = FALSE")
+    tested = load_by_name(f"{name}&test={tmp_path / 'only.csv'}")
+    assert np.array_equal(tested.test.inputs, expected)
+    assert "of test rows" not in tested.provenance["understood"]
+    shared = name.replace("?", "%3F").replace("&", "%26")
+    source = load_by_name(f"csv:{tmp_path}/only.csv?label=y&encoding={shared}")
+    found = np.concatenate([source.train.inputs, source.test.inputs])
+    assert np.array_equal(np.sort(found, axis=0), np.sort(expected, axis=0))
+    new = read_unlabelled(f"csv:{tmp_path / 'only.csv'}", input_form(name, (), whole))
+    assert np.array_equal(new.inputs, expected)
+    assert new.remarks == ()
+    only.assign(code="009").to_csv(tmp_path / "other.csv", index=False)
+    said = load_by_name(f"{name}&test={tmp_path / 'other.csv'}").provenance["understood"]
+    assert (
+        f"of test rows, column 'code': {len(only)} rows with a value that no training row has, taken as 'code: other'"
+    ) in said
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        (["007", "7"], ("code = 007", "code = 7")),  # one as numbers
+        (["01067", "10115"], ("code = 10115", "code = 1067")),  # as in version 0.2
+        (["1.0", "2"], ("code = 1", "code = 2")),
+        (["1.5", "1.50"], ("x",)),
+        (["12345678901234561", "12345678901234562"], ("code = 12345678901234561", "code = 12345678901234562")),
+        (["12345678901234561", "12345678901234562", ""], ("code = 12345678901234561", "code = 12345678901234562")),
+    ],
+)
+def test_numbers_that_are_categories_are_told_apart_by_all_their_digits(
+    tmp_path: Path, codes: list[str], expected: tuple[str, ...]
+) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("code,x,y\n" + "".join(f"{codes[i % len(codes)]},{i / 7},{i / 3}\n" for i in range(60)))
+    name = f"csv:{file}?label=y&category=code"
+    form = input_form(name, (), load_by_name(name))
+    assert form.columns[: len(expected)] == expected
+    if expected != ("x",):
+        new = tmp_path / "new.csv"
+        new.write_text(f"code,x\n{codes[0]},1.5\n")
+        found = read_unlabelled(f"csv:{new}", form)
+        place = next(k for k, name in enumerate(expected) if float(name[7:]) == float(codes[0]))
+        assert (found.inputs[0, place], found.remarks) == (1.0, ())
+
+
+@pytest.mark.parametrize("word", ["None", "NA", "null", "nan"])
+def test_a_class_may_be_called_as_gaps_are(tmp_path: Path, word: str) -> None:
+    file, other = tmp_path / "own.csv", tmp_path / "test.csv"
+    text = "x,b,level\n" + "".join(f"{i},{'' if i % 4 else word},{['Mild', word][i % 2]}\n" for i in range(20))
+    file.write_text(text)
+    other.write_text(text)
+    train = load(file, TableSettings(("level",), drop=("b",))).train
+    assert train.classes == tuple(sorted(["Mild", word]))
+    assert train.class_counts().tolist() == [8, 8]
+    tested = load(file, TableSettings(("level",), drop=("b",), test_file=other)).test
+    assert tested.class_counts().tolist() == [10, 10]
+    file.write_text(text.replace("\n2,,Mild", "\n2,,"))
+    with pytest.raises(
+        DataError, match=r"label column 'level' is empty, NA or infinite in 1 of 20 rows \(first: row 3"
+    ):
+        load(file, TableSettings(("level",), drop=("b",)))
+    file.write_text("x,level\n" + "".join(f"{i},{i / 3 if i % 5 else word}\n" for i in range(20)))
+    with pytest.raises(
+        DataError, match=r"label column 'level' is empty, NA or infinite in 4 of 20 rows \(first: row 1"
+    ):
+        load(file, TableSettings(("level",)))
+
+
+def test_labels_may_be_called_as_gaps_are_among_truth_values_and_among_several(tmp_path: Path) -> None:
+    file, other = tmp_path / "own.csv", tmp_path / "test.csv"
+    file.write_text("x,y\n" + "".join(f"{i},{['TRUE', 'FALSE', 'None'][i % 3]}\n" for i in range(30)))
+    other.write_text("x,y\n" + "".join(f"{i},{['TRUE', 'FALSE'][i % 2]}\n" for i in range(8)))
+    assert load(file, TableSettings(("y",), test_file=other)).test.classes == ("False", "None", "True")
+    file.write_text("x,y\n" + "".join(f"{i},{['DE|NA', 'NA', 'DE', ''][i % 4]}\n" for i in range(40)))
+    found = load(file, TableSettings(("y",), separator="|")).train
+    assert found.classes == ("DE", "NA")
+    assert found.class_counts().tolist() == pytest.approx([16, 16], abs=1)
+
+
+def test_classes_of_a_test_file_are_the_text_that_stands_there(tmp_path: Path) -> None:
+    file, other = tmp_path / "own.csv", tmp_path / "test.csv"
+    file.write_text("x,agent\n" + "".join(f"{i},{label}\n" for i, label in enumerate(["007", "008", "M"] * 10)))
+    other.write_text("x,agent\n" + "".join(f"{i},{label}\n" for i, label in enumerate(["007", "008"] * 4)))
+    assert load(file, TableSettings(("agent",), test_file=other)).test.class_counts().tolist() == [4, 4, 0]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path, form: Format) -> None:
+    file = write(tmp_path, flags(y=["yes", "yes "]).assign(y=["yes", "no", "yes ", "no"] * 5), form)
+    with pytest.raises(DataError) as caught:
+        load(file, TableSettings(("y",)), form)
+    assert str(caught.value) == (
+        f"{file}: the labels hold 'yes' and 'yes ', which differ by spaces alone and would be two classes; write them "
+        "in one way"
+    )

@@ -152,6 +152,21 @@ def test_numbers_to_predict_are_said(tmp_path: Path) -> None:
     assert train.classes is None
 
 
+def test_numbers_to_predict_of_another_size_are_counted_in_units(tmp_path: Path) -> None:
+    path = tsv(tmp_path, [f"x\t{100 + 10 * i}" for i in range(10)], header="a\tlabel")
+    parts = load_texts(path, replace(SINGLE, kind="regression"), Words(), test_share=0.2, seed=0).parts
+    ((offset, unit),) = parts.label_units
+    assert (offset % unit, unit) == (0.0, 10.0)
+    found = np.concatenate([parts.train.labels, parts.test.labels])[:, 0] * unit + offset
+    assert sorted(found.tolist()) == [100 + 10 * i for i in range(10)]
+
+
+def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path) -> None:
+    path = tsv(tmp_path, ["x\tyes", "y\tno", "z\tyes "], header="a\tlabel")
+    with pytest.raises(DataError, match=r"the labels hold 'yes' and 'yes ', which differ by spaces alone"):
+        load_texts(path, SINGLE, Words(), test_file=path, seed=0)
+
+
 @pytest.mark.parametrize(
     ("rows", "settings", "message"),
     [

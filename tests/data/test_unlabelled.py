@@ -100,3 +100,23 @@ def test_images_of_another_size_are_read_where_the_study_resized_its_own(tmp_pat
     ):
         with pytest.raises(DataError, match="trained on inputs of the shape"):
             read_unlabelled(f"{tmp_path}/{name}", one)
+
+
+def test_raw_columns_are_refused_where_the_network_reads_them_from_an_offset(tmp_path: Path) -> None:
+    at = 1.7e9 + np.random.default_rng(0).normal(0, 50, 40)
+    rows = pd.DataFrame({"x": np.linspace(0, 1, 40), "at": at, "kind": ["a", "b"] * 20})
+    rows.to_csv(tmp_path / "study.csv", index=False)
+    name = f"csv:{tmp_path}/study.csv?label=kind"
+    form = input_form(name, (), load(name))
+    offset = form.encoding.offsets[1] if form.encoding is not None else 0.0
+    found = read_unlabelled(f"csv:{tmp_path}/study.csv", form).inputs
+    np.testing.assert_allclose(found[:, 1], at - offset, atol=1e-3)
+    np.savez(tmp_path / "raw.npz", x=rows[["x", "at"]].to_numpy())
+    with pytest.raises(DataError) as caught:
+        read_unlabelled(f"npz:{tmp_path}/raw.npz", form)
+    assert str(caught.value) == (
+        f"npz:{tmp_path}/raw.npz: feature 1 (the first is 0) is {np.float32(at[0]):.15g} in the first row; the network "
+        f"reads 'at - {offset:.15g}': subtract {offset:.15g} in 64 bits, or give the table"
+    )
+    np.savez(tmp_path / "raw.npz", x=rows[["x", "at"]].to_numpy() - [0.0, offset])
+    assert np.array_equal(read_unlabelled(f"npz:{tmp_path}/raw.npz", form).inputs, found)

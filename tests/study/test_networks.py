@@ -1,7 +1,7 @@
 """Studies of networks that are named: their own scaling, their own architectures, and scratch that is scratch."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from transferscope.models import Network, NetworkInput, adapt
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
 from transferscope.study.export import export
-from transferscope.study.facts import DataFacts, SourceFacts, load_data
+from transferscope.study.facts import DataFacts, SourceFacts, StudyData, load_data
 from transferscope.study.plan import plan_cells, plan_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec, read_spec
@@ -225,6 +225,30 @@ def test_the_keys_of_cells_in_users_stores_are_as_they_were() -> None:
     )
     changed = {at for cell in faster if keys[at := (cell.labels["method"], cell.labels["source"])] != cell.key}
     assert changed == keys.keys() - {("fine-tune", "file")}  # which begins with weights that were trained
+
+
+@pytest.mark.parametrize(
+    ("column", "rescaled"),
+    [
+        (lambda random: random.normal(size=60), False),
+        (lambda random: 1e-9 * random.normal(size=60), True),  # had been left as it was
+        (lambda random: np.where(np.arange(60) % 10 == 0, 500.0, 0.0), True),  # the same in many a subset
+        (lambda random: np.ones(60), False),
+    ],
+    ids=["usual", "small unit", "mostly one value", "always one value"],
+)
+def test_studies_whose_features_are_scaled_anew_have_cells_of_their_own(
+    column: Callable[[np.random.Generator], np.ndarray], rescaled: bool
+) -> None:
+    random = np.random.default_rng(0)
+    inputs = np.stack([random.normal(size=60), column(random)], axis=1).astype(np.float32)
+    data = LabelledSet(inputs, np.arange(60) % 2, ("a", "b"))
+    mine = Dataset("mine", data, data)
+    facts = StudyData(mine, {"fashion": mine}, {}).facts
+    assert facts.rescaled == rescaled
+    small = spec(target={"sizes": [30]}, seeds=1)
+    keys, before = ({cell.key for cell in plan_cells(small, one)} for one in (facts, replace(facts, rescaled=False)))
+    assert keys.isdisjoint(before) == rescaled
 
 
 def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:

@@ -1,11 +1,11 @@
 """Arrays as people keep them, brought into the shapes and types of a LabelledSet."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Num, Shaped
+from jaxtyping import Bool, Float64, Num, Shaped
 
 from transferscope.data.task import UNLABELLED, Kind, LabelledSet
 from transferscope.errors import DataError, SettingsError
@@ -27,10 +27,13 @@ class Parts:
     Attributes:
         train: Examples to learn from.
         test: Examples to measure on.
+        label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
+            stored as they are.
     """
 
     train: LabelledSet
     test: LabelledSet
+    label_units: tuple[tuple[float, float], ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,12 @@ def to_parts(
         channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
-        Both parts. Classes are the distinct training labels, sorted, and named by their text.
+        Both parts. Classes are the distinct training labels, sorted, and named by their text; numbers to predict are
+        counted in `label_units`.
 
     Raises:
-        DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on.
+        DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on;
+            or two classes differ by spaces alone.
     """
     if kind is None:
         kind = _kind_of(train.labels, name=name)
@@ -96,13 +101,14 @@ def to_parts(
         classes = tuple(label_names or map(str, range(1, labels[0].shape[1] + 1)))
     else:
         columns = comparable_labels(train.labels, test.labels, name=name)
-        values = np.unique(columns[0])
+        values = class_values(columns[0], name=name)
         labels = [to_class_labels(column, values, name=name) for column in columns]
         classes = tuple(str(value) for value in values)
-    return Parts(
+    parts = Parts(
         _labelled(inputs[0], labels[0], classes, what=f"{name}, training part"),
         _labelled(inputs[1], labels[1], classes, what=f"{name}, test part"),
     )
+    return in_label_units(parts) if kind == "regression" else parts
 
 
 def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
@@ -202,18 +208,75 @@ def to_inputs(
     return _to_pixels(array if first else array.transpose(0, 3, 1, 2), name=name)
 
 
-def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Num[np.ndarray, "N K"]:
-    """Regression targets as float32 (N, n_outputs), from numbers (N,) or (N, n_outputs).
+def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Float64[np.ndarray, "N K"]:
+    """Regression targets as float64 (N, n_outputs), from numbers (N,) or (N, n_outputs), for `in_label_units`.
 
     Raises:
-        DataError: The labels are not numbers, or have more than two axes.
+        DataError: The labels are not numbers, have more than two axes, or are beyond what 32 bits hold.
     """
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise DataError(
             f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; expected numbers (N,) or "
             "(N, n_outputs)"
         )
-    return _to_float32(labels.reshape(len(labels), -1), name=name, what="labels")
+    numbers = labels.reshape(len(labels), -1)
+    _to_float32(numbers, name=name, what="labels")
+    return numbers.astype(np.float64)
+
+
+def in_label_units(parts: Parts) -> Parts:
+    """Numbers to predict, counted in `label_units` of the training part, as float32.
+
+    Args:
+        parts: Both parts, with labels (N, n_outputs) as they were given, in float64.
+    """
+    units = label_units(parts.train.labels)
+    offset, unit = np.transpose(units) if units else (0.0, 1.0)
+    train, test = (
+        replace(part, labels=((part.labels - offset) / unit).astype(np.float32)) for part in (parts.train, parts.test)
+    )
+    return Parts(train, test, label_units=units)
+
+
+def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float], ...]:
+    """Round offsets and units in which numeric labels are within some 10 units of 0, as training takes them.
+
+    A unit is a power of ten, and an offset a whole number of units: what a person who knows the quantity would choose
+    (prices in thousands), so that next to nothing of the labels is given away beyond those of a study's budget.
+
+    Args:
+        labels: Those of the training examples, finite.
+
+    Returns:
+        (offset, unit) of each column; empty where all columns have a mean of at most 10 in size and a standard
+        deviation of 0.1 to 10, or of 0.
+    """
+    mean, std = labels.mean(axis=0), labels.std(axis=0)
+    if ((np.abs(mean) <= 10) & ((std <= 10) & (std >= 0.1) | (std == 0))).all():
+        return ()
+    unit = 10.0 ** np.round(np.log10(np.where(std > 0, std, np.maximum(np.abs(mean), 1e-300))))
+    offset = np.where(np.abs(mean) > 2 * unit, np.round(mean / unit) * unit, 0.0)
+    return tuple((float(o), float(u)) for o, u in zip(offset, unit, strict=True))
+
+
+def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "..."]:
+    """Of which features 32 bits lose the digits in which the examples differ, as of seconds since 1970.
+
+    They do where rounding moves an example by more than 1/256 of the standard deviation, which takes numbers that lie
+    some 65,000 standard deviations from 0. Numbers that differ by less than 2^-44 of their size are the same but for
+    rounding errors of 64 bits, of which nothing can be lost.
+
+    Args:
+        numbers: Examples along the first axis, finite.
+
+    Returns:
+        Shape of one example.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = np.abs(numbers.astype(np.float32) - numbers).max(axis=0)
+        spread = np.std(numbers, axis=0)
+        size = np.abs(numbers).max(axis=0)
+        return np.asarray(np.isfinite(moved) & (moved > spread / 256) & (spread > size * 2.0**-44), dtype=np.bool_)
 
 
 def comparable_labels(
@@ -247,6 +310,25 @@ def comparable_labels(
     elif len(kinds) > 1:
         return first.astype(np.str_), second.astype(np.str_)
     return first, second
+
+
+def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.ndarray, " K"]:
+    """The distinct class labels of the training part, sorted.
+
+    Raises:
+        DataError: Two texts differ by spaces before or after them alone.
+    """
+    values = np.unique(labels)
+    if values.dtype.kind == "U":
+        plain, counts = np.unique(np.char.strip(values), return_counts=True)
+        twins = values[np.isin(np.char.strip(values), plain[counts > 1])]
+        if len(twins):
+            first, second = [value for value in twins.tolist() if value.strip() == twins[0].strip()][:2]
+            raise DataError(
+                f"{name}: the labels hold {first!r} and {second!r}, which differ by spaces alone and would be two "
+                "classes; write them in one way"
+            )
+    return values
 
 
 def to_class_labels(

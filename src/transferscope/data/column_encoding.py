@@ -10,8 +10,9 @@ networks.
 import datetime
 import decimal
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
+from numbers import Number
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
+from transferscope.data.arrays import lost_in_float32
 from transferscope.errors import DataError
 from transferscope.wording import counted
 
@@ -30,10 +32,34 @@ MOST_VALUES = 100
 
 DayOrder = Literal["day-first", "month-first"]
 
-_ISO_DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?\s?(Z|UTC|[+-]\d{2}:?\d{2})?"
-_OTHER_DATE = r"\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_TIME = r"(?P<time>[T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?\s?(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?"
+_DATES = (  # those whose form tells day, month and year
+    re.compile(r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})" + _TIME),
+    re.compile(r"(?P<year>(1[89]|2[01])\d{2})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})" + _TIME),
+    re.compile(rf"(?P<day>\d{{1,2}})[ -](?P<month>{_MONTH})[ -](?P<year>\d{{4}}){_TIME}"),
+    re.compile(rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}}), ?(?P<year>\d{{4}}){_TIME}"),
+)
+_OTHER_DATE = re.compile(r"(?P<first>\d{1,2})[./-](?P<second>\d{1,2})[./-](?P<year>\d{4}|\d{2})" + _TIME)
+_UNREAD_DATE = re.compile(
+    r"((mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?"
+    r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|(1[89]|2[01])\d{2}\.\d{2}\.\d{2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})"
+    rf"|\d{{1,2}}[ .-]{{0,2}}{_MONTH}\.?[ ,-]{{0,2}}(\d{{4}}|\d{{2}})|{_MONTH}\.? \d{{1,2}}(st|nd|rd|th)?,? ?\d{{4}})"
+    r"([ T,]+\d{1,2}([:.h]\d{2}){1,2}([.,]\d+)?\s?([ap]\.?m\.?)?\s?([a-z]{2,5}|[+-]\d{2}:?\d{2})?"
+    r"|[ T,]+\d{1,2}\s?[ap]\.?m\.?)?",
+    re.IGNORECASE,
+)
 _NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _SEPARATED = r"[+-]?(\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?|\d+,\d+)"
+_WITH_UNIT = re.compile(
+    rf"[+-]?(?P<sign>[$€£¥₹])\s?(?!0\d)({_NUMBER}|{_SEPARATED})"
+    rf"|(?!0\d)({_NUMBER}|{_SEPARATED})[ \u00a0]?(?P<unit>[%‰$€£¥₹°]|°?[^\W\d_]{{1,12}}(/[^\W_]{{1,6}})?[²³]?)"
+)
+_NEARLY_ALL = 0.9  # share of a column's different values that tells what all of them were meant to be
 _MANY = 20  # rows in which different whole numbers of a narrow range are no chance
 _DAY = 86_400.0
 _CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
@@ -56,6 +82,8 @@ class ColumnEncoding:
         cycles: Of a date: "year", "week", "day", those in which training rows differ.
         order: How dates that are not written as 2021-03-31 are read; None for those that are.
         why: Why it is left out, or what was seen that a reader should know.
+        offset: What is subtracted from a number, or from the days of a date, because 32 bits would lose the digits in
+            which rows differ; 0 where they do not.
     """
 
     name: str
@@ -67,18 +95,21 @@ class ColumnEncoding:
     cycles: tuple[str, ...] = ()
     order: DayOrder | None = None
     why: str = ""
+    offset: float = 0.0
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of its features."""
         gaps = (f"{self.name} is missing",) if self.has_gaps else ()
+        sign = "-" if self.offset > 0 else "+"
+        number = f"{self.name} {sign} {abs(self.offset):.15g}" if self.offset else self.name
         if self.kind == "category":
             others = (f"{self.name}: other",) if self.has_others else ()
             return (*(f"{self.name} = {value}" for value in self.values), *others, *gaps)
         if self.kind == "date":
             waves = (f"{self.name}: {wave} of the {cycle}" for cycle in self.cycles for wave in ("sine", "cosine"))
-            return (self.name, *waves, *gaps)
-        return () if self.kind == "left out" else (self.name, *gaps)
+            return (number, *waves, *gaps)
+        return () if self.kind == "left out" else (number, *gaps)
 
     @property
     def words(self) -> str:
@@ -86,11 +117,12 @@ class ColumnEncoding:
         if self.kind == "left out":
             return f"left out: {self.why}"
         said = {
-            "number": "number",
+            "number": f"number{f', counted from {self.offset:.15g}' if self.offset else ''}",
             "truth": "truth value, 0 or 1",
             "category": f"category of {counted(len(self.values), 'value')}"
             f"{' and the rarer together' if self.has_others else ''}",
             "date": f"date{f' ({self.order})' if self.order else ''}: days"
+            f"{f', counted from {_day(self.offset)}' if self.offset else ''}"
             f"{''.join(f', place in the {cycle}' for cycle in self.cycles)}",
         }[self.kind]
         filled = "" if self.kind == "category" else f", filled with the median ({self.middle:.6g})"
@@ -113,12 +145,24 @@ class TableEncoding:
     @property
     def is_plain(self) -> bool:
         """Whether all columns are numbers that stay as they are."""
-        return all(one.kind in ("number", "truth", "left out") and not one.has_gaps for one in self.columns)
+        return all(
+            one.kind in ("number", "truth", "left out") and not one.has_gaps and not one.offset for one in self.columns
+        )
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of all features."""
         return tuple(feature for one in self.columns for feature in one.features)
+
+    @property
+    def offsets(self) -> tuple[float, ...]:
+        """What was subtracted from each feature."""
+        return tuple(one.offset if place == 0 else 0.0 for one in self.columns for place in range(len(one.features)))
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The names of the columns that are categories."""
+        return tuple(one.name for one in self.columns if one.kind == "category")
 
     @property
     def words(self) -> str:
@@ -149,15 +193,25 @@ class TableEncoding:
         found = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
         return np.column_stack(found) if found else np.empty((len(table), 0))
 
-    def remarks(self, table: pd.DataFrame) -> tuple[str, ...]:
-        """What rows have that no training row had, in a sentence for each column."""
+    def remarks(self, table: pd.DataFrame, train: pd.DataFrame | None = None) -> tuple[str, ...]:
+        """What rows have that no training row had, in a sentence for each column.
+
+        Args:
+            table: The rows.
+            train: The training rows; None where they are not at hand, so that values that few of them have, which share
+                a feature with all others, are counted too.
+        """
         said = []
         for one in self.columns:
-            if one.kind == "category" and not one.has_others:
-                text = _as_category(table[one.name])
-                n = int((~text.isin(one.values) & text.notna()).sum())
-                new = f"column {one.name!r}: {counted(n, 'row')} with a value that no training row has, for which"
-                said += [f"{new} there is no feature"] if n else []
+            if one.kind == "category":
+                rare = () if train is None else _as_category(train[one.name]).dropna().unique().tolist()
+                seen = {*one.values, *rare}
+                text = _as_known(_as_known(_as_category(table[one.name]), one.values), seen)
+                n = int((~text.isin(seen) & text.notna()).sum())
+                few = "few or no training rows have" if one.has_others and train is None else "no training row has"
+                new = f"column {one.name!r}: {counted(n, 'row')} with a value that {few}"
+                taken = f"taken as '{one.name}: other'" if one.has_others else "for which there is no feature"
+                said += [f"{new}, {taken}"] if n else []
             n_gaps = int(_without_blanks(table[one.name]).isna().sum()) if one.kind != "left out" else 0
             if n_gaps and not one.has_gaps:
                 filled = "no feature says so" if one.kind == "category" else "the median of these stands there"
@@ -201,15 +255,26 @@ def _fitted(column: pd.Series, path: Path, declared: bool, order: DayOrder | Non
         )
         if np.ptp(known) == 0 and not gaps:
             return ColumnEncoding(name, "left out", why=f"always {_day(known[0])}")
-        return ColumnEncoding(name, "date", float(np.median(known)), gaps, cycles=cycles, order=order)
-    numbers = _as_numbers(column, path)
+        middle, offset = float(np.median(known)), _offset(known)
+        return ColumnEncoding(name, "date", middle, gaps, cycles=cycles, order=order, offset=offset)
+    numbers = _as_numbers(column, kind, path)
     gaps = bool(np.isnan(numbers).any())
     known = numbers[~np.isnan(numbers)]
     if np.ptp(known) == 0 and not gaps:
         return ColumnEncoding(name, "left out", why=f"always {known[0]:.6g}")
     counts = kind == "number" and _counts_rows(known)
     why = "whole numbers that count the rows; drop them if they number rows" if counts else ""
-    return ColumnEncoding(name, "truth" if kind == "truth" else "number", float(np.median(known)), gaps, why=why)
+    if kind == "truth":
+        return ColumnEncoding(name, "truth", float(np.median(known)), gaps)
+    return ColumnEncoding(name, "number", float(np.median(known)), gaps, why=why, offset=_offset(known))
+
+
+def _offset(known: Float64[np.ndarray, " n"]) -> float:
+    """A round number near numbers of which 32 bits would lose the digits in which they differ; 0 for all others."""
+    if not lost_in_float32(known):
+        return 0.0
+    unit = 10.0 ** np.ceil(np.log10(np.std(known)))
+    return float(np.round(np.median(known) / unit) * unit)
 
 
 def _counts_rows(known: Float64[np.ndarray, " n"]) -> bool:
@@ -268,8 +333,10 @@ def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
 
 
 def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
-    name = values.name
-    if values.str.fullmatch(_ISO_DATE).all() or values.str.fullmatch(_OTHER_DATE).all():
+    name, distinct = values.name, values.drop_duplicates()
+    told = distinct.map(_is_date)
+    others = distinct.map(lambda text: _OTHER_DATE.fullmatch(text) is not None)
+    if told.all() or others.all():
         return "date"
     plain, separated = values.str.fullmatch(_NUMBER), values.str.fullmatch(_SEPARATED)
     if (plain | separated).all() and separated.any():
@@ -277,7 +344,6 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
             f"{path}: column {name!r} holds {values[separated].iloc[0]!r}, a number with separators or a decimal "
             f"comma; write numbers plainly, as in 1234.5, or say category={name} if they stand for names"
         )
-    distinct = values.drop_duplicates()
     numbers = plain[distinct.index]
     if numbers.mean() > 0.5:
         word = "; leave gaps empty" if (~numbers).sum() == 1 else ""
@@ -285,60 +351,106 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
         raise DataError(
             f"{path}: column {name!r} holds {strange}{word}, or say category={name} if they stand for names"
         )
+    like = told | others | distinct.map(lambda text: _UNREAD_DATE.fullmatch(text) is not None)
+    if like.sum() > 2 and like.mean() >= _NEARLY_ALL:
+        unread, words = distinct[like & ~told & ~others], distinct[~like]
+        if len(words):
+            said = f"{words.iloc[0]!r} among dates; leave gaps empty"
+        elif len(unread):
+            said = f"{unread.iloc[0]!r}, a date in a form that is not read; write dates as 2021-03-31"
+        else:
+            said = f"{distinct[others].iloc[0]!r} and {distinct[told].iloc[0]!r}, dates of two forms; write all as one"
+        raise DataError(f"{path}: column {name!r} holds {said}, or say category={name} if they stand for names")
+    units = distinct.map(_unit)
+    usual = units.value_counts().head(1)
+    if usual.sum() > 2 and usual.sum() >= _NEARLY_ALL * len(distinct):
+        raise DataError(
+            f"{path}: column {name!r} holds {distinct[units.isin(usual.index)].iloc[0]!r}, a number with a sign or a "
+            f"unit; write numbers plainly, as in 1234.5, or say category={name} if they stand for names"
+        )
     return "category"
+
+
+def _is_date(text: str) -> bool:
+    return any(form.fullmatch(text) for form in _DATES)
+
+
+def _unit(text: str) -> str | None:
+    """The sign or unit beside a number, as in $5.20, 12.3% and 3 mg; None for other text."""
+    found = _WITH_UNIT.fullmatch(text)
+    return None if found is None else found["sign"] or found["unit"]
 
 
 def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.ndarray, "N K"]:
     """The features of one column."""
     if one.kind == "category":
-        text = _as_category(column)
-        found = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
+        text = _as_known(_as_category(column), one.values)
+        found: list[np.ndarray] = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
         if one.has_others:
             found.append((~text.isin(one.values) & text.notna()).to_numpy(dtype=np.float64))
         missing = text.isna().to_numpy()
     else:
-        numbers = _as_days(column, one.order, path) if one.kind == "date" else _as_numbers(column, path)
+        numbers = _as_days(column, one.order, path) if one.kind == "date" else _as_numbers(column, one.kind, path)
         missing = np.isnan(numbers)
         filled = np.where(missing, one.middle, numbers)
-        found = [filled]
+        found = [filled - one.offset]
         for cycle in one.cycles:
             angle = 2 * np.pi * filled / _CYCLES[cycle]
             found += [np.sin(angle), np.cos(angle)]
     return np.column_stack([*found, missing] if one.has_gaps else found).astype(np.float64)
 
 
-def _as_numbers(column: pd.Series, path: Path) -> Float64[np.ndarray, " N"]:
+def _as_numbers(column: pd.Series, kind: ColumnKind, path: Path) -> Float64[np.ndarray, " N"]:
     """Numbers or truth values, NaN where there is none.
 
     Raises:
-        DataError: One is infinite or no number.
+        DataError: One is infinite or no number, or no truth value where these are expected.
     """
-    plain = pd.api.types.is_numeric_dtype(column)
-    numbers = column if plain else pd.to_numeric(_without_blanks(column), errors="coerce")
+    given = _without_blanks(column)
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = column
+    else:  # pandas makes nanoseconds of dates
+        numbers = pd.to_numeric(given.astype(object).where(~_are_dates(given), "date"), errors="coerce")
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
-    given = _without_blanks(column).notna().to_numpy()
-    wrong = np.flatnonzero((np.isnan(values) & given) | np.isinf(values)).tolist()
+    strange = (np.isnan(values) & given.notna().to_numpy()) | np.isinf(values)
+    if kind == "truth":
+        strange |= ~np.isnan(values) & ~np.isin(values, (0.0, 1.0))
+    wrong = np.flatnonzero(strange).tolist()
     if len(wrong):
+        expected = "a truth value, 0 or 1," if kind == "truth" else "a finite number"
         raise DataError(
             f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}; "
-            "expected a finite number or nothing"
+            f"expected {expected} or nothing"
         )
     return np.asarray(values)
+
+
+def _are_dates(values: pd.Series) -> pd.Series:
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return values.notna()
+    return values.map(lambda value: isinstance(value, datetime.date)).astype(bool)
 
 
 def _as_days(column: pd.Series, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
     """Dates and times as days since 1970 (UTC where they say an offset), NaN where there is none.
 
     Raises:
-        DataError: One is no date.
+        DataError: One is no date; a number could be days, seconds or the digits of a date.
     """
     given = _without_blanks(column)
-    if given.dropna().map(lambda value: isinstance(value, str)).all():
-        found = given.map(lambda text: _moment(text.strip(), order), na_action="ignore")
-    else:
-        found = given
-    found = pd.to_datetime(found, utc=True, errors="coerce")
-    wrong = np.flatnonzero((found.isna() & given.notna()).to_numpy()).tolist()
+    if not pd.api.types.is_datetime64_any_dtype(given):
+        counts = given.map(lambda value: isinstance(value, Number)).astype(bool) & given.notna()
+        if counts.any():
+            place = int(np.flatnonzero(counts.to_numpy())[0])
+            raise DataError(
+                f"{path}: column {column.name!r} holds the number {given.iloc[place]:.15g} in row "
+                f"{_row(column, place)}, and dates in the training rows; write dates as 2021-03-31, or leave it empty"
+            )
+        given = given.astype(object).map(
+            lambda value: _moment(value.strip(), order) if isinstance(value, str) else value, na_action="ignore"
+        )
+    found = pd.to_datetime(given, utc=True, errors="coerce")
+    wrong = np.flatnonzero((found.isna() & _without_blanks(column).notna()).to_numpy()).tolist()
     if len(wrong):
         raise DataError(
             f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}, "
@@ -355,7 +467,7 @@ def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder
         DataError: They exist in both orders, or in none.
     """
     values = _without_blanks(column).dropna()
-    if not all(isinstance(value, str) and re.fullmatch(_OTHER_DATE, value.strip()) for value in values):
+    if not all(isinstance(value, str) and _OTHER_DATE.fullmatch(value.strip()) for value in values):
         return None
     if said is not None:
         return said
@@ -374,15 +486,24 @@ def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder
 
 def _moment(text: str, order: DayOrder | None) -> datetime.datetime | None:
     """A date or time in UTC; None for text that is none."""
+    forms = (*_DATES, _OTHER_DATE) if order is not None else _DATES
+    found = next((match for form in forms if (match := form.fullmatch(text))), None)
+    if found is None:
+        return None
+    part = found.groupdict()
+    if "first" in part:
+        day, month = (part[key] for key in (("first", "second") if order == "day-first" else ("second", "first")))
+    else:
+        day, month = part["day"], part["month"]
+    year, number = int(part["year"]), int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1
+    if len(part["year"]) == 2:
+        year += 2000 if year < 69 else 1900  # as POSIX has it
+    hour, _, rest = (part["time"] or " 0:00")[1:].partition(":")
+    zone = "+00:00" if part["zone"] in (None, "Z", "UTC") else part["zone"]
     try:
-        if order is not None and re.fullmatch(_OTHER_DATE, text):
-            first, second, year = (int(part) for part in re.split(r"[./-]", text))
-            day, month = (first, second) if order == "day-first" else (second, first)
-            year += 0 if year > 99 else 2000 if year < 69 else 1900  # as POSIX has it
-            return datetime.datetime(year, month, day, tzinfo=datetime.UTC)
-        moment = datetime.datetime.fromisoformat(re.sub(r"\s?(Z|UTC)$", "+00:00", text))
-        return moment.replace(tzinfo=datetime.UTC) if moment.tzinfo is None else moment.astimezone(datetime.UTC)
-    except ValueError:
+        moment = f"{year:04}-{number:02}-{int(day):02}T{int(hour):02}:{rest}{zone}"
+        return datetime.datetime.fromisoformat(moment).astimezone(datetime.UTC)
+    except (ValueError, OverflowError):
         return None
 
 
@@ -390,11 +511,41 @@ def _as_category(column: pd.Series) -> pd.Series:
     """Values as text, missing where they are missing or blank; whole numbers without a point."""
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         numbers = column.dropna()
-        return pd.Series([f"{value:.15g}" for value in numbers], index=numbers.index, dtype=object).reindex(
-            column.index
-        )
+        text = pd.Series([_as_text(value) for value in numbers.tolist()], index=numbers.index, dtype=object)
+        return text.reindex(column.index)
     kept = _without_blanks(column.astype(object))
     return kept.map(lambda value: str(value).strip(), na_action="ignore")
+
+
+def _as_text(number: float) -> str:
+    """A number as the text of a category: a whole one with all of its digits, any other with 15."""
+    whole = isinstance(number, int) or (abs(number) < 2**53 and number == int(number))
+    return str(int(number)) if whole else f"{number:.15g}"
+
+
+def _as_known(text: pd.Series, known: Collection[str]) -> pd.Series:
+    """Values of a category as those that are known write them, where both are one number or one truth value.
+
+    The file that they are from may write 007 or 7.0 where a number 7 is known, or TRUE for True. Numbers are text where
+    one of those that are known is, such as 007 or A1: these are codes.
+    """
+    plain = all(re.fullmatch(_NUMBER, one) and one in _spellings(one) for one in known)
+    truths = {one.lower(): one for one in known if one.lower() in ("true", "false")}
+    if len(truths) < sum(one.lower() in truths for one in known):
+        truths = {}
+    same = {}
+    for one in set(text.dropna().unique().tolist()).difference(known):
+        if plain and re.fullmatch(_NUMBER, one):
+            same[one] = next((other for other in _spellings(one) if other in known), one)
+        elif one.lower() in truths:
+            same[one] = truths[one.lower()]
+    return text.map(lambda value: same.get(value, value), na_action="ignore") if same else text
+
+
+def _spellings(number: str) -> tuple[str, str]:
+    """A number as `_as_text` writes it, and as version 0.2 did: with 15 digits."""
+    whole = re.fullmatch(r"[+-]?\d{1,99}", number)
+    return _as_text(int(number) if whole else float(number)), f"{float(number):.15g}"
 
 
 def _without_blanks(column: pd.Series) -> pd.Series:

@@ -14,7 +14,7 @@ from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.image_folder import FolderParts
 from transferscope.data.label_sets import label_matrix, named_labels
 from transferscope.data.splits import split_off_test
-from transferscope.data.task import Kind
+from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
 from transferscope.files import require_regular
 
@@ -164,15 +164,22 @@ def load_saved_images(
     kind = "multi-label" if names is not None else kind
     done = to_parts(raw[0], raw[1], name=str(root), kind=kind, label_names=names)
     if test is None:
-        whole = split_off_test(replace(done.train, inputs=images.pixels), test_share or _TEST_SHARE, seed=seed)
-        sets = [whole.train, whole.test]
+        both = split_off_test(done.train, test_share or _TEST_SHARE, seed=seed)
+        rows = [part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test)]
+        own, others = (RawPart(places[index], known[index]) for index in rows)
+        done = to_parts(own, others, name=str(root), kind=kind, label_names=names)
+        pixels = LabelledSet(images.pixels, np.zeros((len(known), 1)))  # its parts keep their memory too
+        sets = [
+            replace(part, inputs=pixels.take(index).inputs)
+            for part, index in zip((done.train, done.test), rows, strict=True)
+        ]
     else:
         train_images, test_images = images.pixels[:n_train], images.pixels[n_train:]
         sets = [replace(done.train, inputs=train_images), replace(done.test, inputs=test_images)]
     if sets[0].kind == "multi-label":
         check_labels(sets[0].labels, sets[0].classes or (), str(root))
     words = "; ".join(filter(None, (images.words, images.skipped)))
-    return FolderParts(sets[0], sets[1], chosen_size=images.chosen, words=words)
+    return FolderParts(sets[0], sets[1], chosen_size=images.chosen, words=words, label_units=done.label_units)
 
 
 def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:

@@ -16,6 +16,7 @@ import numpy as np
 import PIL
 from jaxtyping import Int64, UInt8
 from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
 
 from transferscope.data.places import cache_folder, check_bytes
 from transferscope.errors import CorruptDataError, DataError
@@ -24,8 +25,8 @@ from transferscope.files import require_regular, written_whole
 SIDES = (32, 64, 96, 128, 224)
 """Working sizes, in pixels, that images of mixed sizes are brought to."""
 
-_VERSION = 1
-"""Of what is kept; raise it when the same files give other pixels."""
+_VERSION = 2
+"""Of what is kept; raise it when the same files give other pixels, or are refused."""
 
 _DAYS_KEPT = 30
 _COLOURS = 3
@@ -36,6 +37,7 @@ _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "P
 
 _GREY_MODES = ("1", "L", "LA", "La")
 _WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
+_BITS_PER_SAMPLE = 258  # tag of TIFF files
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 _ORIENTATION = 0x0112
 
@@ -447,8 +449,10 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(file, formats=_FORMATS) as opened:
-                if opened.mode in _WIDE_MODES:
-                    raise DataError(f"{path} has pixels of more than 8 bits ({opened.mode}); save it with 8 bits")
+                bits = _bits(opened)
+                if opened.mode in _WIDE_MODES or bits > 8:
+                    wide = opened.mode if opened.mode in _WIDE_MODES else f"{opened.mode} of {bits}"
+                    raise DataError(f"{path} has pixels of more than 8 bits ({wide}); save it with 8 bits")
                 yield opened
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error
@@ -461,3 +465,17 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
         raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error
+
+
+def _bits(opened: Image.Image) -> int:
+    """Bits of a channel in the file of a PNG, TIFF or PPM image, of which Pillow keeps 8 in colour; 8 for others."""
+    if isinstance(opened, TiffImageFile):
+        given = opened.tag_v2.get(_BITS_PER_SAMPLE, ())
+        return max((bits for bits in given if isinstance(bits, int)), default=8)
+    for tile in getattr(opened, "tile", ()):
+        stored, *more = tile[3] if isinstance(tile[3], tuple) else (tile[3],)
+        if opened.format == "PNG" and str(stored).endswith(";16B"):
+            return 16
+        if opened.format == "PPM" and more and isinstance(more[0], int):
+            return more[0].bit_length()
+    return 8

@@ -39,7 +39,7 @@ def load_labelled_images(
         UnknownNameError: A named column does not exist.
         DataError: A file is not there or listed twice, or the labels do not fit their kind.
     """
-    table = read_table(table_path, "csv")
+    table = read_table(table_path, "csv", labels=settings.labels)
     settings, kind = label_kind(table, settings, table_path)
     files = _files(table, _file_column(table, file_column, table_path), folder, table_path)
     if settings.split is not None:
@@ -69,6 +69,7 @@ def load_labelled_images(
         _with(done.test, images.pixels[n_train:]),
         chosen_size=images.chosen,
         words="; ".join(filter(None, (images.words, images.skipped, said))),
+        label_units=done.label_units,
     )
 
 

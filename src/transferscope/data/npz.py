@@ -12,7 +12,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
@@ -64,10 +64,28 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
                 "expected a text for each column of labels, or for each class of masks"
             )
         names = [str(name) for name in held]
+    if train.inputs.ndim == 2 and train.inputs.dtype.kind in "iuf" and train.inputs.dtype != np.float32:
+        _check_digits(train.inputs, path)
     parts = to_parts(train, test, name=str(path), label_names=names, channels=channels)
     if parts.train.kind == "multi-label":
         check_labels(parts.train.labels, parts.train.classes or (), str(path))
     return parts
+
+
+def _check_digits(inputs: np.ndarray, path: Path) -> None:
+    """Refuse vectors of which 32 bits would hold next to nothing.
+
+    Raises:
+        DataError: There is a feature that lies so far from 0.
+    """
+    for feature, column in enumerate(inputs.T):
+        numbers = column.astype(np.float64)
+        if np.isfinite(numbers).all() and lost_in_float32(numbers):
+            raise DataError(
+                f"{path}: feature {feature} of x_train (the first is 0) runs from {numbers.min():.15g} to "
+                f"{numbers.max():.15g}, so far from 0 that the 32 bits of training lose the digits in which examples "
+                f"differ; subtract one number, such as {np.median(numbers):.15g}, from it in x_train and x_test"
+            )
 
 
 def read_array(path: Path, names: Sequence[str]) -> np.ndarray:

@@ -18,7 +18,7 @@ from transferscope.data.places import find_path
 from transferscope.data.scenes import SceneSettings, load_scenes
 from transferscope.data.scenes.settings import SceneTask
 from transferscope.data.spec import DataSpec, parse_spec
-from transferscope.data.task import UNLABELLED, Dataset, Kind, LabelledSet
+from transferscope.data.task import UNLABELLED, Dataset, Kind, LabelledSet, pieces
 from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Reader = Callable[[DataSpec, int], Dataset]
 _DAY_ORDERS: tuple[Literal["day-first", "month-first"], ...] = ("day-first", "month-first")
 _KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
 _ROWS_COMPARED = 256
+_BYTES_COMPARED = 2**20
 _USUAL_CHANNELS = 4
 _N_RENDERED, _N_TEST_RENDERED = 10_000, 2_000
 
@@ -51,8 +52,8 @@ def _folder(spec: DataSpec, seed: int) -> Dataset:
         parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
     else:
         parts = _images_of_table(spec, path, find_path(table), seed)
-    understood = "; ".join(filter(None, (_understood(parts.train), parts.words)))
-    provenance = {"spec": spec.text, "address": str(path), "understood": understood}
+    understood = "; ".join(filter(None, (_understood(parts), parts.words)))
+    provenance = {"spec": spec.text, "address": str(path), "understood": understood, **_label_units(parts)}
     if parts.chosen_size is not None:
         provenance["size"] = str(parts.chosen_size)
     return Dataset(path.resolve().name, parts.train, parts.test, provenance)
@@ -111,15 +112,6 @@ def _table(spec: DataSpec, seed: int) -> Dataset:
     path = find_path(spec.path)
     parts = _table_parts(spec, path, seed)
     dataset = _of_file(spec, path, parts)
-    if parts.label_units:
-        shown = ", ".join(
-            f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
-        )
-        about = {
-            "understood": f"{dataset.provenance['understood']}; labels are counted {shown}, and so are errors",
-            "label_units": json.dumps(parts.label_units),
-        }
-        dataset = replace(dataset, provenance={**dataset.provenance, **about})
     where = "test rows" if shared is None else "its rows"
     new = "".join(f"; of {where}, {remark}" for remark in parts.remarks)
     if not new and parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
@@ -241,7 +233,7 @@ def _hf_dataset(spec: DataSpec, seed: int) -> Dataset:
         test_share=spec.share("test_share"),
         seed=seed,
     )
-    about["understood"] = "; ".join(filter(None, (_understood(parts.train), parts.words)))
+    about |= {"understood": "; ".join(filter(None, (_understood(parts), parts.words))), **_label_units(parts)}
     if parts.chosen_size is not None:
         about["size"] = str(parts.chosen_size)
     return Dataset(path.resolve().name, parts.train, parts.test, about)
@@ -255,7 +247,7 @@ def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str,
     share = spec.share("test_share")
     found = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
     cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {settings.max_length} tokens"
-    about["understood"] = f"{_understood(found.parts.train)}{cut}"
+    about |= {"understood": f"{_understood(found.parts)}{cut}", **_label_units(found.parts)}
     about["tokenizer"] = f"sha256:{tokenizer.digest}"
     return Dataset(find_path(spec.path).resolve().name, found.parts.train, found.parts.test, about)
 
@@ -315,8 +307,22 @@ def _complexity(spec: DataSpec) -> dict[str, Any]:
     }
 
 
-def _understood(train: LabelledSet) -> str:
+def _label_units(parts: Parts) -> dict[str, str]:
+    """The units of numeric labels as provenance, by which predictions become numbers as they were given."""
+    return {"label_units": json.dumps(parts.label_units)} if parts.label_units else {}
+
+
+def _understood(parts: Parts) -> str:
     """What the labels and inputs of a user's own data were taken for, in words."""
+    found = _taken_for(parts.train)
+    shown = ", ".join(
+        f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
+    )
+    return f"{found}; labels are counted {shown}, and so are errors" if shown else found
+
+
+def _taken_for(train: LabelledSet) -> str:
+    """The same without the units of numeric labels."""
     rows = train.inputs.reshape(len(train), -1)
     same = np.ones(rows.shape[1], dtype=np.bool_)
     for start in range(0, len(rows), _ROWS_COMPARED):
@@ -343,6 +349,11 @@ def _understood(train: LabelledSet) -> str:
     if train.is_image and train.input_shape[0] > _USUAL_CHANNELS:
         channels, height, width = train.input_shape
         labels = f"{labels}; images of {channels} channels, {height} x {width}"
+    if train.inputs.dtype == np.uint8 and all((part <= 1).all() for part in pieces(train.inputs, _BYTES_COMPARED)):
+        labels += (
+            "; pixels are whole numbers 0 and 1 of 255, nearly black to a network that is not scaled by these images "
+            "(truth values are black and white)"
+        )
     if constant == rows.shape[1]:
         return f"{labels}; all {len(train)} training inputs are the same, so that nothing can be learnt"
     if train.is_tokens:
@@ -364,7 +375,8 @@ def _of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
         "spec": spec.text,
         "address": str(path),
         "checksum": f"sha256:{checksum}",
-        "understood": _understood(parts.train),
+        "understood": _understood(parts),
+        **_label_units(parts),
     }
     return Dataset(path.stem, parts.train, parts.test, provenance)
 

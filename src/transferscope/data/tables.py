@@ -12,10 +12,10 @@ from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64, Num
+from jaxtyping import Num
 from pandas.errors import ParserError
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, to_inputs, to_parts
+from transferscope.data.arrays import Parts, RawPart, check_labels, lost_in_float32, to_inputs, to_parts
 from transferscope.data.column_encoding import DayOrder, TableEncoding, check_same_columns, fit_encoding
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, most_bytes
@@ -95,13 +95,10 @@ class TableParts(Parts):
         encoding: What its columns became.
         remarks: What rows have that the encoding does not know, a sentence for each column: test rows, and
             training rows where the encoding is that of another table.
-        label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
-            stored as they are.
     """
 
     encoding: TableEncoding
     remarks: tuple[str, ...]
-    label_units: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +139,14 @@ def load_table(
             of those whose encoding is shared; or the labels do not fit their kind or could mean several things.
         MissingExtraError: A parquet file is given and pyarrow is absent.
     """
-    table = read_table(path, form)
-    test_file = settings.test_file
-    other = None if test_file is None else _like(table, read_table(test_file, form), test_file)
+    known = () if shared is None else shared.encoding.categories
+    own_categories = settings.categories if shared is None else ()
+    table = read_table(path, form, labels=settings.labels, categories=own_categories, texts=known)
+    test_file, other = settings.test_file, None
+    if test_file is not None:
+        texts = [*known, *(name for name in table.columns if _is_text(table[name]))]
+        other = read_table(test_file, form, labels=settings.labels, texts=texts)
+        other = _like(table, other, test_file)
     settings, kind = label_kind(table, settings, path)
     if form == "csv" and kind == "classification":
         _refuse_one_number_in_two_spellings(settings.labels[0], [path] if test_file is None else [path, test_file])
@@ -177,40 +179,24 @@ def load_table(
     others, _ = read_labels(test, settings, kind, test_path, names=names)
     if kind == "multi-label":
         check_labels(own, names or (), str(path))
-    units = label_units(own) if kind == "regression" else ()
-    if units:
-        offset, unit = np.transpose(units)
-        own, others = (own - offset) / unit, (others - offset) / unit
+    inputs = encoding.apply(train, path)
     parts = to_parts(
-        RawPart(encoding.apply(train, path), own),
+        RawPart(inputs, own),
         RawPart(encoding.apply(test, test_path), others),
         name=str(path),
         kind=kind,
         label_names=names,
     )
-    new = encoding.remarks(test if shared is None else pd.concat([train, test]))
-    return TableParts(parts.train, parts.test, encoding, new, units)
-
-
-def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float], ...]:
-    """Round offsets and units in which numeric labels are within some 10 units of 0, as training takes them.
-
-    A unit is a power of ten, and an offset a whole number of units: what a person who knows the quantity would choose
-    (prices in thousands), so that next to nothing of the labels is given away beyond those of a study's budget.
-
-    Args:
-        labels: Those of the training rows.
-
-    Returns:
-        (offset, unit) of each column; empty where all columns have a mean of at most 10 in size and a standard
-        deviation of 0.1 to 10, or of 0.
-    """
-    mean, std = labels.mean(axis=0), labels.std(axis=0)
-    if ((np.abs(mean) <= 10) & ((std <= 10) & (std >= 0.1) | (std == 0))).all():
-        return ()
-    unit = 10.0 ** np.round(np.log10(np.where(std > 0, std, np.maximum(np.abs(mean), 1e-300))))
-    offset = np.where(np.abs(mean) > 2 * unit, np.round(mean / unit) * unit, 0.0)
-    return tuple((float(o), float(u)) for o, u in zip(offset, unit, strict=True))
+    if shared is None:
+        new = encoding.remarks(test, train)
+    else:
+        lost = np.flatnonzero(lost_in_float32(inputs)).tolist()
+        new = encoding.remarks(pd.concat([train, test])) + tuple(
+            f"feature {encoding.features[k]!r} lies so far from the rows that decided the encoding that the 32 bits of "
+            "training lose the digits in which rows differ (subtract one number from the column in both tables)"
+            for k in lost
+        )
+    return TableParts(parts.train, parts.test, encoding, new, label_units=parts.label_units)
 
 
 def read_features(
@@ -233,7 +219,7 @@ def read_features(
     needed = [one.name for one in encoding.columns if one.kind != "left out"] if encoding is not None else columns
     if not needed:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
-    table = read_table(path, form)
+    table = read_table(path, form, texts=() if encoding is None else encoding.categories)
     lacking = [column for column in needed if column not in table.columns]
     if lacking:
         raise UnknownNameError(
@@ -303,8 +289,27 @@ def read_labels(
     return label_matrix(held, found, path), found
 
 
-def read_table(path: Path, form: Format) -> pd.DataFrame:
-    """A csv or parquet file with all of its columns; raises as `load_table`."""
+def read_table(
+    path: Path,
+    form: Format,
+    *,
+    labels: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    texts: Sequence[str] = (),
+) -> pd.DataFrame:
+    """A csv or parquet file with all of its columns; raises as `load_table`.
+
+    What the columns of a csv file are is guessed by pandas from the values of this file alone, which may be other ones
+    than those of the file that a study was planned with.
+
+    Args:
+        path: The file.
+        form: How it is written.
+        labels: Of a csv file, label columns by the names of the settings: a text such as None or NA is a class.
+        categories: Of a csv file, columns by the names of the settings that become categories: whole numbers that would
+            be one as numbers of 15 digits (007 and 7, or accounts of 17 digits) are text.
+        texts: Of a csv file, columns that are read as the text that stands there.
+    """
     require_regular(path, f"a {form} file")
     try:
         check_bytes(path, _unpacked_bytes(path, form))
@@ -321,6 +326,7 @@ def read_table(path: Path, form: Format) -> pd.DataFrame:
         raise CorruptDataError(f"{path} cannot be read as a {form} file{reason}; write it again") from error
     if form == "csv":
         _check_csv(table, path)
+        table = _as_written(table, path, labels=labels, categories=categories, texts=texts)
     if table.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
     return table
@@ -361,7 +367,8 @@ def _refuse_one_number_in_two_spellings(column: str, files: Sequence[Path]) -> N
     Raises:
         DataError: There are some.
     """
-    texts: pd.Series = pd.concat([_column_as_text(column, file) for file in files]).drop_duplicates()
+    columns = [_column_as_text(column, file).dropna() for file in files]
+    texts: pd.Series = pd.concat(columns, ignore_index=True).drop_duplicates()
     try:
         numbers = pd.to_numeric(texts)
     except (ValueError, TypeError):  # text and truth values
@@ -376,8 +383,37 @@ def _refuse_one_number_in_two_spellings(column: str, files: Sequence[Path]) -> N
 
 
 def _column_as_text(column: str, path: Path) -> pd.Series:
-    table = pd.read_csv(path, dtype=str, usecols=[column], low_memory=False)
-    return table[column].dropna().reset_index(drop=True)
+    return pd.read_csv(path, dtype=str, usecols=[column], low_memory=False)[column]
+
+
+def _as_written(
+    table: pd.DataFrame, path: Path, *, labels: Sequence[str], categories: Sequence[str], texts: Sequence[str]
+) -> pd.DataFrame:
+    """A table of a csv file with some columns as they stand there; arguments as of `read_table`."""
+    changed: dict[str, pd.Series] = {
+        name: _column_as_text(name, path) for name in texts if name in table.columns and not _is_text(table[name])
+    }
+    for name in (name for name in _named(labels, table) if name in table.columns):
+        column = changed.get(name, table[name])
+        if column.isna().any() and not pd.api.types.is_numeric_dtype(column):
+            whole = pd.read_csv(path, dtype=str, usecols=[name], keep_default_na=False, na_values=[""])[name]
+            changed[name] = column.where(column.notna(), whole)
+    for name in (name for name in _named(categories, table) if name in table.columns):
+        if table[name].dtype.kind in "iuf":
+            written = _column_as_text(name, path).map(_whole_as_written, na_action="ignore")
+            if written.nunique() > len({f"{number:.15g}" for number in table[name].dropna().unique()}):
+                changed[name] = written
+    return table.assign(**changed)
+
+
+def _whole_as_written(number: str) -> str:
+    """A whole number with its zeros before it and none after a point, any other as Python writes it."""
+    whole = re.sub(r"\.0*$", "", number.strip().removeprefix("+"))
+    return whole if re.fullmatch(r"-?\d+", whole) else f"{float(whole):.15g}"
+
+
+def _is_text(column: pd.Series) -> bool:
+    return bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
 def _check_csv(table: pd.DataFrame, path: Path) -> None:

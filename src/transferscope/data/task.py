@@ -221,7 +221,7 @@ class TransferTask:
 
 
 def check_label_units(one: Dataset, other: Dataset) -> None:
-    """Refuse numbers to predict that are compared and that tables count in different units.
+    """Refuse numbers to predict that are compared and are counted in different units.
 
     Args:
         one: Data.

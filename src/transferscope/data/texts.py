@@ -13,7 +13,16 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int32
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, comparable_labels, to_class_labels, to_targets
+from transferscope.data.arrays import (
+    Parts,
+    RawPart,
+    check_labels,
+    class_values,
+    comparable_labels,
+    in_label_units,
+    to_class_labels,
+    to_targets,
+)
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, find_path
@@ -212,15 +221,17 @@ def load_texts(
         sets = [LabelledSet(part.inputs, to_targets(part.labels, name=str(path))) for part in raw]
     else:
         columns = comparable_labels(raw[0].labels, last.labels, name=str(path))[: len(raw)]
-        values = np.unique(columns[0])
+        values = class_values(columns[0], name=str(path))
         classes = tuple(str(value) for value in values)
         sets = [
             LabelledSet(part.inputs, to_class_labels(column, values, name=str(path)), classes)
             for part, column in zip(raw, columns, strict=True)
         ]
     if test_file is not None:
-        return TextParts(Parts(sets[0], sets[1]), n_cut)
-    return TextParts(split_off_test(sets[0], test_share or TEST_SHARE, seed=seed), n_cut)
+        parts = Parts(sets[0], sets[1])
+    else:
+        parts = split_off_test(sets[0], test_share or TEST_SHARE, seed=seed)
+    return TextParts(in_label_units(parts) if settings.kind == "regression" else parts, n_cut)
 
 
 def _with_several(

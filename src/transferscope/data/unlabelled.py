@@ -182,13 +182,22 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
         name: What to call the data in messages.
 
     Raises:
-        DataError: They are of another shape; images may be of another size where the study resized its own.
+        DataError: They are of another shape; images may be of another size where the study resized its own. Or they are
+            columns of a table of which the study counts some from an offset, and these are not.
     """
     if raw.shape[1:] != form.raw_shape and not _differs_in_size_alone(raw.shape[1:], form):
         raise DataError(
             f"{name}: inputs have the shape {raw.shape[1:]} and the network was trained on inputs of the shape "
             f"{form.raw_shape} ({form.data}); give data of that shape"
         )
+    offsets = np.array(form.encoding.offsets if form.encoding is not None else ())
+    if raw.ndim == 2 and len(raw) and offsets.any():
+        whole = np.flatnonzero((offsets != 0) & (np.abs(np.median(raw, axis=0) - offsets) < np.abs(offsets) / 100))
+        if len(whole):
+            raise DataError(
+                f"{name}: feature {whole[0]} (the first is 0) is {raw[0, whole[0]]:.15g} in the first row; the network "
+                f"reads {form.columns[whole[0]]!r}: subtract {offsets[whole[0]]:.15g} in 64 bits, or give the table"
+            )
     given = LabelledSet(raw, np.zeros(len(raw), dtype=np.int64), ("",))
     changes = [one for one in form.transforms if not TRANSFORMS[one.partition(":")[0]].of_labels]
     # the training part has one example: what a transformation learns from it would be learnt anew, and none does

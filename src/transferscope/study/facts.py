@@ -78,14 +78,14 @@ class DataFacts:
         sources: The sources by name.
         least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
             instead of the network's own, which is smaller; None where it is not.
-        vectors: Whether inputs are vectors, which are scaled in another way than in version 0.2.
+        rescaled: Whether features of vectors may be scaled in another way than version 0.2 did; see `_rescaled`.
     """
 
     target: str
     n_target: int
     sources: Mapping[str, SourceFacts]
     least_momentum: float | None = None
-    vectors: bool = False
+    rescaled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,8 @@ class StudyData:
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
         sources = {**data, **networks}
-        train = self.target.train
-        vectors = not (train.is_image or train.is_tokens)
-        return DataFacts(self.target.fingerprint, len(train), sources, self.least_momentum, vectors)
+        rescaled = any(_rescaled(one) for one in (self.target, *self.sources.values()))
+        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum, rescaled)
 
     def _fingerprint(self, source: str) -> str:
         """Of a source and, where it has any, of its further test sets."""
@@ -162,6 +161,27 @@ class StudyData:
         described = {name: describe(source) for name, source in self.sources.items()}
         described |= {name: file.as_json() for name, file in self.networks.items()}
         return {"target": describe(self.target), "sources": described}
+
+
+def _rescaled(dataset: Dataset) -> bool:
+    """Whether a feature varies by less than a millionth, or may be the same in a subset and not in all examples.
+
+    Version 0.2 left such features as they were, where they are standardised or 0 now.
+    """
+    if dataset.train.is_image or dataset.train.is_tokens:
+        return False
+    train, test = (part.inputs[:: max(1, len(part) // _LOOKED_AT)] for part in (dataset.train, dataset.test))
+    usual = np.median(train, axis=0)
+    is_usual = (train == usual).mean(axis=0)
+    varies = (is_usual < 1) | (test != usual).any(axis=0)
+    return bool(((is_usual >= _MOSTLY) & varies).any() or ((is_usual < 1) & (train.std(axis=0) <= 1e-6)).any())
+
+
+_LOOKED_AT = 4000
+"""Examples, at least, by which that is told."""
+
+_MOSTLY = 0.7
+"""Share of the training examples with one value of a feature from which 30 labelled ones may all have it."""
 
 
 def read_data(data: DataSettings) -> Dataset:

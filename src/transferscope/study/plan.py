@@ -353,8 +353,8 @@ def _momentum(data: DataFacts) -> dict[str, Any]:
 
 
 def _scaling(data: DataFacts) -> dict[str, Any]:
-    """That vectors are scaled by differences from the first one, and by 0 where they do not vary."""
-    return {"scaling": 2} if data.vectors else {}
+    """That features are standardised whatever their unit, and 0 where they do not vary."""
+    return {"scaling": 2} if data.rescaled else {}
 
 
 def _device_of(spec: StudySpec) -> str:
