@@ -1,7 +1,5 @@
 """Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
 
-import string
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -10,8 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
+from scipy.special import ndtr
+from scipy.stats import binomtest
 
+from transferscope.estimate import Estimate
 from transferscope_papers.figure import TRANSFERABILITY, Curve, Diagram, Panel, Simulated, Theory
+from transferscope_papers.looks import fit_titles, letters
 
 COLOURS = (
     "#0072b2",
@@ -27,10 +29,11 @@ COLOURS = (
 )
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">")
 _MAP = "RdBu"
-_TITLE_LETTERS = 38
 _NAMES_INSIDE = 5
 _FEW_POWERS = 100
 _BESIDE_INCHES = 0.04
+_ONE_SIGMA = float(2 * ndtr(1.0) - 1)
+"""Level of an interval of one standard error on each side: 68 %."""
 
 
 def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None:
@@ -43,11 +46,11 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
     """
     grid = canvas.subplots(1, len(theory.panels), squeeze=False)[0]
     if any(item.point.y is None and item.estimate.stderr for item in simulated):
-        canvas.text(1.0, 0.0, "bars: ± 1 s.e.", ha="right", va="bottom", fontsize="x-small", color="#555555")
+        note = "bars: ± 1 s.e." + ", of shares Wilson's interval" * any(panel.shares for panel in theory.panels)
+        canvas.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color="#555555")  # the layout leaves it room
     colours = _colours(theory, simulated)
     image, mapped, shows = None, [], TRANSFERABILITY
-    letters = [f"({letter}) " for letter in string.ascii_lowercase] if len(grid) > 1 else [""]
-    for axes, panel, letter in zip(grid, theory.panels, letters, strict=False):
+    for axes, panel, letter in zip(grid, theory.panels, letters(len(grid)), strict=True):
         _label(axes, replace(panel, title=letter + panel.title))
         for diagram in theory.diagrams:
             if diagram.panel == panel.name:
@@ -57,12 +60,13 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
                 _draw_curve(axes, curve, colours[curve.series])
         own = [item for item in simulated if item.point.panel == panel.name]
         lined = {curve.series for curve in theory.curves if curve.panel == panel.name}
-        _draw_points(axes, own, colours, lined)
+        _draw_points(axes, panel, own, colours, lined)
         if any(diagram.panel == panel.name for diagram in theory.diagrams) or any(i.point.y is not None for i in own):
             mapped.append(axes)
     _add_legends(canvas, list(grid))
     if image is not None:
         canvas.colorbar(image, ax=mapped, label=shows, fraction=0.06, pad=0.02)
+    fit_titles(canvas)
 
 
 def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
@@ -84,7 +88,7 @@ def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
 
 
 def _label(axes: Axes, panel: Panel) -> None:
-    axes.set_title(textwrap.fill(panel.title, _TITLE_LETTERS))
+    axes.set_title(panel.title)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if panel.x_log:
@@ -161,7 +165,9 @@ def _has_label(axes: Axes, series: str) -> bool:
     return series in axes.get_legend_handles_labels()[1]
 
 
-def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, str], lined: set[str]) -> None:
+def _draw_points(
+    axes: Axes, panel: Panel, simulated: Sequence[Simulated], colours: dict[str, str], lined: set[str]
+) -> None:
     """Points with error bars; series without a line stand beside each other, or equal means would hide one another."""
     beside = [series for series in dict.fromkeys(item.point.series for item in simulated) if series not in lined]
     in_maps = [(item.point.x, item.point.y, item.estimate.value) for item in simulated if item.point.y is not None]
@@ -172,10 +178,11 @@ def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, 
             named = _has_label(axes, item.point.series)
             place = beside.index(item.point.series) - (len(beside) - 1) / 2 if item.point.series in beside else 0.0
             shift = ScaledTranslation(place * _BESIDE_INCHES, 0, axes.figure.dpi_scale_trans)
+            bar = _bar(item.estimate, share=panel.shares)
             axes.errorbar(
                 item.point.x,
                 item.estimate.value,
-                yerr=item.estimate.stderr,
+                yerr=None if item.estimate.stderr is None else bar,
                 fmt=markers[item.point.series],
                 markersize=4,
                 capsize=2,
@@ -184,10 +191,21 @@ def _draw_points(axes: Axes, simulated: Sequence[Simulated], colours: dict[str, 
                 label="_" if named else item.point.series,
                 transform=axes.transData + shift,
             )
-            reach = item.estimate.stderr or 0.0  # what is shifted does not count for the limits by itself
-            axes.update_datalim([(item.point.x, item.estimate.value + sign * reach) for sign in (-1, 1)])
+            ends = item.estimate.value + np.array([[-1], [1]]) * bar  # what is shifted does not count by itself
+            axes.update_datalim([(item.point.x, end) for end in ends.ravel()])
     axes.autoscale_view()
     if in_maps:
         axes.grid(visible=False)
         x, y, values = zip(*in_maps, strict=True)
         axes.scatter(x, y, c=values, cmap=_MAP, vmin=-1, vmax=1, marker="s", s=60, edgecolors="#8a9099", linewidths=0.5)
+
+
+def _bar(mean: Estimate, *, share: bool) -> np.ndarray:
+    """How far the error bar of a mean reaches down and up, shape (2, 1): one standard error, 0 where it is unknown.
+
+    That of a share of n trials is Wilson's interval of the same level, within 0 and 1.
+    """
+    if not share:
+        return np.full((2, 1), mean.stderr or 0.0)
+    found = binomtest(round(mean.value * mean.n), mean.n).proportion_ci(_ONE_SIGMA, method="wilson")
+    return np.array([[mean.value - found.low], [found.high - mean.value]])

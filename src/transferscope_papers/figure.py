@@ -31,6 +31,7 @@ class Panel:
         x_log: Whether x is drawn logarithmically.
         y_log: Whether y is drawn logarithmically.
         y_limits: Range of y that is shown; None for all.
+        shares: Whether points are shares of `Estimate.n` trials, whose error bars end at 0 and 1.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Panel:
     x_log: bool = False
     y_log: bool = False
     y_limits: tuple[float, float] | None = None
+    shares: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Curve:
         panel: Where it is drawn.
         series: What it is; points of the same series have its colour.
         x: Shape (k,).
-        y: Shape (k,); infinite values leave a gap.
+        y: Shape (k,); infinite values leave a gap, and so does NaN, where nothing is to be drawn.
         dashed: Whether it is drawn dashed: a printed formula beside the corrected one, a bound, a limit.
     """
 
@@ -247,18 +249,20 @@ class Claim:
         sentence: The claim.
         source: Where it is made: paper, and section or figure.
         check: Whether it holds; raises LookupError where what it takes is not drawn.
-        exception: Why it need not hold with these settings, in a sentence; "" where it has to.
+        exception: Why it need not hold, or cannot be told, with these settings, in a sentence; "" where it has to hold.
+        told: Whether what is drawn with these settings can tell it at all.
     """
 
     sentence: str
     source: str
     check: Callable[[Drawn], bool]
     exception: str = ""
+    told: bool = True
 
 
 @dataclass(frozen=True)
 class CheckedClaim:
-    """A claim with what came of it: `holds` is None where what it takes is not drawn."""
+    """A claim with what came of it: `holds` is None where it cannot be told, or what it takes is not drawn."""
 
     claim: Claim
     holds: bool | None
@@ -267,7 +271,8 @@ class CheckedClaim:
     def sentence(self) -> str:
         """Whether it holds, what it says and where it stands, and why not where that is known."""
         claim = self.claim
-        verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be checked, because points are missing"}
+        untold = "cannot be checked, because points are missing" if claim.told else "cannot be told"
+        verdict = {True: "holds", False: "DOES NOT HOLD", None: untold}
         reason = f". {claim.exception}" if claim.exception and self.holds is not True else ""
         return f"{verdict[self.holds]}: {claim.sentence} ({claim.source}){reason}"
 
@@ -413,11 +418,11 @@ class TheoryFigure(ABC):
         return Drawn(theory, tuple(simulated), planned, "\n".join(filter(None, sentences)))
 
     def check(self, drawn: Drawn) -> tuple[CheckedClaim, ...]:
-        """Every claim of the figure, and whether it holds on what is drawn."""
+        """Every claim of the figure, and whether it holds on what is drawn, where that can be told."""
         found = []
         for claim in self.claims():
             try:
-                holds: bool | None = bool(claim.check(drawn))
+                holds = bool(claim.check(drawn)) if claim.told else None
             except LookupError:
                 holds = None
             found.append(CheckedClaim(claim, holds))

@@ -13,10 +13,10 @@ from transferscope.analyses.finished_study import finished_cells
 from transferscope.errors import DataError, StoreError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
-from transferscope.report.save import save_figure, write_table
 from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.places import one_study, open_existing, studies_in
 from transferscope_papers.catalogue import found_at, listed
+from transferscope_papers.looks import Looks, in_style, write_drawings
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,9 @@ def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[floa
     return [float(difference) for difference in (means[0] - means[1]).dropna()]
 
 
-def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> StudyFigureMade:
+def write_study_figure(
+    paper: str, figure: str, place: str, folder: Path, *, store: str = "", looks: Looks | None = None
+) -> StudyFigureMade:
     """Draw a figure from a finished study and write it.
 
     Args:
@@ -179,6 +181,7 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         place: The study file, or the path or URL of a store that holds one study.
         folder: Where SVG, PDF and CSV go; made if it is missing.
         store: The store of the study; "" for the one that its file names.
+        looks: The size of its panels, and a style on top of the report's; None for the usual ones.
 
     Returns:
         What came of it, and the files.
@@ -188,7 +191,7 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         StoreError: There is no such store, or the study is not finished.
         DataError: The study has not what the figure shows.
     """
-    known = listed(paper, figure)
+    known, looks = listed(paper, figure), looks or Looks()
     draw = cast(Callable[[FinishedStudy], StudyFigure], found_at(known.place))
     with open_existing(store or place) as opened:
         names = studies_in(opened, place)
@@ -200,11 +203,6 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
             )
         name = one_study(opened, place)
         cells = finished_cells(opened, name, before="it is drawn")
-        made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for drawn in made.drawings:
-        numbers = folder / f"{drawn.name}.csv"
-        written += [*save_figure(drawn.canvas, drawn.svg, folder, drawn.name), numbers]
-        write_table(drawn.data, numbers)
-    return StudyFigureMade(name, made, tuple(written))
+        with in_style(looks.style):
+            made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
+    return StudyFigureMade(name, made, write_drawings(made.drawings, folder, looks))

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.style
 import numpy as np
 import pandas as pd
 
 from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
-from transferscope.report.figures.style import drawing, new_figure, to_svg
+from transferscope.report.figures.style import new_figure, to_svg
 from transferscope.report.save import save_figure, write_table
 from transferscope.store import Store
 from transferscope.study.backends.worker import keep_freed_memory
@@ -19,6 +17,7 @@ from transferscope.study.settings import EngineSettings
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import CheckedClaim, Drawn, Simulated, TheoryFigure
+from transferscope_papers.looks import Looks, drawing, in_style
 from transferscope_papers.simulate.agreement import z_score
 from transferscope_papers.study import WORK, plan_figure, simulated_points
 
@@ -74,14 +73,7 @@ class FigureMade:
 
 
 def make_figure(
-    figure: TheoryFigure,
-    out: Path,
-    *,
-    store: str,
-    workers: int | None,
-    quiet: bool,
-    panel_size: str = "",
-    style: str = "",
+    figure: TheoryFigure, out: Path, *, store: str, workers: int | None, quiet: bool, looks: Looks | None = None
 ) -> FigureMade:
     """Simulate, draw and write a figure.
 
@@ -91,20 +83,16 @@ def make_figure(
         store: Path or URL of the store of simulated points; empty for one in `out`.
         workers: Processes; 0 for this one, None for as many as the machine has room for.
         quiet: Show failures only.
-        panel_size: Width and height of a panel in inches, as in "3.6x3.2"; empty for that.
-        style: A style of matplotlib by name, or a file of one, on top of the report's; empty for the report's alone.
+        looks: The size of its panels, and a style on top of the report's; None for the usual ones.
 
     Returns:
         What came of it.
-
-    Raises:
-        SettingsError: The size cannot be read, or there is no such style.
     """
-    width, height = _read_size(panel_size)
-    _check_style(style)
+    looks = looks or Looks()
+    width, height = looks.panel_inches or _PANEL_INCHES
     out.mkdir(parents=True, exist_ok=True)
     drawn = figure.drawn(_simulated(figure, store or str(out / "papers.sqlite"), workers, quiet))
-    with drawing(), mpl.style.context(style or []):
+    with in_style(looks.style), drawing():
         canvas = new_figure(width * len(drawn.theory.panels), height)
         draw(canvas, drawn.theory, drawn.simulated)
     svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
@@ -113,32 +101,6 @@ def make_figure(
     n_points = len(drawn.planned)
     claims, files = tuple(figure.check(drawn)), (svg, pdf, table)
     return FigureMade(drawn.sentence, claims, numbers, n_points, n_points - len(drawn.simulated), files)
-
-
-def _read_size(text: str) -> tuple[float, float]:
-    if not text:
-        return _PANEL_INCHES
-    try:
-        width, height = (float(part) for part in text.split("x"))
-    except ValueError:
-        width = height = 0.0
-    if not (1 <= width <= 20 and 1 <= height <= 20):
-        raise SettingsError(
-            f"--panel-size {text} cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2"
-        )
-    return width, height
-
-
-def _check_style(name: str) -> None:
-    if not name or name in mpl.style.library:
-        return
-    if not Path(name).is_file():
-        known = ", ".join(style for style in mpl.style.available if not style.startswith("_"))
-        raise SettingsError(f"--style {name} is no style of matplotlib and no file; known are {known}")
-    try:
-        mpl.rc_params_from_file(name, use_default_template=False)
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"--style {name} cannot be read as a style of matplotlib: {error}") from error
 
 
 def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:
@@ -178,5 +140,5 @@ def _simulated(figure: TheoryFigure, address: str, workers: int | None, quiet: b
 
 
 def _computed(panel: str, series: str, x: float, y: float | None, value: float) -> tuple[object, ...]:
-    status = "ok" if np.isfinite(value) else "unbounded"
+    status = "ok" if np.isfinite(value) else "undefined" if np.isnan(value) else "unbounded"
     return panel, series, "theory", x, y, value, 0.0, 0, status, None, None

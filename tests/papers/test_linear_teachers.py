@@ -1,20 +1,15 @@
-"""Points that are trained together are trained as if alone; best ridges; keys that stay; sizes and styles."""
+"""Points that are trained together are trained as if alone; best ridges; keys that stay."""
 
 import hashlib
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from transferscope.errors import SettingsError
-from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
-from transferscope_papers.draw import draw
 from transferscope_papers.figure import Simulated
-from transferscope_papers.make import _check_style, _read_size
 from transferscope_papers.study import plan_figure
 
 
@@ -73,25 +68,11 @@ def test_a_ridge_on_deep_fine_tuning_is_refused() -> None:
         FIGURES["tahir2024-fig3"].configured(quick=True, changes={"best_ridge": "1"})
 
 
-def test_panels_have_letters_and_bars_are_explained() -> None:
-    figure = FIGURES["tahir2024-fig1"].configured(quick=True, changes={})
-    drawn = figure.drawn([Simulated(point, Estimate(point.expected, 0.1, 5)) for point in figure.points()])
-    canvas = Figure(layout="constrained")
-    draw(canvas, drawn.theory, drawn.simulated)
-    titles = [axes.get_title() for axes in canvas.axes]
-    assert [title[:4] for title in titles[:2]] == ["(a) ", "(b) "]
-    assert [text.get_text() for text in canvas.texts] == ["bars: ± 1 s.e."]
-
-
-def test_sizes_and_styles_are_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
-    assert _read_size("4x2.5") == (4.0, 2.5)
-    with pytest.raises(SettingsError) as size:
-        _read_size("4")
-    assert str(size.value) == (
-        "--panel-size 4 cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2"
-    )
-    (tmp_path / "mine.mplstyle").write_text("lines.linewidth: 3\n", encoding="utf-8")
-    for style in ("", "ggplot", str(tmp_path / "mine.mplstyle")):
-        _check_style(style)
-    with pytest.raises(SettingsError, match=r"^--style nope is no style of matplotlib and no file; known are .*ggplot"):
-        _check_style("nope")
+@pytest.mark.parametrize(
+    ("name", "changes"), [("tahir2024-fig1", {}), ("tahir2024-fig3", {"depth": "1"}), ("tahir2024-fig6", {})]
+)
+def test_learners_that_are_solved_for_are_not_called_trained_networks(name: str, changes: dict[str, str]) -> None:
+    figure = FIGURES[name].configured(quick=True, changes={"best_ridge": "1", **changes})
+    assert not [claim.sentence for claim in figure.claims() if "trained" in claim.sentence]
+    titles = [panel.title for panel in figure.theory().panels]
+    assert sum(title.endswith("best ridges") for title in titles) == 1

@@ -1,8 +1,12 @@
 """Networks that are really pre-trained, against a plain loop and the closed form of what their start leaves."""
 
+import numpy as np
 import pytest
 
+from transferscope.estimate import Estimate
 from transferscope.theory.sparsification import remaining_features
+from transferscope_papers.figure import Simulated
+from transferscope_papers.make import numbers_of
 from transferscope_papers.tahir2024.pretrained import PretrainedFigure
 
 FIGURE = PretrainedFigure(d=10, seeds=2, targets=2)
@@ -25,3 +29,13 @@ def test_points_of_one_depth_are_pre_trained_together_and_each_start_once() -> N
     assert {point.panel for point in together} == {"scale", "risk"}
     assert len({point.parameters["scale"] for point in together}) == 5
     assert len(groups) == 3 + 3 * 4 + 1
+
+
+def test_the_line_of_a_finite_source_has_a_gap_at_the_peak() -> None:
+    points = [Simulated(point, Estimate(0.5, 0.1, 2)) for point in FIGURE.points()]
+    rows = numbers_of(FIGURE, FIGURE.drawn(points))
+    line = rows[(rows["panel"] == "source") & (rows["series"] == "two layers") & (rows["kind"] == "theory")]
+    at_peak = np.abs(line["x"] * FIGURE.d - FIGURE.d) <= 3
+    assert (line["value"].isna() == at_peak).all()
+    assert at_peak.any()
+    assert set(line.loc[at_peak, "status"]) == {"undefined"}

@@ -44,14 +44,22 @@ def test_for_equal_variances_the_older_closed_forms_come_out() -> None:
     transfer = linear_transfer_risk(0.7, SIZES, sigma=0.4, target_norm=1.5)
     np.testing.assert_allclose(LinearTransfer(depth=3).risk(ISOTROPIC, SIZES), transfer, rtol=1e-9)
     ridged = ridge_risk(0.3, 0.7, SIZES, sigma=0.4, depth=3, **norms)
-    np.testing.assert_allclose(LinearTransfer(0.3, depth=3).risk(ISOTROPIC, SIZES), ridged, rtol=1e-9)
+    np.testing.assert_allclose(LinearTransfer(ridge=0.3, depth=3).risk(ISOTROPIC, SIZES), ridged, rtol=1e-9)
     tuned = fine_tuning_finite(0.7, SIZES, 25, sigma=0.4, depth=1, **norms).risk
     np.testing.assert_allclose(FineTuning().risk(ISOTROPIC, SIZES), tuned, rtol=1e-9)
-    assert all(learner.is_exact(ISOTROPIC, SIZES).all() for learner in (Scratch(), LinearTransfer(0.1), FineTuning()))
+    assert all(
+        learner.is_exact(ISOTROPIC, SIZES).all() for learner in (Scratch(), LinearTransfer(ridge=0.1), FineTuning())
+    )
     best = scratch_risk_ridged(SIZES, 25, sigma=0.4, target_norm=1.5)
-    np.testing.assert_allclose(Scratch("best").risk(ISOTROPIC, SIZES), best, rtol=1e-9)
-    found = LinearTransfer("best", depth=3).ridge_for(ISOTROPIC, SIZES)
+    np.testing.assert_allclose(Scratch(ridge="best").risk(ISOTROPIC, SIZES), best, rtol=1e-9)
+    found = LinearTransfer(ridge="best", depth=3).ridge_for(ISOTROPIC, SIZES)
     np.testing.assert_allclose(found, optimal_ridge(0.7, SIZES, sigma=0.4, depth=3, **norms), rtol=1e-9)
+
+
+@pytest.mark.parametrize("learner", [Scratch, LinearTransfer, FineTuning])
+def test_settings_go_by_name_because_a_depth_is_no_ridge(learner: type) -> None:
+    with pytest.raises(TypeError, match="positional argument"):
+        learner(3)
 
 
 def test_deep_fine_tuning_is_that_of_standard_inputs_whatever_their_common_variance() -> None:
@@ -81,17 +89,17 @@ def test_several_outputs_cost_the_trace_of_what_the_features_leave() -> None:
     assert float(LinearTransfer(depth=4).risk(pair, n)) == pytest.approx(truth)
     assert np.isinf(LinearTransfer().risk(pair, np.array([2, 3, 4]))).all()
     columns = [LinearPair(pair.source, pair.target[:, i], 0.4, pair.covariance) for i in range(2)]
-    total = sum(float(Scratch(0.2).risk(column, n)) for column in columns)
-    assert float(Scratch(0.2).risk(pair, n)) == pytest.approx(total)
+    total = sum(float(Scratch(ridge=0.2).risk(column, n)) for column in columns)
+    assert float(Scratch(ridge=0.2).risk(pair, n)) == pytest.approx(total)
 
 
 @pytest.mark.parametrize(
     ("name", "learner"),
     [
         ("scratch", Scratch()),
-        ("scratch, ridge", Scratch(0.15)),
-        ("transfer, ridge", LinearTransfer(0.15, depth=3)),
-        ("transfer, best", LinearTransfer("best")),
+        ("scratch, ridge", Scratch(ridge=0.15)),
+        ("transfer, ridge", LinearTransfer(ridge=0.15, depth=3)),
+        ("transfer, best", LinearTransfer(ridge="best")),
         ("fine-tuning", FineTuning()),
         ("fine-tuning, best", FineTuning(ridge="best")),
     ],
@@ -115,11 +123,13 @@ def test_fits_are_those_of_the_normal_equations() -> None:
         k = inputs.shape[1]
         return np.asarray(np.linalg.inv(inputs.T @ inputs / 15 + lam * np.eye(k)) @ inputs.T @ targets / 15)
 
-    np.testing.assert_allclose(Scratch(0.3).fit(x, y, pair), ridge(x, y, 0.3))
+    np.testing.assert_allclose(Scratch(ridge=0.3).fit(x, y, pair), ridge(x, y, 0.3))
     np.testing.assert_allclose(Scratch().fit(x, y, pair), ridge(x, y, 0.0))
     left, sizes, _ = np.linalg.svd(pair.source, full_matrices=False)
     features = left @ np.diag(sizes ** (2 / 3))
-    np.testing.assert_allclose(LinearTransfer(0.3, depth=3).fit(x, y, pair), features @ ridge(x @ features, y, 0.3))
+    np.testing.assert_allclose(
+        LinearTransfer(ridge=0.3, depth=3).fit(x, y, pair), features @ ridge(x @ features, y, 0.3)
+    )
     pulled = pair.source + ridge(x, y - x @ pair.source, 0.3)
     np.testing.assert_allclose(FineTuning(ridge=0.3).fit(x, y, pair), pulled)
     few = slice(0, 4)
@@ -146,16 +156,18 @@ def test_without_noise_or_without_signal_the_best_ridge_is_at_an_end() -> None:
     assert float(GaussianRegression(eigenvalues, ones).best_ridge(20)) == 0
     assert math.isinf(float(GaussianRegression(eigenvalues, 0 * ones, noise=1.0).best_ridge(20)))
     orthogonal = LinearPair(np.eye(4)[0], np.eye(4)[1], 0.2)
-    assert math.isinf(float(LinearTransfer("best").ridge_for(orthogonal, 6)))
-    assert float(LinearTransfer("best").risk(orthogonal, 6)) == pytest.approx(1.0)
+    assert math.isinf(float(LinearTransfer(ridge="best").ridge_for(orthogonal, 6)))
+    assert float(LinearTransfer(ridge="best").risk(orthogonal, 6)) == pytest.approx(1.0)
     sample = orthogonal.sample(6, np.random.default_rng(0))
-    np.testing.assert_array_equal(LinearTransfer("best").fit(sample.inputs, sample.targets, orthogonal), np.zeros(4))
+    np.testing.assert_array_equal(
+        LinearTransfer(ridge="best").fit(sample.inputs, sample.targets, orthogonal), np.zeros(4)
+    )
 
 
 def test_directions_without_variance_count_neither_as_inputs_nor_as_risk() -> None:
     full = LinearPair(np.array([1.0, 2, 1, 5]), np.array([1.0, 0, 2, 7]), 0.3, Covariance(np.array([2.0, 1, 1, 0])))
     part = LinearPair(full.source[:3], full.target[:3], 0.3, Covariance(full.inputs.eigenvalues[:3]))
-    for learner in (Scratch(0.2), FineTuning(), Scratch()):
+    for learner in (Scratch(ridge=0.2), FineTuning(), Scratch()):
         np.testing.assert_allclose(learner.risk(full, SIZES), learner.risk(part, SIZES))
 
 
@@ -212,7 +224,7 @@ def test_a_sweep_has_a_row_for_everything() -> None:
             "sigma has the shape (3,); expected one number, or one for each of the 2 outputs of the target",
         ),
         (lambda: LinearPair(np.ones(3), np.ones(3), -0.1), "sigma = -0.1 is out of range; sigma must be at least 0"),
-        (lambda: Scratch("least"), "ridge = 'least' was given; expected a number of at least 0, or 'best'"),
+        (lambda: Scratch(ridge="least"), "ridge = 'least' was given; expected a number of at least 0, or 'best'"),
         (
             lambda: FineTuning(depth=2, ridge=0.1),
             "a ridge of 0.1 was asked for with depth = 2; what a pull towards the source comes to is derived for one "

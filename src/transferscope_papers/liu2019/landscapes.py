@@ -1,6 +1,7 @@
 """Figures 3b, 3c, 5, 10, 12 and 13 of liu2019: the loss around the start and the end of training, of each layer."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,9 @@ from matplotlib.contour import QuadContourSet
 
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import drawing, new_figure
+from transferscope.report.figures.style import new_figure
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+from transferscope_papers.looks import drawing
 
 _SCRATCH = "from scratch"
 _AT = {"start": "landscape_loss@0", "end": "landscape_loss"}
@@ -103,7 +105,19 @@ def _layer(table: object) -> str | None:
         return None
     settings = table.get("settings")
     blocks = settings.get("blocks") if isinstance(settings, Mapping) else None
-    return ", ".join(str(block).removeprefix("features.") for block in blocks) if blocks else "all layers"
+    return named([str(block).removeprefix("features.") for block in blocks]) if blocks else "all layers"
+
+
+def named(blocks: Sequence[str]) -> str:
+    """Blocks by name; three or more that are numbered one after another by the first and the last."""
+    runs: list[list[str]] = []
+    for block in blocks:
+        last = re.fullmatch(r"(.*?)(\d+)", runs[-1][-1]) if runs else None
+        if last and block == f"{last[1]}{int(last[2]) + 1}":
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def _claim(table: pd.DataFrame, tuned: str, at: str, layer: str) -> MeasuredClaim:

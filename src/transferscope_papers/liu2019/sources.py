@@ -7,9 +7,10 @@ import pandas as pd
 
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import drawing, new_figure
+from transferscope.report.figures.style import new_figure
 from transferscope_papers.draw import COLOURS
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+from transferscope_papers.looks import drawing
 
 _SCRATCH = "from scratch"
 
@@ -63,10 +64,11 @@ def _draw(study: FinishedStudy, rows: pd.DataFrame, names: list[str]) -> Figure:
             dashes = "--" if name == _SCRATCH else "-"
             axes.plot(line["step"], line["mean"], dashes, color=colour, linewidth=1.4, label=name)
             axes.fill_between(line["step"], line["min"], line["max"], color=colour, alpha=0.12, linewidth=0)
-        axes.set_title(f"{study.frames.study.spec['target']['data']}: fine-tuning from each source")
+        axes.set_title("Fine-tuning from each source")
         axes.set_xlabel("steps on the target")
         axes.set_ylabel("test accuracy, %")
         axes.set_ylim(bottom=float(np.quantile(table["mean"], 0.1)) - 5)
         axes.legend(fontsize="small", loc="lower right")
-    caption = "Test accuracy along training: mean over seeds, and the range over them as a band."
+    target = study.frames.study.spec["target"]["data"]
+    caption = f"Test accuracy on {target} along training: mean over seeds, and the range over them as a band."
     return Figure(f"liu2019-fig8cd-{study.name}", canvas, table, caption)

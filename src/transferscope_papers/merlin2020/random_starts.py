@@ -95,8 +95,15 @@ class RandomStartsFigure(TheoryFigure):
         )
         features = "features k that solve the source"
         panels = (
-            Panel("start", "One random start", features, "share with the shared feature", x_log=True),
-            Panel("examples", "The shared feature is told", "target examples n", "share of samples"),
+            Panel(
+                "start",
+                "One random start; line: 1/k",
+                features,
+                "share with the shared feature",
+                x_log=True,
+                shares=True,
+            ),
+            Panel("examples", "The shared feature is told", "target examples n", "share of samples", shares=True),
             Panel("needed", f"Failure at most {_FAILURE:g}", features, "target examples n", x_log=True),
         )
         return Theory(panels, curves)

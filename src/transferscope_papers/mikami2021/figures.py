@@ -19,12 +19,13 @@ from transferscope.analyses.scaling.axes import (
     series_styles,
 )
 from transferscope.analyses.scaling.figures import draw_landscapes, draw_surface, parameter_figure
+from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import MarkStyle, drawing
-from transferscope.report.save import save_figure, write_table
+from transferscope.report.figures.style import MarkStyle
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope_papers.catalogue import found_at, listed
+from transferscope_papers.looks import Looks, drawing, in_style, restyled, write_drawings
 from transferscope_papers.mikami2021.rows import (
     FIGURE_5_LARGEST,
     PUBLISHED_D,
@@ -103,7 +104,7 @@ def figure_9(errors: pd.DataFrame) -> PaperFigure:
     """The full law over both sizes, with its points, which are Figure 2."""
     surface = paper_surface(errors)
     drawings = tuple(
-        draw_surface(surface, name=f"mikami2021-fig9-{law}", law=law)
+        restyled(draw_surface(surface, name=f"mikami2021-fig9-{law}", law=law))
         for law in ("full", "effective-data")
         if law in surface.fits
     )
@@ -133,7 +134,9 @@ def figure_12(errors: pd.DataFrame) -> PaperFigure:
 def figure_13(errors: pd.DataFrame) -> PaperFigure:
     """The landscape of objdet to objdet, and the common-D procedure of the same appendix."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
-    return PaperFigure((draw_landscapes(curve, name="mikami2021-fig13"),), {"common D": common_d_table(errors)})
+    return PaperFigure(
+        (restyled(draw_landscapes(curve, name="mikami2021-fig13")),), {"common D": common_d_table(errors)}
+    )
 
 
 def figure_14(errors: pd.DataFrame) -> PaperFigure:
@@ -141,7 +144,7 @@ def figure_14(errors: pd.DataFrame) -> PaperFigure:
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
     }
-    return PaperFigure((draw_landscapes(curves, name="mikami2021-fig14"),))
+    return PaperFigure((restyled(draw_landscapes(curves, name="mikami2021-fig14")),))
 
 
 @dataclass(frozen=True)
@@ -170,13 +173,14 @@ class PaperFigureMade:
         return "\n".join(lines)
 
 
-def write_paper_figure(table: Path, name: str, folder: Path) -> PaperFigureMade:
+def write_paper_figure(table: Path, name: str, folder: Path, *, looks: Looks | None = None) -> PaperFigureMade:
     """Draw a figure of the paper from the authors' table.
 
     Args:
         table: syn2real_finetune.csv.
         name: Its name in the catalogue, as in "fig5".
         folder: Where SVG, PDF and CSV go; made if it is missing.
+        looks: The size of its panels, and a style on top of the report's; None for the usual ones.
 
     Returns:
         The tables with the published numbers, and the files written.
@@ -186,14 +190,11 @@ def write_paper_figure(table: Path, name: str, folder: Path) -> PaperFigureMade:
         MissingDataError: There is no such table.
     """
     make = cast(Callable[[pd.DataFrame], PaperFigure], found_at(listed("mikami2021", name).place))
-    made = make(read_errors(table))
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for figure in made.drawings:
-        numbers = folder / f"{figure.name}.csv"
-        written += [*save_figure(figure.canvas, figure.svg, folder, figure.name), numbers]
-        write_table(figure.data, numbers)
-    return PaperFigureMade(made.tables, tuple(figure.caption for figure in made.drawings), tuple(written))
+    looks = looks or Looks()
+    with in_style(looks.style):
+        made = make(read_errors(table))
+    written = write_drawings(made.drawings, folder, looks)
+    return PaperFigureMade(made.tables, tuple(figure.caption for figure in made.drawings), written)
 
 
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"
@@ -249,8 +250,10 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
                 value = float(row[parameter])
                 ends = {"median": value, "low": value - 2 * stderr, "high": value + 2 * stderr}
                 rows.append({"curve": curve, "parameter": parameter, **ends})
+    if not rows:
+        raise DataError("no series of these rows has a rate or a transfer gap with a standard error; give more sizes")
     caption = f"Rates and transfer gaps with D = {PUBLISHED_D} held; bars are two standard errors given that D."
-    return parameter_figure(pd.DataFrame(rows), name=name, caption=caption)
+    return restyled(parameter_figure(pd.DataFrame(rows), name=name, caption=caption))
 
 
 def draw_gap_over_models(panels: tuple[Panel, ...], n_parameters: dict[str, float], *, name: str) -> Figure:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
@@ -91,40 +91,33 @@ class DigitTable(TheoryFigure):
         return next(estimates[0] for name, estimates in found.items() if name.startswith(point.series))
 
     def claims(self) -> tuple[Claim, ...]:
-        """The order of the bounds, and that all of them correlate less with more examples."""
+        """The order of the bounds, and that all of them correlate less with more examples; both take many draws."""
         full = type(self)()
         enough = all(getattr(self, name) >= getattr(full, name) for name in ("samples", "repeats", "draws"))
-        known = (
-            ""
-            if enough
-            else (
-                f"{self.draws} draw{'s' * (self.draws > 1)} of the pairs with {self.samples} samples and "
-                f"{self.repeats} repeats do not tell the order: that takes the full profile ({full.draws} draws, "
-                f"{full.samples} samples, {full.repeats} repeats), as in `transferscope papers draw shachaf2021 "
-                "table1 --full`."
-            )
+        why_not = (
+            f"{self.draws} draw{'s' * (self.draws > 1)} of the pairs with {self.samples} samples and {self.repeats} "
+            f"repeats do not tell the order: that takes the full profile ({full.draws} draws, {full.samples} samples, "
+            f"{full.repeats} repeats), as in `transferscope papers draw shachaf2021 table1 --full`."
         )
+        claim = partial(Claim, exception="" if enough else why_not, told=enough)
         return (
-            Claim(
+            claim(
                 "Theorem 4.2 correlates with the test error more strongly than the other bounds (mean over the sizes)",
                 "shachaf2021, section 4.2 with Table 1",
                 lambda drawn: _level(drawn, "theorem 4.2") > max(_level(drawn, "bartlett"), _level(drawn, "distance")),
-                known,
             ),
-            Claim(
+            claim(
                 "the bound of Bartlett et al. correlates more strongly than the distance of the teachers",
                 "shachaf2021, Table 1",
                 lambda drawn: _level(drawn, "bartlett") > _level(drawn, "distance"),
-                known,
             ),
-            Claim(
+            claim(
                 "every correlation is weaker with 30 examples than with 10",
                 "shachaf2021, Table 1",
                 lambda drawn: all(
                     drawn.points("r2", name)[_SIZES[0]].value > drawn.points("r2", name)[_SIZES[-1]].value
                     for name in _PUBLISHED
                 ),
-                known,
             ),
         )
 

@@ -32,7 +32,7 @@ from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
 
 _SCRATCH, _RIDGED, _TRANSFER = "from scratch", "from scratch, best ridge", "linear transfer"
-_LEARNERS: dict[str, Learner] = {_SCRATCH: Scratch(), _RIDGED: Scratch("best")}
+_LEARNERS: dict[str, Learner] = {_SCRATCH: Scratch(), _RIDGED: Scratch(ridge="best")}
 _GAMMAS = (0.2, 0.4, 0.6, 0.75, 0.85, 1.15, 1.3, 1.5, 1.75, 2.0)
 _APART = 6
 """The least |n - d| that is simulated: the risk has a variance from 4 on, and a mean of few samples can be trusted."""
@@ -84,7 +84,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
             for some, dashed in ((exact, False), (~exact, True))
         ]
         few = np.geomspace(3, 2 * self.d, 16)  # a best ridge takes a search
-        curves.append(Curve("unequal", _RIDGED, few / self.d, Scratch("best").risk(unequal, few), dashed=True))
+        curves.append(Curve("unequal", _RIDGED, few / self.d, Scratch(ridge="best").risk(unequal, few), dashed=True))
         curves.append(Curve("limit", "the limit itself", np.array([40.0, 160.0]), np.zeros(2), dashed=True))
         off = f"mean risk / limit − 1, n = {_PEAKED:g} d"
         panels = (

@@ -27,7 +27,7 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way, fine_tuned_average
-from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, SlicedDiagram
+from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, RIDGED, SlicedDiagram
 
 _DEPTHS = Range(1, 5)
 
@@ -57,7 +57,7 @@ class FineTuningDiagram(SlicedDiagram):
         for name, angle in ANGLES.items():
             curves.append(Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
             curves.append(Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
-        network = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
+        network = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}{RIDGED * self.best_ridge}"
         panels = (
             Panel("printed", "As printed (tahir2024 eq. 17)", *AXES),
             Panel("corrected", f"Corrected, {network}", *AXES),
@@ -82,6 +82,7 @@ class FineTuningDiagram(SlicedDiagram):
     def claims(self) -> tuple[Claim, ...]:
         """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
         changed = self.unlike_the_paper("sigma", "depth", "source_norm", "best_ridge")
+        who = "learners with their best ridges" if self.best_ridge else "trained networks"
         return (
             Claim(
                 "with fewer examples than inputs transfer is positive for θ < π/3 and negative for θ > π/3",
@@ -97,13 +98,13 @@ class FineTuningDiagram(SlicedDiagram):
                 else changed,
             ),
             Claim(
-                "trained networks transfer positively at π/8 and π/4 and negatively at 3π/8",
+                f"{who} transfer positively at π/8 and π/4 and negatively at 3π/8",
                 "tahir2024, Figure 3c",
                 _trained_at_slices,
                 changed,
             ),
             Claim(
-                "with more examples than inputs there is no transfer benefit, of formula and of trained networks",
+                f"with more examples than inputs there is no transfer benefit, of formula and of {who}",
                 "tahir2024, Figure 3b, white region",
                 self._nothing_beyond,
                 "A ridge towards the source helps beyond n = d too." if self.best_ridge else "",

@@ -43,6 +43,9 @@ ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * 
 AXES = ("θ (radians)", "γ = n/d")
 """Of the diagrams."""
 
+RIDGED = ", best ridges"
+"""In titles, where everybody has one."""
+
 _GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 """Where the slices are simulated, away from the peak at 1."""
 _AT_PEAK = (0.85, 0.9, 1.1, 1.2)
@@ -51,7 +54,6 @@ _AT_PEAK = (0.85, 0.9, 1.1, 1.2)
 _HEAVY_TAILED = 3
 """Up to this |n - d| the risk from scratch has no variance (the inverse of a Wishart matrix has none)."""
 _DEPTH = 2
-_RIDGED = ", best ridges"
 _GAIN = Way(_DEPTH, _DEPTH - 1, "gain")
 _FEW = 12
 _RIDGES = np.linspace(0, 0.7, 141)
@@ -85,7 +87,7 @@ class SlicedDiagram(LinearTeachersFigure):
     def ridged_gain(self, theta: float, n: float | np.ndarray) -> np.ndarray:
         """The mean transferability where everybody has the best ridge."""
         pair = LinearPair.of(self.pair(theta))
-        return np.asarray(Scratch("best").risk(pair, n) - self.ridged().risk(pair, n))
+        return np.asarray(Scratch(ridge="best").risk(pair, n) - self.ridged().risk(pair, n))
 
     def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Trained networks, or solutions with the best ridge."""
@@ -95,7 +97,7 @@ class SlicedDiagram(LinearTeachersFigure):
         pair, n, gains = LinearPair.of(self.pair(point.parameters["theta"])), int(point.parameters["n"]), []
         for seed in range(point.seed, point.seed + self.seeds):
             sample = pair.sample(n, generator(seed))
-            weights = (one.fit(sample.inputs, sample.targets, pair) for one in (Scratch("best"), self.ridged()))
+            weights = (one.fit(sample.inputs, sample.targets, pair) for one in (Scratch(ridge="best"), self.ridged()))
             scratch, transfer = map(pair.risk, weights)
             gains.append(scratch - transfer)
         return mean_estimate(np.array(gains), np.full(len(gains), "ok"))
@@ -135,7 +137,7 @@ class LinearTransferDiagram(SlicedDiagram):
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
         curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
         panels = (
-            Panel("diagram", f"Transferability, σ = {self.sigma:g}{_RIDGED * self.best_ridge}", *AXES),
+            Panel("diagram", f"Transferability, σ = {self.sigma:g}{RIDGED * self.best_ridge}", *AXES),
             Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
         )
         shown = _diagram("diagram", self.sigma)
@@ -194,7 +196,7 @@ class LinearTransferDiagram(SlicedDiagram):
 
     def ridged(self) -> Learner:
         """The frozen features of a two-layer network under a ridge."""
-        return LinearTransfer("best", depth=_DEPTH)
+        return LinearTransfer(ridge="best", depth=_DEPTH)
 
     def _negative_above(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
         return np.asarray((gamma - 1) * np.sin(theta) ** 2 > self.sigma**2)
@@ -419,7 +421,7 @@ class RidgeFigure(LinearTeachersFigure):
                 known if best > _RIDGES[1] / 2 else "",
             ),
             Claim(
-                "the risk of trained networks increases with the ridge from 0.1 on",
+                "the simulated risk increases with the ridge from 0.1 on",
                 "tahir2024, Figure 2",
                 lambda drawn: _increases([m.value for x, m in drawn.points("risk", series).items() if x >= 0.1]),
                 "" if best < 0.1 else known,

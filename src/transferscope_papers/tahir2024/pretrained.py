@@ -45,6 +45,8 @@ _AT_WIDTHS = 0.01
 _SOURCES = (0.5, 2.0, 4.0, 8.0, 16.0)
 _SMALL = 0.001
 """The scale of the start where source examples vary."""
+_AT_PEAK = 3
+"""Up to this |n_S - d| a ratio of means says little about the mean ratio, and the line has a gap."""
 _EXACT, _RIDGED, _LIMIT, _SCRATCH = "exact head", "head with a ridge", "limit (Theorem 3.7)", "from scratch"
 _FINITE = "two layers"
 _SOURCE_SAMPLE, _TARGET_SAMPLE = 700, 701
@@ -97,8 +99,8 @@ class PretrainedFigure(TheoryFigure):
                 risks = np.array([self._modelled(alpha, depth, ridge) for alpha in scales])
                 curves.append(Curve("risk", f"{_layers(depth)}, {head}", scales, risks))
         shares = np.geomspace(_SOURCES[0], _SOURCES[-1], 120)
-        shares = shares[np.abs(shares * self.d - self.d) > 3]
         finite = np.array([self._finite(share * self.d) for share in shares])
+        finite[np.abs(shares * self.d - self.d) <= _AT_PEAK] = math.nan
         curves.append(Curve("source", _FINITE, shares, finite))
         for panel, x in (("risk", np.array(_DEPTHS[2])), ("source", shares)):
             ends = x[[0, -1]]

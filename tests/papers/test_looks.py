@@ -1,0 +1,170 @@
+"""Sizes, styles, letters and titles, of computed figures and of those from rows and studies."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.draw import draw
+from transferscope_papers.figure import Simulated
+from transferscope_papers.liu2019.landscapes import _draw, _Map, named
+from transferscope_papers.looks import Looks, arrange, drawing, letters, read_looks
+from transferscope_papers.mikami2021.figures import write_paper_figure
+
+STYLE = "xtick.color: 123456\naxes.labelcolor: 654321\nfont.size: 13\n"
+
+
+def drawn_computed(name: str) -> Figure:
+    figure = FIGURES[name].configured(quick=True, changes={})
+    points = [Simulated(point, Estimate(0.3 + 0.1 * np.cos(i), 0.1, 5)) for i, point in enumerate(figure.points())]
+    drawn = figure.drawn(points)
+    with drawing():
+        canvas = Figure(figsize=(3.6 * len(drawn.theory.panels), 3.2), layout="constrained")
+        draw(canvas, drawn.theory, drawn.simulated)
+    return canvas
+
+
+def titles(canvas: Figure) -> list[str]:
+    return [axes.get_title(loc="left") or axes.get_title() for axes in canvas.axes if axes.get_label() != "<colorbar>"]
+
+
+def extents(canvas: Figure) -> list[Bbox]:
+    """Where titles are, those of panels and that of the figure."""
+    canvas.draw_without_rendering()
+    shown = {title for title in (*titles(canvas), canvas.get_suptitle()) if title}
+    texts = [text for text in canvas.findobj(Text) if isinstance(text, Text) and text.get_text() in shown]
+    return [text.get_window_extent() for text in texts]
+
+
+def check_titles(canvas: Figure) -> None:
+    found = extents(canvas)
+    width, height = canvas.bbox.width, canvas.bbox.height
+    for box in found:
+        assert 0 <= box.x0 < box.x1 <= width
+        assert 0 <= box.y0 < box.y1 <= height
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(found, 2))
+
+
+def rows(path: Path) -> Path:
+    """A table in the authors' form whose errors obey the law (1) within a few hundredths of a per cent."""
+    made = [
+        {
+            "n_eval": 1,
+            "value": 1 - (0.48 * n**-0.5 + gap) * (1 + 0.0003 * np.cos(n)),
+            "pretrain.data": n,
+            "nparam": 25.0,
+            "ptask": ptask,
+            "fdata": "coco",
+            "ftask": ftask,
+            "model": "r50",
+            "pscale": "64k",
+            "fratio": 1,
+            "pdata": "bop",
+        }
+        for ptask, gap in (("objdet", 0.8), ("semseg", 0.85))
+        for ftask in ("objdet", "semseg", "sinclass")
+        for n in (1000, 4000, 16_000, 64_000)
+    ]
+    pd.DataFrame(made).to_csv(path, index=False)
+    return path
+
+
+def test_sizes_and_styles_are_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
+    assert read_looks("4x2.5", "") == Looks((4.0, 2.5), "")
+    assert read_looks("", "") == Looks(None, "")
+    with pytest.raises(SettingsError) as size:
+        read_looks("4", "")
+    assert str(size.value) == (
+        "--panel-size 4 cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2"
+    )
+    (tmp_path / "mine.mplstyle").write_text("lines.linewidth: 3\n", encoding="utf-8")
+    for style in ("ggplot", str(tmp_path / "mine.mplstyle")):
+        assert read_looks("", style).style == style
+    with pytest.raises(SettingsError, match=r"^--style nope is no style of matplotlib and no file; known are .*ggplot"):
+        read_looks("", "nope")
+
+
+def test_panels_have_letters_and_bars_are_explained() -> None:
+    canvas = drawn_computed("tahir2024-fig1")
+    assert [title[:4] for title in titles(canvas)] == ["(a) ", "(b) "]
+    assert [text.get_text() for text in canvas.texts] == ["bars: ± 1 s.e."]
+    assert letters(1) == ("",)
+    assert letters(28)[25:] == ("(z) ", "(aa) ", "(ab) ")
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", ["tahir2024-fig3", "tahir2024-fig4", "shachaf2021-fig1", "liu2019-theorem3"])
+def test_titles_end_with_their_panel_and_leave_no_word_alone(name: str) -> None:
+    canvas = drawn_computed(name)
+    check_titles(canvas)
+    for title in titles(canvas):
+        lines = title.split("\n")
+        assert min(map(len, lines)) >= max(map(len, lines)) / 2
+    assert not any(title.split("\n")[0].endswith(("=", "black:")) for title in titles(canvas))
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("name", ["tahir2024-fine-tuning-sign", "tahir2024-fig5", "merlin2020-random-starts"])
+def test_what_bars_are_stands_beside_no_other_text(name: str) -> None:
+    canvas = drawn_computed(name)
+    canvas.draw_without_rendering()
+    note = canvas.texts[0].get_window_extent()
+    labels = [axes.xaxis.label.get_window_extent() for axes in canvas.axes]
+    legends = [legend.get_window_extent() for legend in canvas.legends]
+    assert not any(note.overlaps(other) for other in (*labels, *legends))
+
+
+@pytest.mark.long
+@pytest.mark.drawn
+@pytest.mark.parametrize(("figure", "n_panels"), [("fig10", 3), ("fig8", 2), ("fig14", 6)])
+def test_figures_from_rows_take_the_size_the_style_and_letters(figure: str, n_panels: int, tmp_path: Path) -> None:
+    table, style = rows(tmp_path / "rows.csv"), tmp_path / "mine.mplstyle"
+    style.write_text(STYLE, encoding="utf-8")
+
+    def drawn(looks: Looks) -> str:
+        made = write_paper_figure(table, figure, tmp_path, looks=looks)
+        return made.written[0].read_text(encoding="utf-8")
+
+    usual, changed = drawn(Looks()), drawn(Looks((4.0, 2.5), str(style)))
+    columns = min(n_panels, 3)
+    assert f'viewBox="0 0 {288 * columns} {180 * -(-n_panels // columns)}"' in changed
+    for own in ("#123456", "#654321", "font-size: 13px"):
+        assert own in changed
+        assert own not in usual
+    for document in (usual, changed):
+        assert all(f"({letter})" in document for letter in "abcdef"[:n_panels])
+        assert f"({'abcdefg'[n_panels]})" not in document
+
+
+def test_blocks_that_follow_one_another_are_named_by_their_ends() -> None:
+    stage = [f"stage1_block{i}" for i in (1, 2, 3)]
+    assert named(stage) == "stage1_block1 to stage1_block3"
+    assert named(stage[:2]) == "stage1_block1, stage1_block2"
+    assert (
+        named(["stem", *stage, "stage2_block1", "head"]) == "stem, stage1_block1 to stage1_block3, stage2_block1, head"
+    )
+    assert named(["conv1", "conv3", "conv4", "conv5", "conv9"]) == "conv1, conv3 to conv5, conv9"
+    assert named(["block8", "block9", "block10", "block11"]) == "block8 to block11"
+    assert named(["head"]) == "head"
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("n_layers", [1, 6])
+def test_landscapes_of_many_layers_and_of_one_have_titles_that_are_whole(n_layers: int) -> None:
+    stages = (named([f"stage{i}_block{j}" for j in (1, 2, 3)]) for i in (1, 2, 3))
+    layers = ["all layers", "stem", *stages, "head"][:n_layers]
+    axis, ways = np.linspace(-1, 1, 5), ("from scratch", "fine-tune from cifar10")
+    loss = 2 + axis[:, None] ** 2 + axis**2
+    maps = [_Map(way, "start", layer, 0, axis, loss) for way in ways for layer in layers]
+    canvas = _draw(maps, ways, layers, "start", pd.DataFrame({"at": ["start"]})).canvas
+    arrange(canvas, Looks())
+    assert [title.replace("\n", " ")[4:] for title in titles(canvas)][:n_layers] == layers
+    check_titles(canvas)
