@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.analyses.compare.summary import summarise
-from transferscope.analyses.scaling.study import study_part
+from transferscope.analyses.scaling import Question
+from transferscope.analyses.scaling.study import StudyErrors, study_part
 from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError, StoreError
 from transferscope.estimate import Estimate
-from transferscope.records import Cost, Record
+from transferscope.records import Cost, FinishedRuns, Record
 from transferscope.report.blocks import Table, Text
 from transferscope.report.page import Part
 from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
@@ -226,6 +227,29 @@ def test_controls_that_read_no_source_are_not_training_without_pretraining(tmp_p
         said.append(run(str(store), "--out", str(tmp_path / "page.html")).replace(store.name, "STORE"))
     assert "Without pre-training (n = 0) the error is 0.5." in said[0]
     assert said[1] == said[0]
+
+
+def test_a_target_of_a_study_in_percent_is_refused(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000, 2000, 4000, 8000])
+    with pytest.raises(SettingsError, match=r"the column holds shares .*; if 15 % is meant, give --target-error 0\.15"):
+        run(str(store), "--target-error", "15", "--out", str(tmp_path / "page.html"))
+
+
+def test_methods_that_a_study_averages_are_said() -> None:
+    rows = tuple(
+        ("synthetic", method, n, 600, factor * (2 * n**-0.4 + 0.1))
+        for method, factor in (("fine-tune", 1.0), ("linear-probe", 1.3))
+        for n in (1000, 2000, 4000)
+    )
+    notes = StudyErrors(Question(), ("source",), rows, FinishedRuns(6, "")).analyse().notes
+    assert notes[0] == (
+        "2 rows at source = synthetic, n = 1,000 differ in method (fine-tune and linear-probe) and were averaged as "
+        "repeats; give --by source --by method for a curve of each"
+    )
+    apart = StudyErrors(Question(), (), rows, FinishedRuns(6, "")).analyse()
+    assert len(apart.curves) == 2
+    assert not any("averaged" in note for note in apart.notes)
 
 
 @pytest.mark.long

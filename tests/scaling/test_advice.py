@@ -4,7 +4,7 @@ import pytest
 from scaling.examples import GRID, OBJDET, SIZES, product_surface
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling import observe
-from transferscope.scaling.advice import Costs, advise, best_split, variant_gain
+from transferscope.scaling.advice import Costs, advise, best_split, cheapest_split, next_surface_run, variant_gain
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.posterior import power_posterior
 
@@ -56,6 +56,41 @@ def test_a_budget_goes_where_it_helps() -> None:
     assert str(poor.value) == (
         "the budget 10 does not pay for the smallest measured run, which costs 3000; give a larger one"
     )
+
+
+@pytest.mark.parametrize("target", [0.06, 0.02, 0.0123456])
+def test_the_cheapest_way_to_a_target_is_that_of_the_law(target: float) -> None:
+    """Of D n^-a s^-b at costs c and k: a / (c n) = b / (k s) on the curve where the error is the target."""
+    a, b, coefficient, c, k, run = 0.2, 0.3, 9.0, 0.01, 0.5, 7.0
+    surface = product_surface(law_named("product").value(GRID, np.array([[a, b, coefficient]]))[0])
+    n = (coefficient / target * (a * k / (b * c)) ** b) ** (1 / (a + b))
+    s = b * c * n / (a * k)
+    found = cheapest_split(surface, Costs(c, k, run), target)
+    assert found is not None
+    assert found.cost == pytest.approx(c * n + k * s + run, rel=1e-9)
+    assert (found.pretrain_size, found.finetune_size) == pytest.approx((n, s), rel=1e-4)
+    assert found.error == pytest.approx(target, rel=1e-9)
+    assert found.error <= target
+    best = best_split(surface, Costs(c, k, run), found.cost)
+    assert (best.error, best.finetune_size) == pytest.approx((target, s), rel=1e-4)
+    if target < surface.least_error:
+        searched = next_surface_run(surface, target_error=target, costs=Costs(c, k, run))
+        assert searched is not None
+        assert searched.reached == pytest.approx(1)  # every draw is the law itself
+
+
+def test_plans_keep_to_the_largest_feasible_size() -> None:
+    surface = product_surface(law_named("product").value(GRID, np.array([[0.2, 0.3, 9.0]]))[0])
+    costs, most = Costs(0.01, 0.5), 100_000.0
+    found = cheapest_split(surface, costs, 0.02, largest_size=most)
+    assert found is not None
+    assert found.pretrain_size == pytest.approx(most)
+    assert found.finetune_size == pytest.approx((9.0 / 0.02 * most**-0.2) ** (1 / 0.3), rel=1e-9)
+    best = best_split(surface, costs, found.cost, largest_size=most)
+    assert best.error == pytest.approx(0.02)
+    searched = next_surface_run(surface, target_error=0.02, costs=costs, largest_size=most)
+    assert searched is not None
+    assert searched.pretrain_size <= most * (1 + 1e-9)
 
 
 def test_the_next_run_is_feasible() -> None:

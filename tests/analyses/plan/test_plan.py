@@ -129,6 +129,14 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
         "two measures": lambda t: t.assign(metric=["acc"] * 15 + ["f1"] * 15),
         "two columns": lambda t: t.assign(f1=t["accuracy"]),
         "mixed units": lambda t: t.assign(accuracy=t["accuracy"].where(t["arm"] == "scratch", 100 * t["accuracy"])),
+        "mixed inside": lambda t: t.assign(accuracy=t["accuracy"].where(t["labels"] < 150, 100 * t["accuracy"])),
+        "mixed errors": lambda t: t.assign(
+            error=(1 - t["accuracy"]).where(t["arm"] == "scratch", 100 - 100 * t["accuracy"])
+        ).drop(columns="accuracy"),
+        "task, no seed": lambda t: t.assign(task=np.where(t["seed"] > 0, "b", "a"))[t["seed"] < 2].drop(columns="seed"),
+        "task with its seeds": lambda t: pd.concat(
+            [t.assign(task="a"), t.assign(task="b", seed=t["seed"] + 3, accuracy=0.4 + 0.6 * t["accuracy"])]
+        ),
         "no labels": lambda t: t.rename(columns={"labels": "when"}),
         "text": lambda t: t.assign(accuracy=["high", *t["accuracy"][1:]]),
     }
@@ -173,6 +181,26 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
             "of it as shares or all in percent",
         ),
         (
+            "mixed inside",
+            "column accuracy mixes units: 18 of its values are at most 1 (up to 0.8485) and 12 above 1 (from 85.75); "
+            "write all of it as shares or all in percent",
+        ),
+        (
+            "mixed errors",
+            "column error mixes units: 15 of its values are at most 1 (up to 0.4033) and 15 above 1 (from 11.12); "
+            "write all of it as shares or all in percent",
+        ),
+        (
+            "task, no seed",
+            "2 rows at arm = scratch, labels = 25 differ in task (a and b), so that they may be of several tasks; keep "
+            "the rows of one, or leave that column out if they are repeats",
+        ),
+        (
+            "task with its seeds",
+            "6 rows at arm = scratch, labels = 25 differ in task (a and b), so that they may be of several tasks; keep "
+            "the rows of one, or leave that column out if they are repeats",
+        ),
+        (
             "no labels",
             "the table has no column of numbers of labels among when, arm, seed and accuracy; name it with "
             "--labels-column",
@@ -190,6 +218,11 @@ def test_what_cannot_be_used_is_one_sentence(table: pd.DataFrame, how: str, said
     ("options", "said"),
     [
         (("--cost-label", "-1"), "the cost of a label is -1; expected a number of at least 0, such as 0.5"),
+        (
+            ("--target-score", "85"),
+            "the target 85 of accuracy is out of range; expected a number between 0 and 1; if 85 % is meant, give "
+            "--target-score 0.85",
+        ),
         (("--target-score", "1.4"), "the target 1.4 of accuracy is out of range; expected a number between 0 and 1"),
         (("--margin", "-2"), "the margin is -2; expected a number of at least 0, such as 1"),
         (("--scratch", "probe"), "unknown arm 'probe': known are fine-tune, scratch"),
@@ -203,6 +236,36 @@ def test_options_out_of_range_are_one_sentence(
     result = CliRunner().invoke(app, ["plan", str(path), *options])
     assert isinstance(result.exception, TransferscopeError)
     assert str(result.exception) == said
+
+
+@pytest.mark.parametrize(
+    ("measure", "target", "meant"), [("accuracy", 0.85, "85"), ("error", 0.15, "15"), ("error", 0.005, None)]
+)
+def test_a_target_in_the_other_unit_is_refused(
+    table: pd.DataFrame, measure: str, target: float, meant: str | None
+) -> None:
+    percent = 100 * (table["accuracy"] if measure == "accuracy" else 1 - table["accuracy"])
+    frame = table.drop(columns="accuracy").assign(**{measure: percent})
+    question = PlanQuestion(target_score=target)
+    if meant is None:  # 0.5 % is far below every error as well
+        assert plan(frame, question).plan.target_error == target
+        return
+    with pytest.raises(TransferscopeError, match=f"if {meant} % is meant, give --target-score {meant}"):
+        plan(frame, question)
+
+
+def test_rows_that_cannot_be_used_are_said(table: pd.DataFrame) -> None:
+    frame = table.copy()
+    frame.loc[0, "accuracy"], frame.loc[1, "labels"], frame.loc[2, "arm"] = np.nan, np.nan, None
+    assert {
+        "left out 1 row without any arm",
+        "scratch: left out 2 rows with a size or error that is missing or not finite",
+    } <= set(plan(frame).plan.notes)
+
+
+def test_a_fitted_score_is_called_so(table: pd.DataFrame) -> None:
+    (shown,) = plan(table).shown_tables()
+    assert [column.title for column in shown.columns][:3] == ["Arm", "Measured", "Fitted score"]
 
 
 def test_the_command_prints_and_writes(table: pd.DataFrame, tmp_path: Path) -> None:

@@ -5,7 +5,11 @@ import pytest
 from numpy.typing import ArrayLike
 
 from scaling.examples import SIZES
+from transferscope.analyses.scaling.analysis import analyse
 from transferscope.analyses.scaling.curve_words import disagreement, headline, paragraph
+from transferscope.analyses.scaling.question import Question
+from transferscope.analyses.scaling.tables import curves_table
+from transferscope.analyses.scaling.words import verdict
 from transferscope.estimate import Estimate, Interval
 from transferscope.scaling import advise, observe
 from transferscope.scaling.advice import Decision, NextRun, SurfaceRun
@@ -33,9 +37,33 @@ def test_a_curve_that_rises_again_is_pointed_out() -> None:
     assert "The error rises from the start (from 0.2 to 0.45)" in rising
     assert "Nothing measured suggests that more of this data reaches the target error 0.1." in rising
     assert "transfer gap" not in rising
+    assert "next run" not in rising
     reached = said(SIZES[:5], [0.2, 0.3, 0.35, 0.4, 0.45], target=0.25)
     assert "The target error 0.25 is reached already." in reached
     assert "transfer gap" not in reached
+
+
+@pytest.mark.parametrize(
+    ("errors", "target", "status"),
+    [
+        ([0.2, 0.3, 0.35, 0.4, 0.45], 0.1, "does not fall"),
+        ([0.2, 0.3, 0.35, 0.4, 0.45], 0.25, "reached"),
+        ([0.2, 0.3, 0.35, 0.4, 0.45], None, "converged"),
+        (STEEP[:5], 0.001, "scenario c"),
+    ],
+)
+def test_the_table_names_a_scenario_where_the_text_does(errors: ArrayLike, target: float | None, status: str) -> None:
+    analysis = analyse({"all rows": observe(SIZES[:5], errors)}, Question(target_error=target))
+    text = verdict(analysis)
+    assert ("(scenario" in text) == status.startswith("scenario")
+    assert ("Nothing measured suggests" in text) == (status == "does not fall")
+    assert curves_table(analysis).rows[0][-1].text == status
+
+
+def test_an_error_of_zero_is_not_said_to_be_what_it_was_read_as() -> None:
+    text = said(np.append(SIZES, 2 * SIZES[-1]), np.append(STEEP, 0.0))
+    assert f"0 at n = {2 * SIZES[-1]:,.0f} (8 sizes)" in text
+    assert "measured: 0, read as " in text
 
 
 def test_a_repeated_measurement_that_rises_within_its_noise_is_not_pointed_out() -> None:

@@ -153,7 +153,16 @@ def test_every_measure_becomes_an_error(
         ("accuracy", RISES, None, 0.05, "if an error of 0.05 is meant, give --target-error 0.95"),
         ("accuracy", [100 * value for value in RISES], None, 0.95, "if 95 % is meant, give --target-error 95"),
         ("accuracy", [100 * value for value in RISES], None, 5, "if an error of 5 is meant, give --target-error 95"),
-        ("accuracy", RISES, None, 95, "the target 95 of accuracy is out of range; expected a number between 0 and 1"),
+        (
+            "accuracy",
+            RISES,
+            None,
+            95,
+            "the target 95 of accuracy is out of range; expected a number between 0 and 1; if",
+        ),
+        ("accuracy", [100 * value for value in RISES], None, 0.7, "if 70 % is meant, give --target-error 70"),
+        ("error", FALLS, None, 5, "if 5 % is meant, give --target-error 0.05"),
+        ("error", FALLS, None, 0.9, "if a quality of 0.9 is meant, give --target-error 0.1"),
         ("reward", [-3.0, 1.0, 2.0, 4.0, 5.0], None, None, "are neither within 0 to 1 nor within 0 to 100"),
     ],
 )

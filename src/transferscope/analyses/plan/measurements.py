@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.compare.frames import StudyFrames
+from transferscope.analyses.scaling.checks import check_units, told_apart
 from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.numerics.class_measures import CLASS_MEASURES
@@ -155,13 +156,17 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     """
     columns, notes = find_columns(frame, columns)
     labels, arm, score = str(columns.labels), str(columns.arm), str(columns.score)
-    frame = frame[frame[arm].notna()].assign(**{arm: frame[arm].astype(str)})
+    named = frame[arm].notna()
+    if not named.all():
+        notes.append(f"left out {counted(int((~named).sum()), 'row')} without any {arm}")
+    frame = frame[named].assign(**{arm: frame[arm].astype(str)})
     scratch = _scratch_among(list(dict.fromkeys(frame[arm])), columns.scratch)
     check_one_measure(frame, score, arm)
+    check_units(pd.to_numeric(frame[score], errors="coerce"), [pd.to_numeric(frame[labels], errors="coerce")])
     stderr = None if columns.seed is not None else columns.stderr
     if columns.seed is not None and columns.stderr is not None:
         notes.append(f"{columns.stderr} was not used, since the spread over {columns.seed} says more")
-    _check_no_repeats(frame, [arm, labels, *([columns.seed] if columns.seed else [])], columns.seed)
+    _check_no_repeats(frame, columns)
     read = Columns(score, labels, None, (arm,), stderr, columns.seed is not None, columns.better)
     frame, target, converted = as_errors(frame, read, target_score, option="--target-score")
     measure = _measure(score, converted)
@@ -169,6 +174,8 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     by_seed: dict[str, dict[float, dict[object, float]]] = {}
     if columns.seed is not None:
         usable = frame[[arm, labels, columns.seed, score]].dropna()
+        errors = pd.to_numeric(usable[score])
+        usable = usable[np.isfinite(errors) & (errors >= 0)]
         for name, n, seed, error in usable.itertuples(index=False):
             by_seed.setdefault(name, {}).setdefault(float(n), {})[seed] = float(error)
     return _checked(found, scratch, by_seed, measure, target, (*notes, *converted))
@@ -323,8 +330,25 @@ def check_one_measure(frame: pd.DataFrame, score: str, arm: str) -> None:
         )
 
 
-def _check_no_repeats(frame: pd.DataFrame, keys: list[str], seed: str | None) -> None:
+def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
+    """Refuse rows of one arm, number of labels and seed, and rows of several tasks that have seeds of their own."""
+    arm, labels, score, seed = str(columns.arm), str(columns.labels), str(columns.score), columns.seed
+    keys = [arm, labels, *([seed] if seed else [])]
+    frame = frame[frame[[labels, score]].notna().all(axis=1)]
     repeated = frame[frame.duplicated(keys, keep=False)]
+    several = told_apart(
+        frame,
+        [arm, labels],
+        sizes=[labels],
+        value=score,
+        other=[columns.stderr] if columns.stderr else [],
+        seeds=[seed] if seed else [],
+    )
+    if several is not None:
+        raise DataError(
+            f"{several.rows}, so that they may be of several tasks; keep the rows of one, or leave that column out if "
+            "they are repeats"
+        )
     if repeated.empty:
         return
     where = ", ".join(f"{name} = {value}" for name, value in zip(keys, repeated.iloc[0][keys], strict=True))

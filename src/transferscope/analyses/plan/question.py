@@ -10,7 +10,7 @@ from transferscope.analyses.compare.training import arm_trainings
 from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
 from transferscope.analyses.plan.measurements import LabelColumns, study_measurements, table_measurements
 from transferscope.analyses.plan.result import PlanResult
-from transferscope.analyses.scaling.measurements import read_table
+from transferscope.analyses.scaling.measurements import read_table, with_rows
 from transferscope.study.places import one_study, open_existing
 
 
@@ -47,7 +47,7 @@ def plan(
     """
     asked = question or PlanQuestion()
     if isinstance(table, pd.DataFrame) or _is_table(str(table)):
-        frame = table if isinstance(table, pd.DataFrame) else read_table(Path(table))
+        frame = with_rows(table) if isinstance(table, pd.DataFrame) else read_table(Path(table))
         name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
         return PlanResult(
             make_plan(table_measurements(frame, columns or LabelColumns(), asked.target_score), asked), name

@@ -65,7 +65,7 @@ def arms_table(plan: LabelPlan) -> Table:
     columns = [
         Column("Arm", numeric=False),
         Column("Measured", "Numbers of labels with a score"),
-        Column("Score", "On the curve at the largest measured number of labels"),
+        Column("Fitted score", "On the curve at the largest measured number of labels, not the mean that was measured"),
         Column("Scratch catches up", "Number of labels from which on training from scratch is as good"),
     ]
     if wanted and plan.target_error is not None:

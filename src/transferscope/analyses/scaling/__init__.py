@@ -9,11 +9,13 @@ from transferscope.analyses.scaling.analysis import analyse
 from transferscope.analyses.scaling.measurements import (
     Columns,
     as_errors,
+    check_one_curve,
     curves,
     found_columns,
     read_table,
+    with_rows,
 )
-from transferscope.analyses.scaling.question import Question
+from transferscope.analyses.scaling.question import Question, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
 from transferscope.study.places import keep_for_report, one_study, open_existing
@@ -53,11 +55,16 @@ def scaling(
     asked, columns = question or Question(), columns or Columns()
     if not isinstance(table, pd.DataFrame) and not _is_table(str(table)):
         return _of_study(str(table), study, asked, columns.by)
-    name, frame = ("table", table) if isinstance(table, pd.DataFrame) else (Path(table).stem, read_table(Path(table)))
+    name, frame = (
+        ("table", with_rows(table)) if isinstance(table, pd.DataFrame) else (Path(table).stem, read_table(Path(table)))
+    )
     columns, found = found_columns(frame, columns)
+    averaged = check_one_curve(frame, columns)
     frame, target, converted = as_errors(frame, columns, asked.target_error)
-    analysis = analyse(curves(frame, columns), replace(asked, target_error=target))
-    return ScalingResult(replace(analysis, notes=(*found, *converted, *analysis.notes)), name)
+    groups, asked = curves(frame, columns), replace(asked, target_error=target)
+    said = (*found, *averaged, *(converted or target_hints(groups, asked)))
+    analysis = analyse(groups, asked)
+    return ScalingResult(replace(analysis, notes=(*said, *analysis.notes)), name)
 
 
 def _of_study(place: str, study: str | None, question: Question, by: tuple[str, ...]) -> ScalingResult:

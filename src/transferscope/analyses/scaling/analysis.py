@@ -262,8 +262,9 @@ def _surfaces(
         split = cheapest = None
         costs = question.costs
         if costs is not None and costs.per_pretrain > 0 and costs.per_label > 0:
-            split = None if question.budget is None else best_split(surface, costs, question.budget)
-            cheapest = None if question.target_error is None else cheapest_split(surface, costs, question.target_error)
+            budget, target, limit = question.budget, question.target_error, question.largest_size
+            split = None if budget is None else best_split(surface, costs, budget, largest_size=limit)
+            cheapest = None if target is None else cheapest_split(surface, costs, target, largest_size=limit)
         run = None if surface.free else _next(surface, question)
         found.append(SurfaceAnalysis(name, surface, split, cheapest, run))
     return tuple(found), tuple(notes)

@@ -1,6 +1,7 @@
 """The advice on one curve in words, and the next run over (n, s)."""
 
 import numpy as np
+from jaxtyping import Float
 
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Advice, Decision, NextRun, SurfaceRun
@@ -33,10 +34,10 @@ def paragraph(advice: Advice, data: Observations) -> str:
     pretrained = data.sizes[:, 0] > 0
     without, data = data.take(~pretrained), data.take(pretrained)
     forecast, decision = advice.forecast, advice.decision
-    sentences = [_measured(data), *_without(without, data), *_rising(data), _ahead(forecast), *_tested(forecast)]
+    sentences = [_measured(data), *_without(without, data), *_rising(data), _ahead(forecast), *_tested(forecast, data)]
     if decision is not None:
         sentences += _decided(decision, data)
-    if advice.next_run is not None and decision is not None and decision.scenario != "reached":
+    if advice.next_run is not None and decision is not None and decision.scenario != "reached" and decision.falls:
         sentences.append(_measure(advice.next_run))
     return " ".join(sentences)
 
@@ -111,8 +112,7 @@ def _without(without: Observations, data: Observations) -> list[str]:
 
 def _rising(data: Observations) -> list[str]:
     """A warning when the error rises again, or from the start."""
-    sizes = np.unique(data.sizes[:, 0])
-    errors = np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
+    sizes, errors = _means(data)
     least = int(errors.argmin())
     if len(sizes) - least < 3 or errors[-1] < RISE * errors[least]:
         return []
@@ -142,11 +142,18 @@ def number(value: float) -> str:
 
 
 def _measured(data: Observations) -> str:
-    sizes = data.sizes[:, 0]
+    sizes, errors = _means(data)
+    repeated = "" if len(data) == len(sizes) else f", means of {len(data)} rows"
     return (
-        f"Measured: error {number(float(data.errors[0]))} at n = {number(float(sizes[0]))}, "
-        f"{number(float(data.errors[-1]))} at n = {number(float(sizes[-1]))} ({data.n_distinct} sizes)."
+        f"Measured: error {number(float(errors[0]))} at n = {number(float(sizes[0]))}, "
+        f"{number(float(errors[-1]))} at n = {number(float(sizes[-1]))} ({len(sizes)} sizes{repeated})."
     )
+
+
+def _means(data: Observations) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """The different sizes and the mean error at each."""
+    sizes = np.unique(data.sizes[:, 0])
+    return sizes, np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
 
 
 def _ahead(forecast: Extrapolation) -> str:
@@ -157,13 +164,15 @@ def _ahead(forecast: Extrapolation) -> str:
     return f"At four times that size (n = {size}) expect {predicted} ({low} to {high}, 90 %)."
 
 
-def _tested(forecast: Extrapolation) -> list[str]:
+def _tested(forecast: Extrapolation, data: Observations) -> list[str]:
     """The back-test that looked furthest ahead."""
     if not forecast.backtests:
         return []
     test = max(forecast.backtests, key=lambda one: (one.size / one.origin, one.size))
     sizes = f"from the sizes up to n = {number(test.origin)} the same forecast for n = {number(test.size)}"
-    return [f"Back-test: {sizes} would have been {number(test.predicted)}; measured: {number(test.observed)}."]
+    none = (data.errors[data.sizes[:, 0] == test.size] == 0).all()
+    measured = f"0, read as {number(test.observed)}" if none else number(test.observed)
+    return [f"Back-test: {sizes} would have been {number(test.predicted)}; measured: {measured}."]
 
 
 def _verdict(decision: Decision) -> str:

@@ -11,6 +11,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from transferscope.analyses.scaling.checks import (
+    check_error_target,
+    check_quality_target,
+    check_units,
+    told_apart,
+    words_in,
+)
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations, observe
 
@@ -166,6 +173,19 @@ def read_table(path: Path) -> pd.DataFrame:
     return frame
 
 
+def with_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """A reader's data frame with its rows numbered as they come, and texts as names of its columns.
+
+    Raises:
+        DataError: Two columns have one name.
+    """
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
+    return frame.reset_index(drop=True)
+
+
 def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     """Observations of each group, over n or over (n, s).
 
@@ -181,9 +201,7 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
         UnknownNameError: A column does not exist.
         DataError: A column holds something that is no number, or nothing is usable.
     """
-    for name in (*columns.numeric, *columns.by):
-        if name not in frame.columns:
-            raise unknown_name("column", name, map(str, frame.columns))
+    _check_known(frame, columns)
     for name in columns.numeric:
         frame = frame.assign(**{name: _numeric(frame[name])})
     parts = _parts(frame, columns)
@@ -271,22 +289,24 @@ def as_errors(
 
     Raises:
         UnknownNameError: A column does not exist.
-        DataError: A column holds something that is no number.
+        DataError: A column holds something that is no number, or mixes shares and percent.
         SettingsError: Name and trend do not tell which values are better, or contradict each other; a quality has no
-            known best value; or the target is reached already as one unit is read and not as another.
+            known best value; or the target only makes sense in another unit.
     """
-    for name in (*columns.numeric, *columns.by):
-        if name not in frame.columns:
-            raise unknown_name("column", name, map(str, frame.columns))
+    _check_known(frame, columns)
     name = columns.error
     values = _numeric(frame[name])
     sizes = [_numeric(frame[size]) for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
     usable = np.isfinite(values) & np.logical_and.reduce([np.isfinite(size) & (size > 0) for size in sizes])
     values, sizes = values[usable], [size[usable] for size in sizes]
-    if values.empty or columns.better == "lower":
+    if values.empty:
         return frame, target, ()
-    if columns.better is None and not _rises(name, values, sizes, target):
+    check_units(values, sizes, frame.groupby(list(columns.by), dropna=False).ngroup() if columns.by else None)
+    if columns.better == "lower" or (columns.better is None and not _rises(name, values, sizes, target)):
+        if target is not None:
+            check_error_target(values, target, option=option)
         return frame, target, ()
+    check_units(values, sizes)
     low, high = float(values.min()), float(values.max())
     r_squared = bool(R_SQUARED.search(str(name).lower())) and high <= 1
     if (low < 0 or high > 100) and not r_squared:
@@ -299,25 +319,13 @@ def as_errors(
     read = f"{name} was read as a quality: the error is {top:g} - {name}"
     if target is None:
         return frame, None, (read,)
-    if not 0 < target < top:
-        raise SettingsError(f"the target {target:g} of {name} is out of range; expected a number between 0 and {top:g}")
-    others = {top - target: f"an error of {target:g}"}
-    if top == 100 and target <= 1:
-        others = {100 * target: f"{100 * target:g} %", 100 - 100 * target: f"an error of {100 * target:g} %"}
-    for meant, words in others.items():
-        if target <= high < meant < top:
-            raise SettingsError(
-                f"the target {target:g} is not above every measured {name} (up to {high:g}), so that it would be "
-                f"reached already; if {words} is meant, give {option} {meant:g}, in the unit of {name}"
-            )
+    check_quality_target(values, target, top=top, option=option)
     return frame, top - target, (f"{read}, and the target {name} {target:g} is the error {top - target:.6g}",)
 
 
 def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None) -> bool:
     """Whether higher values are better, from the name of the column and the trend of its values over the sizes."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
-    words = set(re.findall(r"[a-z]+[0-9]?", spelled))
+    words = words_in(str(name))
     ranks = np.sum([size.rank() for size in sizes], axis=0)
     varies = len(np.unique(ranks)) > 1 and values.nunique() > 1
     trend = float(stats.spearmanr(ranks, values).statistic) if varies else 0.0
@@ -340,6 +348,38 @@ def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float |
     return False
 
 
+def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
+    """Refuse a table in which rows at the same sizes are of several curves that `by` does not tell apart.
+
+    Args:
+        frame: A row for each measurement.
+        columns: Which column holds what.
+
+    Returns:
+        A sentence where `repeats` says that such rows are repeats, none otherwise.
+
+    Raises:
+        UnknownNameError: A column does not exist.
+        SettingsError: Rows at the same sizes differ in another column than one of seeds.
+    """
+    _check_known(frame, columns)
+    sizes = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    found = told_apart(frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric)
+    if found is None:
+        return ()
+    by = " ".join(f"--by {name}" for name in (*columns.by, found.column))
+    if columns.repeats and found.may_repeat:
+        return (f"{found.rows} and were averaged as repeats; give {by} for a curve of each",)
+    alias = re.sub(r"[^a-z0-9]+", "_", found.column.lower()).strip("_")
+    if found.is_number and columns.finetune_size is None and alias in ALIASES["s"].split():
+        by = f"--finetune-size {found.column} for laws over both sizes, or {by}"
+    repeats = columns.stderr is None and found.may_repeat
+    otherwise = "--repeats if they are repeats" if repeats else "leave that column out if they are of one"
+    raise SettingsError(
+        f"{found.rows}, so that they may be of several curves; give {by} for a curve of each, or {otherwise}"
+    )
+
+
 def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observations]:
     """Curves over n alone: one for each group and fine-tuning size."""
     result = {}
@@ -351,6 +391,16 @@ def by_finetune_size(groups: Mapping[str, Observations]) -> dict[str, Observatio
             numbers = None if data.rows is None else data.rows[rows]
             result[label] = Observations(data.sizes[rows, :1], data.errors[rows], stderr, rows=numbers)
     return result
+
+
+def _check_known(frame: pd.DataFrame, columns: Columns) -> None:
+    for name in (*columns.numeric, *columns.by):
+        if name not in frame.columns:
+            raise unknown_name("column", str(name), map(str, frame.columns))
+    for name in columns.by:
+        nested = [cell for cell in frame[name] if isinstance(cell, list | dict)]
+        if nested:
+            raise DataError(f"column {name} holds {nested[0]!r}; expected a name or a number for each curve")
 
 
 def _numeric(column: pd.Series) -> pd.Series:
@@ -387,20 +437,20 @@ def _named(column: str, value: object, numeric: bool) -> str:
 
 def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
     names = [columns.pretrain_size] + ([columns.finetune_size] if columns.finetune_size is not None else [])
-    if columns.repeats:
-        return _averaged(rows, names, columns.error)
     stderr = None if columns.stderr is None else rows[columns.stderr].to_numpy()
     numbers = rows.index.to_numpy() + 1 if pd.api.types.is_integer_dtype(rows.index) else None
-    return observe(rows[names].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers)
+    observed = observe(rows[names].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers)
+    return _averaged(observed) if columns.repeats else observed
 
 
-def _averaged(rows: pd.DataFrame, names: list[str], error: str) -> Observations:
+def _averaged(data: Observations) -> Observations:
     """Means over repeats; their standard errors come from the pooled relative spread, so that pairs can be used too."""
-    summary = rows.dropna(subset=[*names, error]).groupby(names)[error].agg(["mean", "std", "count"]).reset_index()
+    names = list(range(data.sizes.shape[1]))
+    rows = pd.DataFrame(data.sizes, columns=names).assign(error=data.errors)
+    summary = rows.groupby(names)["error"].agg(["mean", "std", "count"]).reset_index()
     spread = (summary["std"] / summary["mean"].where(summary["mean"] > 0)).to_numpy()
     degrees = np.where(np.isfinite(spread), summary["count"] - 1, 0)
     sizes, mean = summary[names].to_numpy(), summary["mean"].to_numpy()
     pooled = np.sqrt((degrees * np.nan_to_num(spread) ** 2).sum() / max(degrees.sum(), 1))
-    if pooled == 0:
-        return observe(sizes, mean)
-    return observe(sizes, mean, stderr=np.maximum(pooled * mean / np.sqrt(summary["count"]), 1e-12))
+    stderr = None if pooled == 0 else np.maximum(pooled * mean / np.sqrt(summary["count"]), 1e-12)
+    return replace(observe(sizes, mean, stderr=stderr), notes=data.notes)

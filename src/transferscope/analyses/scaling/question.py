@@ -58,10 +58,10 @@ class Question:
             )
 
 
-def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
-    """Hints where the question does not seem to fit the table."""
+def target_hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
+    """Hints where a target that was given as an error does not seem to be in the unit of the table."""
     notes = []
-    wanted, costs = question.target_error, question.costs
+    wanted = question.target_error
     if wanted is not None and wanted <= 1 and min(float(data.errors.min()) for data in groups.values()) > 1:
         notes.append(
             f"every error is above 1 and the target error is {wanted:g}; if the errors are in percent, give the target "
@@ -73,10 +73,15 @@ def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
             f"the target error {wanted:g} is above every measured error (up to {worst:.4g}); if it is a quality such "
             "as an accuracy, or in percent, give it as an error in the unit of the table"
         )
-    over_both = next(iter(groups.values())).sizes.shape[1] == 2
-    if over_both and question.budget is not None and costs and not (costs.per_pretrain > 0 and costs.per_label > 0):
-        notes.append("the budget was not split, which takes a cost above 0 per pre-training example and per label")
     return notes
+
+
+def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
+    """A hint where a budget cannot be split."""
+    costs, over_both = question.costs, next(iter(groups.values())).sizes.shape[1] == 2
+    if over_both and question.budget is not None and costs and not (costs.per_pretrain > 0 and costs.per_label > 0):
+        return ["the budget was not split, which takes a cost above 0 per pre-training example and per label"]
+    return []
 
 
 def affordable(question: Question, groups: Mapping[str, Observations]) -> Question:

@@ -11,9 +11,10 @@ from transferscope.analyses.compare.training import may_be_cut_off_in_words
 from transferscope.analyses.compare.words import change_in_words
 from transferscope.analyses.kept_document import KeptDocument
 from transferscope.analyses.scaling.analysis import Analysis, analyse
+from transferscope.analyses.scaling.checks import check_error_target
 from transferscope.analyses.scaling.figures import draw_curves
-from transferscope.analyses.scaling.measurements import Columns, curves
-from transferscope.analyses.scaling.question import Question
+from transferscope.analyses.scaling.measurements import Columns, check_one_curve, curves
+from transferscope.analyses.scaling.question import Question, target_hints
 from transferscope.analyses.scaling.tables import curves_table, surface_table
 from transferscope.analyses.scaling.words import gain_in_words, headline, surface_in_words
 from transferscope.errors import DataError, StoreError, TransferscopeError
@@ -53,7 +54,11 @@ class StudyErrors:
         frame = _from_nothing_for_all(pd.DataFrame(self.rows, columns=["source", "method", "n", "s", "error"]))
         finetune = "s" if frame["s"].nunique() > 1 else None
         columns = replace(Columns(), finetune_size=finetune, by=self.by or ("source", "method"), repeats=True)
-        return replace(analyse(curves(frame, columns), self.question), cautions=self.cautions)
+        averaged = check_one_curve(frame, columns)
+        groups = curves(frame, columns)
+        analysis = analyse(groups, self.question)
+        notes = (*averaged, *target_hints(groups, self.question), *analysis.notes)
+        return replace(analysis, notes=notes, cautions=self.cautions)
 
 
 KEPT = KeptDocument(TypeAdapter(StudyErrors), 2, "the errors that a scaling law was asked of", "transferscope scaling")
@@ -68,6 +73,7 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
 
     Raises:
         DataError: The study has fewer than two pre-training sizes.
+        SettingsError: The target error only makes sense in percent, or as a quality.
     """
     frames = read_study(store, name)
     final = frames.final(frames.metric.record)
@@ -86,6 +92,9 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
             f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
+    if question.target_error is not None and frames.metric.record != "mse":
+        errors = pd.Series([error for *_, error in rows], name="error")
+        check_error_target(errors, question.target_error, option="--target-error")
     return StudyErrors(question, by, tuple(rows), frames.finished_runs, may_be_cut_off_in_words(frames))
 
 

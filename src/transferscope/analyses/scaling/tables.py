@@ -22,7 +22,8 @@ HINTS = {
     "C": "transfer gap: the error that no amount of this pre-training data removes",
     "at 4 x n": "forecast at four times the largest measured size",
     "90 % interval": "of the forecast; nominal: beyond 2 times the largest size it was not calibrated and covers less",
-    "status": "scenario of the target error: a undecided, b more of this data, c other data, d too slow",
+    "status": "scenario of the target error: a undecided, b more of this data, c other data, d too slow; none where "
+    "the error does not fall",
 }
 
 SURFACE_HEADINGS = ("parameter", "what it is", "value", "95 % set")
@@ -47,9 +48,10 @@ def _curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
     forecast = curve.advice.forecast
     predicted, low, high = (float(values[1]) for values in (forecast.predicted, forecast.low, forecast.high))
     interval = f"{number(low)} to {number(high)}" if math.isfinite(low) else "none"
-    scenario = curve.advice.decision.scenario if curve.advice.decision is not None else ""
-    own = STATUS_WORDS.get(curve.fit.status, curve.fit.status)
-    status = f"scenario {scenario}" if scenario in ("a", "b", "c", "d") else scenario or own
+    status, decision = STATUS_WORDS.get(curve.fit.status, curve.fit.status), curve.advice.decision
+    if decision is not None:
+        named = f"scenario {decision.scenario}" if decision.falls else "does not fall"
+        status = "reached" if decision.scenario == "reached" else named
     return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, number(predicted), interval, status)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
+from scipy import optimize
 
 from transferscope.errors import SettingsError
 from transferscope.scaling.advice.next_run import (
@@ -21,7 +22,8 @@ from transferscope.scaling.surface import Surface
 
 SHARES = 400
 BUDGETS = 120
-"""Budgets that are tried; the least error falls with the budget, since every law falls with both sizes."""
+"""Budgets that are tried before the one between two of them is solved for; the least error falls with the budget, since
+every law falls with both sizes."""
 LARGEST_FACTOR = 1000.0
 """A target is looked for up to this multiple of the cost of the largest measured run."""
 
@@ -77,32 +79,50 @@ class Split:
     beyond: bool
 
 
-def best_split(surface: Surface, costs: Costs, budget: float) -> Split:
+def best_split(surface: Surface, costs: Costs, budget: float, *, largest_size: float | None = None) -> Split:
     """The (n, s) with the least predicted error within a budget.
 
     Args:
         surface: The fitted surface; its weighted mean over laws is minimised.
         costs: Costs with both `per_pretrain` and `per_label` above 0.
         budget: What may be spent.
+        largest_size: Largest feasible n; None for any.
 
     Returns:
-        The plan, over SHARES splits of the budget, from the smallest measured sizes up.
+        The plan, from the smallest measured sizes up: the best of SHARES splits of the budget, or a better one between
+        its neighbours.
 
     Raises:
         SettingsError: A cost is 0, or the budget does not pay for the smallest measured run.
     """
-    options = splits(surface, costs, budget, count=SHARES)
-    predicted = surface.predict(options)
-    best = int(predicted.argmin())
-    n, s = (float(size) for size in options[best])
-    each = [float(surface.fits[name].predict(options[best : best + 1])[0]) for name in surface.weights]
+    options = splits(surface, costs, budget, count=SHARES, largest_size=largest_size)
+    best = int(surface.predict(options).argmin())
+    first, last = options[[max(best - 1, 0), min(best + 1, SHARES - 1)]]
+
+    def between(share: float) -> Float[np.ndarray, "1 2"]:
+        return np.asarray((first + share * (last - first))[None])
+
+    found = optimize.minimize_scalar(
+        lambda share: float(surface.predict(between(share))[0]),
+        bounds=(0, 1),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    options = np.concatenate([options[best : best + 1], between(float(found.x))])
+    sizes = options[[int(surface.predict(options).argmin())]]
+    (n, s), predicted = (float(size) for size in sizes[0]), float(surface.predict(sizes)[0])
+    each = [float(surface.fits[name].predict(sizes)[0]) for name in surface.weights]
     measured = next(iter(surface.fits.values())).observations.sizes.max(axis=0)
     beyond = bool(n > measured[0] or s > measured[1])
-    return Split(n, s, costs.of(n, s), float(predicted[best]), min(each), max(each), beyond)
+    return Split(n, s, costs.of(n, s), predicted, min(each), max(each), beyond)
 
 
-def splits(surface: Surface, costs: Costs, budget: float, *, count: int) -> Float[np.ndarray, "count 2"]:
+def splits(
+    surface: Surface, costs: Costs, budget: float, *, count: int, largest_size: float | None = None
+) -> Float[np.ndarray, "count 2"]:
     """Ways to spend a budget: (n, s) from the smallest measured sizes up, from all on labels to all on pre-training.
+
+    With a largest feasible n, to as much of it on pre-training as that takes.
 
     Raises:
         SettingsError: As `best_split`.
@@ -118,13 +138,18 @@ def splits(surface: Surface, costs: Costs, budget: float, *, count: int) -> Floa
             f"the budget {budget:g} does not pay for the smallest measured run, which costs "
             f"{costs.of(smallest_n, smallest_s):g}; give a larger one"
         )
-    share = np.linspace(0, 1, count)
-    n, s = smallest_n + share * spare / costs.per_pretrain, smallest_s + (1 - share) * spare / costs.per_label
+    most = spare if largest_size is None else min(spare, max(largest_size - smallest_n, 0) * costs.per_pretrain)
+    spent = np.linspace(0, most, count)  # on pre-training beyond the smallest size
+    n, s = smallest_n + spent / costs.per_pretrain, smallest_s + (spare - spent) / costs.per_label
     return np.stack([n, s], axis=1)
 
 
-def cheapest_split(surface: Surface, costs: Costs, target_error: float) -> Split | None:
+def cheapest_split(
+    surface: Surface, costs: Costs, target_error: float, *, largest_size: float | None = None
+) -> Split | None:
     """The cheapest (n, s) whose predicted error is at most the target; None if none up to LARGEST_FACTOR is.
+
+    Where the smallest measured run does not reach the target, its predicted error is the target.
 
     Raises:
         SettingsError: As `best_split`.
@@ -132,9 +157,25 @@ def cheapest_split(surface: Surface, costs: Costs, target_error: float) -> Split
     data = next(iter(surface.fits.values())).observations
     floor = costs.of(*_smallest(surface))
     ceiling = LARGEST_FACTOR * costs.of(*(float(top) for top in data.sizes.max(axis=0)))
-    budgets = np.geomspace(floor * 1.0001, ceiling, BUDGETS)
-    place = bisect_left(budgets, True, key=lambda budget: best_split(surface, costs, budget).error <= target_error)
-    return None if place == len(budgets) else best_split(surface, costs, float(budgets[place]))
+    budgets = np.geomspace(floor, ceiling, BUDGETS)
+    budgets[0] = floor  # which the splits of the smallest run need to the last digit
+
+    def split(budget: float) -> Split:
+        return best_split(surface, costs, budget, largest_size=largest_size)
+
+    def missed(budget: float) -> float:
+        return split(budget).error - target_error
+
+    place = bisect_left(budgets, True, key=lambda budget: missed(float(budget)) <= 0)
+    if place == len(budgets):
+        return None
+    if place == 0:
+        return split(float(budgets[0]))
+    budget, enough = float(optimize.brentq(missed, budgets[place - 1], budgets[place], rtol=1e-12)), budgets[place]
+    step = 1e-12
+    while missed(budget) > 0:  # the root may lie a rounding below the first budget that reaches the target
+        budget, step = min(budget * (1 + step), float(enough)), 2 * step
+    return split(budget)
 
 
 def _smallest(surface: Surface) -> tuple[float, float]:
@@ -204,6 +245,8 @@ MOST_MEASURED = 12
 """Measured sizes on an axis that candidates are combined from."""
 
 UNCERTAIN = (0.02, 0.98)
+ROUNDING = 1e-6
+"""A plan that is solved for has the target as its error up to this share, in every draw where points have no noise."""
 ACTIONS = 41
 """Splits of a budget that are compared."""
 
@@ -266,12 +309,14 @@ def next_surface_run(
     """
     both = costs is not None and costs.per_pretrain > 0 and costs.per_label > 0
     if costs is not None and both and budget is not None:
-        return _for_split(surface, surface_draws(surface), costs, budget)
+        return _for_split(surface, surface_draws(surface), costs, budget, largest_size)
     if target_error is None or surface.least_error <= target_error:
         return None
     n, s = surface.largest
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * n
-    cheapest = cheapest_split(surface, costs, target_error) if costs is not None and both else None
+    cheapest = None
+    if costs is not None and both:
+        cheapest = cheapest_split(surface, costs, target_error, largest_size=largest_size)
     plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
     return _for_target(surface, surface_draws(surface), plan, target_error, costs, limit)
 
@@ -286,7 +331,7 @@ def _for_target(
 ) -> SurfaceRun:
     candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
     error = draws.predict(np.array([plan]))[:, 0]
-    hit = (error <= target_error).astype(np.float64)
+    hit = (error <= target_error * (1 + ROUNDING)).astype(np.float64)
     reached = draws.probability(hit)
     turns_on = hit if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
     gains = information(draws.predict(candidates), turns_on, draws.weights, noise=draws.noise)
@@ -294,9 +339,11 @@ def _for_target(
     return SurfaceRun(run, *plan, target_error=target_error, reached=reached)
 
 
-def _for_split(surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float) -> SurfaceRun | None:
-    plan = best_split(surface, costs, budget)
-    actions = splits(surface, costs, budget, count=ACTIONS)
+def _for_split(
+    surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float, largest_size: float | None
+) -> SurfaceRun | None:
+    plan = best_split(surface, costs, budget, largest_size=largest_size)
+    actions = splits(surface, costs, budget, count=ACTIONS, largest_size=largest_size)
     candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
     affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])
     if not affordable.any():

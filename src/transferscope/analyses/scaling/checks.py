@@ -1,0 +1,325 @@
+"""What a table is not read as unasked: several curves as one, percent as shares, and a target in another unit."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy import stats
+
+from transferscope.errors import DataError, SettingsError
+from transferscope.wording import listed, number_words
+
+REPEATS = frozenset(
+    [
+        "seed",
+        "seeds",
+        "run",
+        "runs",
+        "rep",
+        "reps",
+        "repeat",
+        "repeats",
+        "repetition",
+        "repetitions",
+        "replicate",
+        "replicates",
+        "replica",
+        "trial",
+        "trials",
+        "fold",
+        "folds",
+    ]
+)
+"""Words in the name of a column that tells repeats of one measurement apart."""
+
+EXPLAINS = 1e-3
+"""A column that is no name explains the errors below this probability of what it explains by chance (F tests)."""
+
+MOST_VALUES = 50
+"""With more values a column of numbers is a measurement rather than what tells curves apart."""
+
+UNBOUNDED = frozenset(
+    [
+        "loss",
+        "losses",
+        "nll",
+        "perplexity",
+        "ppl",
+        "mse",
+        "rmse",
+        "mae",
+        "risk",
+        "bpb",
+        "bpc",
+        "cost",
+        "deviance",
+        "xent",
+        "crossentropy",
+        "entropy",
+        "fid",
+        "squared",
+        "absolute",
+    ]
+)
+"""Words in the name of a column whose values fall and are neither shares nor percent."""
+
+FAR_BELOW = 10.0
+"""A target below the least measured error by more than this factor is asked about where percent could be meant."""
+
+CLEARER = 3.0
+"""By how much steps between neighbouring sizes must shrink for values up to 1 to count as shares among percent."""
+
+
+def words_in(name: str) -> set[str]:
+    """The words in the name of a column, in small letters: "valTop-1 acc" is val, top1 and acc."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
+    return set(re.findall(r"[a-z]+[0-9]?", spelled))
+
+
+@dataclass(frozen=True, slots=True)
+class ToldApart:
+    """A column that tells apart rows which would be read as one curve.
+
+    Attributes:
+        column: Its name.
+        rows: Some of them in words: "2 rows at n = 500 differ in model (a and b)".
+        is_number: Whether it holds numbers.
+        may_repeat: Whether they may be repeats: they have one size, and no column of seeds leaves them as one.
+    """
+
+    column: str
+    rows: str
+    is_number: bool
+    may_repeat: bool
+
+
+def told_apart(
+    frame: pd.DataFrame,
+    keys: Sequence[str],
+    *,
+    sizes: Sequence[str],
+    value: str,
+    other: Collection[str] = (),
+    seeds: Collection[str] = (),
+) -> ToldApart | None:
+    """The column that makes rows with equal `keys` curves of their own; None where they are repeats.
+
+    That is a column of names in which such rows differ. A column of numbers, and any where a column of seeds tells the
+    rows apart already, must explain the errors: those that are left once its means and slopes are taken out are smaller
+    than chance would have it (EXPLAINS). Seeds then also belong to one of its values each. Where no rows have equal
+    keys, a column of names must explain how far the errors lie from one curve.
+
+    Args:
+        frame: The table.
+        keys: Columns that say of which curve and size a row is.
+        sizes: Those of them that are sizes.
+        value: The column that is measured.
+        other: Further columns that are known to mean something else.
+        seeds: Columns that are known to tell repeats apart, beside those of such names (REPEATS).
+    """
+    frame = frame.reset_index(drop=True)
+    numbers = frame[[value, *sizes]].apply(pd.to_numeric, errors="coerce").astype(np.float64)
+    rows = frame[np.isfinite(numbers).all(axis=1) & (numbers[list(sizes)] >= 0).all(axis=1)]
+    numbers = numbers.loc[rows.index]
+    place = rows.groupby(list(keys), dropna=False, sort=False).ngroup()
+    free = [name for name in frame.columns if name not in (*keys, value, *other)]
+    if not place.duplicated().any():
+        return _between_sizes(rows[free], numbers[value], numbers[list(sizes)]) if len(keys) == 1 else None
+    size = rows.groupby(list(sizes), sort=False).ngroup()
+    seeds = [name for name in free if name in seeds or words_in(str(name)) & REPEATS]
+    by_seed = [rows[seed] for seed in seeds]
+    found: list[tuple[int, ToldApart]] = []
+    for name in free:
+        column, number = _kinds(rows[name])
+        differ = _differ(column, [place])
+        if name in seeds or differ.max() < 2 or _differ(size, [column]).max() < 2:
+            continue
+        numbered = bool(seeds and _differ(column, [place, *by_seed]).max() < 2)
+        named = not number and not numbered and column.groupby(place).nunique().max() > 1
+        one_each = not numbered or _differ(column, by_seed).max() < 2
+        if named or (one_each and _explains(column, place, numbers[value], numbers[list(sizes)])):
+            first = rows[place == np.flatnonzero(differ == differ.max())[0]]
+            where = ", ".join(f"{key} = {_cell(first[key].iloc[0])}" for key in keys)
+            said = f"{len(first)} rows at {where} differ in {name} ({_few(column[first.index])})"
+            left = int(pd.concat([place, column, rows[seeds]], axis=1).duplicated().sum())
+            found.append((left, ToldApart(str(name), said, number, numbered or not seeds)))
+    return min(found, key=lambda one: (one[0], one[1].is_number))[1] if found else None
+
+
+def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.DataFrame) -> ToldApart | None:
+    """The column of names whose curves lie between each other where no size is measured twice; None without one."""
+    for name in free:
+        column, number = _kinds(free[name])
+        kinds = column.iloc[sizes.iloc[:, 0].argsort()].to_numpy()
+        changes = int((kinds[1:] != kinds[:-1]).sum())
+        if number or words_in(str(name)) & REPEATS or column.value_counts(dropna=False).min() < 3:
+            continue
+        if changes >= column.nunique(dropna=False) and _explains(column, None, measured, sizes):
+            return ToldApart(str(name), f"rows differ in {name} ({_few(column)}) and lie on no one curve", False, False)
+    return None
+
+
+def _kinds(column: pd.Series) -> tuple[pd.Series, bool]:
+    """The values of a column as names, or as the numbers that they are, and which of the two."""
+    number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    return column if number else column.astype(str).where(column.notna()), number
+
+
+def _few(column: pd.Series) -> str:
+    values = [str(cell) for cell in column.unique()]
+    return listed(values if len(values) <= 5 else [*values[:4], f"{len(values) - 4} more"])
+
+
+def _differ(column: pd.Series, groups: list[pd.Series]) -> "pd.Series[int]":
+    """How many different values each group of rows has; a missing one counts."""
+    return column.groupby(groups, dropna=False).nunique(dropna=False)
+
+
+def _cell(value: object) -> str:
+    return number_words(float(value)) if isinstance(value, int | float | np.number) else str(value)
+
+
+def _explains(
+    column: pd.Series, place: "pd.Series[int] | None", measured: "pd.Series[float]", sizes: pd.DataFrame
+) -> bool:
+    """Whether a column explains what is measured beyond the sizes: F test of a mean and slopes for each value of it.
+
+    Args:
+        column: The column.
+        place: The size of each row, counted; None for a curve of second degree over the logarithm of the first size.
+        measured: What is measured.
+        sizes: The sizes.
+    """
+    kinds = pd.get_dummies(column, dummy_na=bool(column.isna().any()), dtype=float)
+    if not 2 <= kinds.shape[1] <= min(MOST_VALUES, len(column) // 2):
+        return False
+    logs = np.log1p(sizes.to_numpy(dtype=np.float64))
+    smooth = np.stack([logs[:, 0] ** power for power in range(3)], axis=1)
+
+    def beyond_sizes(values: Float[np.ndarray, "N k"]) -> Float[np.ndarray, "N k"]:
+        if place is None:
+            return np.asarray(values - smooth @ np.linalg.lstsq(smooth, values, rcond=None)[0])
+        return np.asarray(values - pd.DataFrame(values).groupby(place.to_numpy()).transform("mean").to_numpy())
+
+    raw = measured.to_numpy(dtype=np.float64)
+    raw = np.log(raw) if (raw > 0).all() else raw
+    y = beyond_sizes(raw[:, None])[:, 0]
+    means = kinds.to_numpy()
+    for terms in ([means, *(means * log[:, None] for log in logs.T)], [means]):
+        x = beyond_sizes(np.concatenate(terms, axis=1))
+        solved, _, rank, _ = np.linalg.lstsq(x, y, rcond=1e-9)
+        degrees = len(y) - int(rank) - (smooth.shape[1] if place is None else place.nunique())
+        total, rest = float(y @ y), float(((y - x @ solved) ** 2).sum())
+        if rank > 0 and degrees > 0 and total > 1e-20 * float(raw @ raw):
+            ratio = (total - rest) / rank / max(rest / degrees, 1e-30)
+            if stats.f.sf(ratio, rank, degrees) < EXPLAINS / 2:
+                return True
+    return False
+
+
+def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series | None = None) -> None:
+    """Refuse a column in which values up to 1 are shares and those above 1 are percent.
+
+    They are where steps from size to size become CLEARER times smaller once values up to 1 are times 100. A loss has
+    no unit.
+
+    Args:
+        values: What was measured.
+        sizes: The sizes of each value.
+        curves: Of which curve each value is, where different curves may have different units; None otherwise.
+
+    Raises:
+        DataError: The column mixes them.
+    """
+    values = values[values > 0]
+    small = values <= 1
+    if not small.any() or small.all() or values.max() > 100 or words_in(str(values.name)) & UNBOUNDED:
+        return
+    kept = [*([] if curves is None else [curves.loc[values.index]]), *(size.loc[values.index] for size in sizes)]
+    order = np.lexsort([values.to_numpy(), *(pd.factorize(key, sort=True)[0] for key in reversed(kept))])
+    same = np.ones(len(values) - 1, dtype=bool) if curves is None else np.diff(pd.factorize(kept[0])[0][order]) == 0
+    before, after = (
+        float(np.abs(np.diff(np.log(one.to_numpy()[order])))[same].sum())
+        for one in (values, values.where(~small, 100 * values))
+    )
+    if CLEARER * after < before:
+        raise DataError(
+            f"column {values.name} mixes units: {small.sum()} of its values are at most 1 (up to "
+            f"{values[small].max():.4g}) and {(~small).sum()} above 1 (from {values[~small].min():.4g}); write all of "
+            "it as shares or all in percent"
+        )
+
+
+def check_quality_target(values: pd.Series, target: float, *, top: float, option: str) -> None:
+    """Refuse a target of a quality that is out of range, or that only makes sense in another unit or as an error.
+
+    Args:
+        values: What was measured: qualities.
+        target: What is wanted.
+        top: The best value in the unit of the column: 1, or 100 in percent.
+        option: How the target is given.
+
+    Raises:
+        SettingsError: It does not make sense.
+    """
+    name, low, high = values.name, float(values.min()), float(values.max())
+    if not 0 < target < top:
+        percent = top == 1 and 100 * low < target < 100
+        other = f"; if {target:g} % is meant, give {option} {target / 100:g}" if percent else ""
+        raise SettingsError(
+            f"the target {target:g} of {name} is out of range; expected a number between 0 and {top:g}{other}"
+        )
+    if top == 100 and target <= 1 < low:
+        raise SettingsError(
+            f"the target {target:g} of {name} is {target:g} % in the unit of the column ({low:.4g} to {high:.4g}) and "
+            f"{100 * target:g} % as a share; if {100 * target:g} % is meant, give {option} {100 * target:g}"
+        )
+    others = {top - target: f"an error of {target:g}"}
+    if top == 100 and target <= 1:
+        others = {100 * target: f"{100 * target:g} %", 100 - 100 * target: f"an error of {100 * target:g} %"}
+    for meant, words in others.items():
+        if target <= high < meant < top:
+            raise SettingsError(
+                f"the target {target:g} is not above every measured {name} (up to {high:g}), so that it would be "
+                f"reached already; if {words} is meant, give {option} {meant:g}, in the unit of {name}"
+            )
+
+
+def check_error_target(values: pd.Series, target: float, *, option: str) -> None:
+    """Refuse a target of an error that only makes sense in another unit or as a quality.
+
+    A loss has no unit and any target.
+
+    Args:
+        values: What was measured: errors.
+        target: What is wanted.
+        option: How the target is given.
+
+    Raises:
+        SettingsError: It does not make sense.
+    """
+    name, low, high = values.name, float(values.min()), float(values.max())
+    if words_in(str(name)) & UNBOUNDED or high > 100:
+        return
+    within, top = f"({low:.4g} to {high:.4g})", 1 if high <= 1 else 100
+    otherwise, others = "", {}
+    if high <= 1 <= target:
+        problem = f"is not below 1, and the column holds shares {within}"
+        others = {target / 100: f"{target:g} %", 1 - target / 100: f"a quality of {target:g} %"}
+        otherwise = "give one below 1"
+    elif top == 100 and target < min(1, low / FAR_BELOW):
+        problem = f"is {target:g} % in the unit of the column {within}, less than a tenth of the least"
+        others = {100 * target: f"{100 * target:g} %", 100 - 100 * target: f"a quality of {100 * target:g} %"}
+    elif target > high and top - target < low:
+        problem = f"is above every measured one {within} and would be reached already"
+        others = {top - target: f"a quality of {target:g}"}
+    meant = next((value for value in others if low / FAR_BELOW <= value <= high), None)
+    if meant is not None:
+        otherwise = f"if {others[meant]} is meant, give {option} {meant:.6g}"
+        otherwise += ", and otherwise errors and target as shares" if top == 100 and target < 1 else ""
+    if otherwise:
+        raise SettingsError(f"the target {target:g} of {name} {problem}; {otherwise}")
