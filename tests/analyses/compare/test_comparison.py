@@ -288,8 +288,9 @@ def test_what_merlin_owes_to_its_source_is_its_gain_over_its_objective_alone(
     assert missing.endswith("the method merlin-target-only would tell.")
 
 
+@pytest.mark.parametrize("kind", ["merlin", "merlin-ft"])
 def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
-    tmp_path: Path, small: Fabrication
+    kind: str, tmp_path: Path, small: Fabrication
 ) -> None:
     whole = _frames(tmp_path, replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.11}}))
     alone = {frame: getattr(whole, frame).copy() for frame in ("cells", "records")}
@@ -297,7 +298,11 @@ def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
         rows.loc[rows["method"] == "joint", "source"] = ""
     spec = {
         **whole.study.spec,
-        "methods": {**whole.study.spec["methods"], "joint": {"method": "merlin", "source_term": False}},
+        "methods": {
+            **whole.study.spec["methods"],
+            "merlin": {"method": kind},
+            "joint": {"method": "merlin", "source_term": False},
+        },
     }
     found = summarise_frames(replace(whole, study=replace(whole.study, spec=spec), **alone))
     end = "MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."

@@ -63,8 +63,8 @@ def early_stopping(runs: Iterable[tuple[int, float]]) -> tuple[str, ...]:
             )
         else:
             said.append(
-                f"With {labels} training was stopped by a held-out quarter of the labels; the weights kept are those of "
-                f"step {kept[0]:.0f} to {kept[-1]:.0f} (median {kept[len(kept) // 2]:.0f})."
+                f"With {labels} training was stopped by a held-out quarter of the labels; the weights kept are those "
+                f"of step {kept[0]:.0f} to {kept[-1]:.0f} (median {kept[len(kept) // 2]:.0f})."
             )
     return tuple(said)
 

@@ -203,7 +203,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         **{name: _texts(notes, name) for name in ("headline", "title", "note")},
         "left_out": [tuple(map(str, of.get("left_out") or ())) for of in notes],
         "limits": _texts(notes, "limits"),
-        **{name: _numbers(notes, name) for name in ("last_step", "inner_risk", "read_side", "read_tokens", "best_step")},
+        **{name: _numbers(notes, name) for name in _NUMBER_NOTES},
         "stopped_early": [of.get("status") == "converged" and "best_step" in of for of in notes],
         "tuning": [{name: of[name] for name in _TUNING_NOTES if name in of} for of in notes],
         "pretrained": [next((key for key in cell.needs if key in pretraining), "") for cell in planned],
@@ -232,6 +232,7 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([found, labelled.take(places[known]).reset_index(drop=True)], axis=1)
 
 
+_NUMBER_NOTES = ("last_step", "best_step", "inner_risk", "read_side", "read_tokens")
 _TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed", "diverged")
 
 COSTS = ("seconds", "peak_memory", "trained_parameters", "examples_seen")

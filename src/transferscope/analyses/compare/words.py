@@ -134,8 +134,8 @@ def objective_in_words(
         said_of: Numbers of labels that the headline need not speak of.
 
     Returns:
-        A sentence for the headline on the numbers of labels at which MeRLin leads and is not surely better than its
-        objective without a source ("" for none); and for each that it leads at the difference between the two, or where
+        A sentence for the headline on the numbers of labels at which MeRLin, or MeRLin-ft, leads and is not surely better
+        than its objective without a source ("" for none); and for each that it leads at the difference between the two, or where
         the study has no such runs, one sentence that says how to get them.
     """
     merlin, alone = _merlin_of(frames)
@@ -171,13 +171,19 @@ def objective_missing(method: str, source: str | None, frames: StudyFrames) -> s
 
 
 def _merlin_of(frames: StudyFrames) -> tuple[set[str], str | None]:
-    """The names under which a study has MeRLin with a source, and its objective without one (None if it has not)."""
+    """The names under which a study has MeRLin with a source, and its objective without one (None if it has not).
+
+    MeRLin-ft has the same objective; where a study lacks it without a source, it is not asked for: from a network whose
+    data are not there it would be training from random weights.
+    """
     tables = {str(name): table for name, table in frames.study.spec.get("methods", {}).items()}
     kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
     merlin = {name for name, kind in kinds.items() if kind == "merlin"}
     alone = {name for name in merlin if not tables[name].get("settings", tables[name]).get("source_term", True)}
     own = [name for name, kind in kinds.items() if kind == "merlin-target-only"]
-    return merlin - alone, next(iter([*own, *sorted(alone)]), None)
+    without = next(iter([*own, *sorted(alone)]), None)
+    tuned = {name for name, kind in kinds.items() if kind == "merlin-ft"} if without is not None else set()
+    return (merlin - alone) | tuned, without
 
 
 def _objective_asked(method: str, source: str | None) -> str:
