@@ -16,16 +16,18 @@ from transferscope.analyses.compare.study_file import (
     study_tables,
     write_study,
 )
-from transferscope.data import DATA_SETS, load
+from transferscope.data import load
 from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError, UnknownNameError
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
 from transferscope.models import BACKBONES, NetworkSettings, build_network
 from transferscope.models.build import BackboneEntry
+from transferscope.registry import planned_code
 from transferscope.scores import SCORES
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec, read_spec
+from transferscope.user_code import file_module
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 EXAMPLE = EXAMPLES / "method.py"
@@ -145,9 +147,10 @@ def test_an_edited_file_is_another_method(tmp_path: Path) -> None:
     spec = parse_spec(small(tmp_path, table))
     before, again = ({cell.key for cell in plan_study(spec).cells} for _ in range(2))
     Path(place).write_text(EXAMPLE.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
-    after = {cell.key for cell in plan_study(spec).cells}
+    after = keys(small(tmp_path, table))
     assert before == again
     assert len(after & before) == len(after) // 2  # the pre-training is the same
+    assert {cell.key for cell in plan_study(spec).cells} == before  # whose method is the earlier code, in memory
 
 
 def test_files_are_imported_once_and_under_names_of_their_own(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_files_are_imported_once_and_under_names_of_their_own(tmp_path: Path) ->
     for _ in range(2):
         with pytest.raises(SettingsError, match=r"mine\.py defines no 'Mine';"):
             METHODS[f"{first}:Mine"]
-    assert sum(name.startswith("transferscope_file_") for name in sys.modules) >= 1
+    assert sum(name.startswith(file_module(Path(first).resolve())) for name in sys.modules) == 1
     assert "mine" not in sys.modules
 
 
@@ -187,18 +190,122 @@ def test_data_of_another_content_are_other_cells(tmp_path: Path) -> None:
     study = small(tmp_path, {"scratch": {}}) | {"target": target, "sources": {}}
     before = keys(study)
     written(tmp_path, text + "\n# a comment changes no number\n")
-    forget_files()
     assert keys(study) == before
     written(tmp_path, text.replace("0.5 * labels", "0.6 * labels"))
-    forget_files()
     assert keys(study).isdisjoint(before)
 
 
-def forget_files() -> None:
-    """What a new process has not imported."""
-    DATA_SETS._loaded.clear()
-    for name in [name for name in sys.modules if name.startswith("transferscope_file_")]:
-        del sys.modules[name]
+NETS = """
+import functools
+import torch
+from torch import nn
+
+def net(classes=3, gain=1.0):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.Tanh(), nn.Linear(5, classes))
+
+part = functools.partial(net, gain=0.5)
+other = functools.partial(net, gain=2.0)
+
+@torch.no_grad()
+def wrapped(classes=3):
+    return net(classes)
+
+def backbone(input_shape):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.Tanh())
+"""
+
+
+def test_an_edit_is_seen_by_the_next_that_asks(tmp_path: Path) -> None:
+    """In one process: a network and its identity, and data, are those of the file as it is."""
+    place = written(tmp_path, NETS)
+    names = [f"{place}:{name}" for name in ("net", "part", "wrapped", "backbone")]
+
+    def seen() -> list[tuple[dict[str, Any], str]]:
+        built = [build_network(NetworkSettings(name), (1, 8, 8), 3, seed=0) for name in names]
+        return [(NetworkSettings(name).identity, str(network)) for name, network in zip(names, built, strict=True)]
+
+    before = seen()
+    assert seen() == before
+    written(tmp_path, NETS.replace("Tanh", "ReLU"))
+    for (identity, network), (earlier, was) in zip(seen(), before, strict=True):
+        assert identity != earlier
+        assert "ReLU" in network
+        assert "Tanh" in was
+    written(tmp_path, NETS)
+    assert seen() == before
+
+
+def test_a_relative_path_is_one_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    for layer in ("Tanh", "ReLU", "Tanh"):
+        (tmp_path / layer).mkdir(exist_ok=True)
+        written(tmp_path / layer, NETS.replace("Tanh", layer))
+        monkeypatch.chdir(tmp_path / layer)
+        seen.append(str(build_network("mine.py:net", (1, 8, 8), 3, seed=0)))
+    assert ["Tanh" in one for one in seen] == [True, False, True]
+
+
+def test_two_networks_of_one_function_are_two(tmp_path: Path) -> None:
+    place = written(tmp_path, NETS)
+    part, other = (NetworkSettings(f"{place}:{name}").identity for name in ("part", "other"))
+    assert part["origin"]["source"] == other["origin"]["source"]
+    assert part["name"] == "part"
+    assert other["name"] == "other"
+
+
+def test_an_identity_is_that_of_the_code_in_memory(tmp_path: Path) -> None:
+    place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
+    name = f"{place}:BatchSpectralShrinkage"
+    earlier = METHODS[name]
+    before = METHODS.identity(earlier)
+    written(tmp_path, EXAMPLE.read_text(encoding="utf-8") + "\n# edited\n")
+    assert METHODS.identity(earlier) == before
+    assert METHODS[name] is not earlier
+    assert METHODS.identity(METHODS[name]) != before == METHODS.identity(earlier)
+    assert METHODS.reference(earlier) == METHODS.reference(METHODS[name]) == name
+
+
+def test_within_planned_code_names_mean_that_code_or_are_refused(tmp_path: Path) -> None:
+    place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
+    name = f"{place}:BatchSpectralShrinkage"
+    earlier = METHODS[name]
+    planned = METHODS.code(earlier)
+    assert set(planned) == {f"method {name}"}
+    assert METHODS.code(Scratch) == {}
+    written(tmp_path, EXAMPLE.read_text(encoding="utf-8") + "\n# edited\n")
+    assert METHODS[name] is not earlier
+    with planned_code(planned, since="it was planned", remedy="plan it again"):
+        assert METHODS[name] is earlier  # which is still in memory
+        assert METHODS["scratch"] is Scratch
+    METHODS._loaded.clear()  # as in a new process
+    with (
+        planned_code(planned, since="it was planned", remedy="plan it again"),
+        pytest.raises(
+            CorruptDataError,
+            match=r"^the code of the method .*mine\.py:BatchSpectralShrinkage has changed since it was ",
+        ),
+    ):
+        METHODS[name]
+    assert METHODS[name] is not earlier
+
+
+def test_a_changed_module_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "nets_of_module.py").write_text(NETS, encoding="utf-8")
+    settings = NetworkSettings("nets_of_module:net")
+    assert settings.code.keys() == {"network nets_of_module:net"}
+    (tmp_path / "nets_of_module.py").write_text(NETS.replace("Tanh", "ReLU"), encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"nets_of_module\.py has changed since .*; start Python anew$"):
+        _ = settings.identity
+
+
+def test_what_has_no_file_has_no_identity() -> None:
+    scope: dict[str, Any] = {"__name__": "nowhere", "Scratch": Scratch}
+    exec("class Mine(Scratch): ...", scope)  # as in a notebook
+    with pytest.raises(
+        SettingsError, match=r"^the method Mine has no source file, so a change of it could not be seen"
+    ):
+        METHODS.identity(scope["Mine"])
 
 
 def test_a_data_set_with_another_checksum_than_its_entry_says_is_refused(
@@ -239,7 +346,6 @@ MINE = CatalogueEntry("mine", "two points", "none", "", ("a", "b"), (RemoteFile(
     ],
 )
 def test_data_that_cannot_be_made_are_refused_in_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
-    forget_files()
     with pytest.raises((DataError, SettingsError), match=reason) as error:
         load(f"{written(tmp_path, text)}:mine")
     assert "\n" not in str(error.value)

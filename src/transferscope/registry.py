@@ -4,27 +4,80 @@ A name is one of transferscope's own; one that an installed package offers as an
 "transferscope.methods", "transferscope.networks", "transferscope.scores", "transferscope.diagnostics" or
 "transferscope.data"); or a reference, "package.module:Class" or "path/to/file.py:Class", which for networks and data
 sets names a function as well.
-Names and references, unlike entries that are written into a dictionary, mean the same in every worker process.
+Names and references, unlike entries that are written into a dictionary, mean the same in every worker process. What
+they mean follows their files: after an edit a name leads to the new code, or the edit is an error, as
+`transferscope.user_code` says. Within `planned_code` names mean the code that something was planned with.
 """
 
-import hashlib
-import importlib
-import importlib.util
-import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import CorruptDataError, SettingsError, unknown_name
+from transferscope.user_code import ChangedCodeError, Code, code_of, defined, file_module, load
 
 T = TypeVar("T")
 
 _REFERENCE = re.compile(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:]*\.py):[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The code that names stand for, and what to say of another one.
+
+    Attributes:
+        code: Digests by kind and name, as `Registry.code` gives them; other names mean what they always do.
+        since: When it was that code, as in "the study was planned with it".
+        remedy: What to do, as in "run the study file again".
+    """
+
+    code: Mapping[str, str]
+    since: str
+    remedy: str
+
+
+_PLANNED: ContextVar[_Planned] = ContextVar("planned code")
+
+
+@contextmanager
+def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterator[None]:
+    """Have names stand for the code that something was planned with, as far as this process has it or can load it.
+
+    Within it a name whose code is another one raises CorruptDataError. Code that is in memory counts, whatever its file
+    says by now.
+
+    Args:
+        code: Digests by kind and name, as `Registry.code` gives them; other names mean what they always do.
+        since: When it was that code, as in "the study was planned with it".
+        remedy: What to do where it is not there any more, as in "run the study file again".
+    """
+    token = _PLANNED.set(_Planned(code, since, remedy))
+    try:
+        yield
+    finally:
+        _PLANNED.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded(Generic[T]):
+    """What a name led to.
+
+    Attributes:
+        entry: The entry.
+        path: What it is called in its module, as in "Class".
+        code: What it is made of.
+    """
+
+    entry: T
+    path: str
+    code: Code
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -40,8 +93,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __init__(self, kind: str, group: str, own: Mapping[str, T], check: Callable[[object], T]) -> None:
         self.kind, self.group, self._own, self._check = kind, group, dict(own), check
-        self._loaded: dict[str, T] = {}
-        self._origins: list[tuple[T, object]] = []  # each loaded entry with the class or function that it was made of
+        self._loaded: dict[str, list[_Loaded[T]]] = {}  # what a name led to before its code changed comes first
 
     @cached_property
     def _offered(self) -> dict[str, EntryPoint]:
@@ -52,7 +104,9 @@ class Registry(Mapping[str, T], Generic[T]):
 
         Raises:
             UnknownNameError: Nothing answers to the name.
-            SettingsError: A reference or an entry point leads nowhere, or to something else than such an entry.
+            SettingsError: A reference or an entry point leads nowhere, or to something else than such an entry; or it
+                leads to a module that has changed since Python imported it.
+            CorruptDataError: Its code is another one than `planned_code` asks for.
         """
         if name in self._own:
             if name in self._offered:
@@ -61,9 +115,19 @@ class Registry(Mapping[str, T], Generic[T]):
                     f"({self._offered[name].value}); uninstall it or have it renamed"
                 )
             return self._own[name]
-        if name not in self._loaded:
-            self._loaded[name] = self._load(name)
-        return self._loaded[name]
+        known, asked = self._loaded.setdefault(name, []), _PLANNED.get(None)
+        planned = None if asked is None else asked.code.get(f"{self.kind} {name}")
+        for one in known if planned is not None else ():
+            if one.code.digest == planned:
+                return one.entry
+        if not known or known[-1].code.has_changed or _means_another_file(name, known[-1].code):
+            known.append(self._load(name))
+        if asked is not None and planned not in (None, known[-1].code.digest):
+            raise CorruptDataError(
+                f"the code of the {self.kind} {name} has changed since {asked.since}; put the earlier code back, or "
+                f"{asked.remedy}"
+            )
+        return known[-1].entry
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._own, *self._offered)))
@@ -82,34 +146,41 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def reference(self, entry: object) -> str:
         """The name or reference under which an entry is found again, in another process too."""
-        for name, known in (*self._own.items(), *self._loaded.items()):
+        for name, known in self._own.items():
             if known is entry:
                 return name
-        kind = _defined(entry)
+        for name, versions in self._loaded.items():
+            if any(one.entry is entry for one in versions):
+                return name
+        kind = defined(entry)
         return f"{kind.__module__}:{kind.__qualname__}"
 
     def identity(self, entry: object) -> dict[str, str]:
         """What of an entry's origin can change an answer: nothing for transferscope's own, whose versions tell.
 
         Returns:
-            Empty, or the name of the class or function and a digest of the file that defines it.
+            Empty, or what the entry is called in its module and the digest of the code in memory that it is made of.
 
         Raises:
-            SettingsError: No file defines it.
+            SettingsError: No file defines it, or its file has changed since Python imported it.
         """
         if any(known is entry for known in self._own.values()):
             return {}
-        kind = _defined(next((origin for known, origin in self._origins if known is entry), entry))
-        try:
-            source = Path(inspect.getfile(kind)).read_bytes()
-        except (OSError, TypeError) as error:
+        found = next((one for versions in self._loaded.values() for one in versions if one.entry is entry), None)
+        path, code = (defined(entry).__qualname__, code_of(entry)) if found is None else (found.path, found.code)
+        if not code.files:
             raise SettingsError(
-                f"the {self.kind} {kind.__qualname__} has no source file, so a change of it could not be seen; define "
-                "it in a module or a .py file"
-            ) from error
-        return {"class": kind.__qualname__, "source": hashlib.sha256(source).hexdigest()}
+                f"the {self.kind} {path} has no source file, so a change of it could not be seen; define it in a "
+                "module or a .py file"
+            )
+        return {"class": path, "source": code.digest}
 
-    def _load(self, name: str) -> T:
+    def code(self, entry: object) -> dict[str, str]:
+        """The digest of an entry's code by kind and name, for `planned_code`; empty for transferscope's own."""
+        origin = self.identity(entry)
+        return {f"{self.kind} {self.reference(entry)}": origin["source"]} if origin else {}
+
+    def _load(self, name: str) -> _Loaded[T]:
         if name in self._offered:
             place, what = f"the entry point {name!r} of {self.group}", self._offered[name].value
         elif _REFERENCE.fullmatch(name):
@@ -118,29 +189,21 @@ class Registry(Mapping[str, T], Generic[T]):
             raise unknown_name(self.kind, name, self)
         where, _, path = what.rpartition(":")
         try:
-            found: object = _module(where)
-            for part in path.split("."):
-                found = getattr(found, part)
-            entry = self._check(found)
+            found, code = load(where, path)
+            return _Loaded(self._check(found), path, code)
+        except ChangedCodeError:
+            raise
         except TypeError as error:
             raise SettingsError(f"{place} {error}; see examples/ for one that works") from error
         except (Exception, SystemExit) as error:  # code of another package may raise anything
             reason = " ".join(str(error).split()) or f"it raised {type(error).__name__}"
             if where.endswith(".py") and not Path(where).expanduser().exists():
                 reason = f"there is no file {where}"
-            elif isinstance(error, AttributeError) and error.obj is sys.modules.get(_module_name(where)):
+            elif isinstance(error, AttributeError) and _is_module(error.obj, where):
                 reason = f"{where} defines no {error.name!r}"
             raise SettingsError(
                 f"{place} cannot be loaded: {reason}; expected package.module:Class or path/to/file.py:Class"
             ) from error
-        self._origins.append((entry, found))
-        return entry
-
-
-def _defined(entry: object) -> Any:
-    """The class or function that a file defines: the entry itself, or the class of an object."""
-    entry = getattr(entry, "__func__", entry)  # of a class method
-    return entry if isinstance(entry, type | FunctionType) else type(entry)
 
 
 def is_reference(name: str) -> bool:
@@ -156,27 +219,17 @@ def seen_from(name: str, folder: Path) -> str:
     return f"{folder.absolute() / Path(where).expanduser()}:{what}"
 
 
-def _module(where: str) -> ModuleType:
-    """A module by its name, or by the path of its file; a file is imported once under a name of its own."""
-    if not where.endswith(".py"):
-        return importlib.import_module(where)
-    path, name = Path(where).expanduser().resolve(strict=True), _module_name(where)
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # dataclasses look their module up
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
+def _means_another_file(name: str, code: Code) -> bool:
+    """Whether a reference with a relative path means another file now, in another working directory."""
+    where = Path(name.rpartition(":")[0])
+    if where.suffix != ".py" or where.is_absolute():
+        return False
+    return code.files[0].path != where.expanduser().resolve()
 
 
-def _module_name(where: str) -> str:
-    """The name under which a module is imported."""
+def _is_module(found: object, where: str) -> bool:
+    """Whether an object is the module of a reference."""
     if not where.endswith(".py"):
-        return where
-    return f"transferscope_file_{hashlib.sha256(str(Path(where).expanduser().resolve()).encode()).hexdigest()[:16]}"
+        return found is sys.modules.get(where)
+    own = file_module(Path(where).expanduser().resolve())
+    return any(found is module for name, module in sys.modules.items() if name.startswith(own))

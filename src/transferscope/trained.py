@@ -1,8 +1,10 @@
 """A trained network in a folder: `transferscope export` writes it, `load_model` opens it and it predicts."""
 
 import json
+import logging
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from importlib.metadata import version
@@ -19,13 +21,17 @@ from scipy.special import expit, softmax
 from transferscope.data.arrays import to_inputs
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.data.unlabelled import NETWORK_NOTE, InputForm, as_in_study
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError, TransferscopeError
 from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
 from transferscope.models.hubs.huggingface import HuggingFace
 from transferscope.models.hubs.save_pretrained import FILES, Problem, SavedModel, open_saved, save_pretrained
+from transferscope.models.pretrained import code_notes
 from transferscope.models.weights import open_network, read_notes, save_weights
+from transferscope.registry import planned_code
 from transferscope.training import PixelScale, TensorSet, outputs_of, to_tensors
+
+_LOG = logging.getLogger(__name__)
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
 _PROBLEMS: dict[Kind, Problem] = {
@@ -64,6 +70,8 @@ class ModelCard:
         temperature: What the outputs are divided by before they become probabilities: chosen by the study's test
             examples (see `numerics.calibration`), which changes no prediction. 1 for numbers, and in older files, whose
             probabilities are not calibrated.
+        code: Digest of the code of a network that is the user's, by its name as `planned_code` takes it; empty for any
+            other network, and in older files, whose code is not compared.
     """
 
     network: NetworkSettings
@@ -88,6 +96,7 @@ class ModelCard:
     multi_label: bool = False
     label_units: tuple[tuple[float, float], ...] = ()
     temperature: float = 1.0
+    code: dict[str, str] = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:
@@ -213,6 +222,8 @@ def _as_json(card: ModelCard) -> dict[str, Any]:
     plain = _ADAPTER.dump_python(card, mode="json")
     if card.transformers is None:
         del plain["transformers"]
+    if not card.code:
+        del plain["code"]
     return {"format": _FORMAT if card.transformers is None else _TRANSFORMERS, **plain}
 
 
@@ -240,7 +251,8 @@ def save_model(model: TrainedModel, folder: Path) -> None:
         if isinstance(named, HuggingFace):
             card = _save_pretrained(named, model, unfinished)
         else:
-            save_weights(model.network, unfinished / WEIGHTS, notes={**model.scale.as_notes, **card_notes(card)})
+            notes = {**model.scale.as_notes, **card_notes(card), **code_notes(card.code)}
+            save_weights(model.network, unfinished / WEIGHTS, notes=notes)
         (unfinished / CARD).write_text(
             json.dumps(_as_json(card), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
         )
@@ -283,7 +295,8 @@ def load_model(place: str | Path) -> TrainedModel:
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It was not written by `transferscope export`, or by a later version, or is damaged.
+        CorruptDataError: It was not written by `transferscope export`, or by a later version, or is damaged; or the
+            network is made by code of the user that has changed since.
         MissingExtraError: It is a network of transformers, which is not installed.
         TransferscopeError: The network cannot be built, as when code of another package that it needs is missing.
     """
@@ -293,28 +306,49 @@ def load_model(place: str | Path) -> TrainedModel:
             f"there is no exported network {file}; `transferscope export STUDY --out FOLDER` makes one"
         )
     notes = read_notes(file)
-    scale = PixelScale.from_notes(notes)
     try:
         card = json.loads(notes[NETWORK_NOTE])
         known = card.pop("format") in (_FORMAT, _TRANSFORMERS)
-        read = _ADAPTER.validate_python(card) if known else None
-    except (KeyError, ValueError, TypeError, AttributeError, ValidationError) as error:
-        raise CorruptDataError(
-            f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"
-        ) from error
-    if read is None:
+        code = {str(name): str(digest) for name, digest in card.get("code", {}).items()}
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise _no_export(file) from error
+    if not known:
         raise CorruptDataError(
             f"{file} is of another format and this version of transferscope reads formats {_FORMAT} and "
             f"{_TRANSFORMERS}; use the version that wrote it"
         )
+    with planned_code(code, since=f"{file} was written", remedy="run its study again and export anew"):
+        return _opened(file, card, PixelScale.from_notes(notes))
+
+
+def _opened(file: Path, card: Mapping[str, Any], scale: PixelScale | None) -> TrainedModel:
+    """The network of a card."""
+    try:
+        read = _ADAPTER.validate_python(card)
+    except ValidationError as error:
+        causes = [item.get("ctx", {}).get("error") for item in error.errors()]
+        raise next((one for one in causes if isinstance(one, TransferscopeError)), _no_export(file)) from error
     if scale is None:
         raise CorruptDataError(f"{file} does not say how its inputs are scaled; export the network again")
     shape = read.inputs.input_shape
     if read.transformers is not None:
         network = open_saved(file.parent, read.transformers, input_shape=shape, known=read.network.input)
         return TrainedModel(network.eval(), scale, replace(read, inputs=_own_tokenizer(read.inputs, file.parent)))
+    if read.network.code and not read.code:
+        _LOG.warning(
+            "%s does not say which code of %s it was trained in, so a change since would not be seen; export the "
+            "network again to have it compared",
+            file,
+            read.network.name,
+        )
     network = open_network(frame_network(read.network, shape, read.n_outputs), file).network
     return TrainedModel(network.eval(), scale, read)
+
+
+def _no_export(file: Path) -> CorruptDataError:
+    return CorruptDataError(
+        f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"
+    )
 
 
 def _own_tokenizer(inputs: InputForm, folder: Path) -> InputForm:

@@ -22,6 +22,8 @@ from transferscope.errors import (
     StoreError,
     UnknownNameError,
 )
+from transferscope.models import BACKBONES
+from transferscope.models.weights import read_notes
 from transferscope.store import Store
 from transferscope.study.export import chosen_run, export
 from transferscope.study.run import run_study
@@ -179,6 +181,45 @@ def test_numbers_of_a_table_are_predicted_by_column_name(folder: Path, tmp_path:
 
 
 @pytest.mark.long
+def test_numbers_of_arrays_are_predicted_as_they_were_given(folder: Path, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(240, 3)).astype(np.float32)
+    y = 100 + 15 * x @ [0.5, -0.7, 0.5]
+    np.savez(tmp_path / "own.npz", x_train=x[:120], y_train=y[:120], x_test=x[120:], y_test=y[120:])
+    training = {"training": {"steps": 300}, "methods": {"scratch": {}}}
+    place = study_of(tmp_path, "arrays", f"npz:{tmp_path / 'own.npz'}", **training)
+    found = export(place, tmp_path / "net", method="scratch", labels=40)
+    assert found.model.card.label_units == ((100.0, 10.0),)
+    call("predict", str(tmp_path / "net"), f"npz:{tmp_path / 'own.npz'}", "--out", str(tmp_path / "p.csv"))
+    predicted = pd.read_csv(tmp_path / "p.csv")["output_0"].to_numpy()
+    np.testing.assert_allclose(
+        predicted, 100 + 10 * by_hand(tmp_path / "net/model.safetensors", x[120:])[:, 0], rtol=1e-5
+    )
+    assert np.corrcoef(predicted, y[120:])[0, 1] > 0.9
+    assert abs(np.mean(predicted - y[120:])) < 5
+
+
+@pytest.mark.long
+def test_a_row_is_predicted_alike_whatever_rows_stand_beside_it(tmp_path: Path) -> None:
+    """Codes had been read as numbers where no other row had a letter, and all rows as "other"."""
+    random = np.random.default_rng(0)
+    code, flag = random.choice(["A1", "B2", "007", "008"], 240), random.choice(["TRUE", "FALSE", "unknown"], 240)
+    at = 1.7e9 + random.normal(0, 50, 240)
+    table = pd.DataFrame({"code": np.where(np.arange(240) < 2, "Z9", code), "flag": flag, "at": at})
+    table["price"] = (code == "007") * 1.0 + (flag == "TRUE") * 2.0 + (at - 1.7e9) / 50
+    table.to_csv(tmp_path / "own.csv", index=False)
+    place = study_of(tmp_path, "rows", f"csv:{tmp_path / 'own.csv'}?label=price", methods={"scratch": {}})
+    export(place, tmp_path / "net", method="scratch", labels=40)
+    alone = table[(table.code == "007") & (table.flag != "unknown")]
+    predicted = []
+    for name, rows in (("whole", table), ("alone", alone)):
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+        said = call("predict", str(tmp_path / "net"), f"csv:{tmp_path / name}.csv", "--out", str(tmp_path / "p.csv"))
+        assert ("few or no training rows have" in said) is (name == "whole")  # Z9 is rare
+        predicted.append(pd.read_csv(tmp_path / "p.csv")["output_0"].to_numpy())
+    np.testing.assert_allclose(predicted[1], predicted[0][alone.index], rtol=1e-6)
+
+
+@pytest.mark.long
 def test_a_folder_of_photographs_is_read_as_that_of_the_study(folder: Path, tmp_path: Path) -> None:
     data = {"data": f"folder:{folder / 'photos'}?resize=8", "transforms": ["grey", "invert"]}
     place = study_of(folder, "photos", "", target={**data, "labels": [30]}, sources={"same": data})
@@ -330,3 +371,58 @@ def load_image(file: Path, side: int) -> np.ndarray:
         left, top = (width - short) / 2, (height - short) / 2
         small = image.resize((side, side), Image.Resampling.BILINEAR, box=(left, top, left + short, top + short))
     return np.asarray(small).transpose(2, 0, 1)
+
+
+NETS = "from torch import nn\n\ndef net(input_shape):\n    return nn.Sequential(nn.Linear(3, 5), nn.Tanh())\n"
+
+
+def test_a_network_of_code_that_was_edited_predicts_nothing(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    code, inputs = tmp_path / "nets.py", np.load(folder / "classes.npz")["x_test"]
+    code.write_text(NETS)
+    network = {"name": f"{code}:net"}
+    store = study_of(tmp_path, "own", f"npz:{folder}/classes.npz", network=network, methods={"scratch": {}}, seeds=1)
+    export(store, tmp_path / "out")
+    kept = next(store.with_suffix(".files").glob("*.safetensors"))
+    before = load_model(tmp_path / "out").predict(inputs)
+    code.write_text(NETS.replace("Tanh", "ReLU"))
+    assert list(load_model(tmp_path / "out").predict(inputs)) == list(before)  # the earlier code is in memory
+    BACKBONES._loaded.clear()  # as in a new process
+    for place in (tmp_path / "out", kept):
+        with pytest.raises(
+            CorruptDataError, match=r"^the code of the network .*nets\.py:net has changed since .* was wr"
+        ):
+            load_model(place)
+    with pytest.raises(CorruptDataError, match=r"has changed since the study was planned with it"):
+        export(store, tmp_path / "again")
+    command = ("predict", str(tmp_path / "out"), f"npz:{folder}/classes.npz", "--out", str(tmp_path / "p.csv"))
+    with pytest.raises(CorruptDataError, match="put the earlier code back"):
+        call(*command)
+    assert not (tmp_path / "p.csv").exists()
+    file = _without_code(tmp_path / "out/model.safetensors")
+    assert caplog.messages == []
+    load_model(file)
+    assert caplog.messages == [
+        f"{file} does not say which code of {code}:net it was trained in, so a change since would not be seen; export "
+        "the network again to have it compared"
+    ]
+    code.unlink()
+    BACKBONES._loaded.clear()
+    with pytest.raises(SettingsError, match=r"there is no file .*nets\.py"):
+        load_model(file)
+
+
+def _without_code(file: Path) -> Path:
+    """An exported network as earlier versions wrote it."""
+    notes = read_notes(file)
+    card = json.loads(notes["transferscope.card"])
+    del card["code"]
+    older = file.with_name("older.safetensors")
+    save_file(load_file(file), older, metadata={**notes, "transferscope.card": json.dumps(card)})
+    return older
+
+
+def test_the_card_of_another_network_says_nothing_of_code(folder: Path, model: TrainedModel) -> None:
+    assert model.card.code == {}
+    assert "code" not in json.loads((folder / "best/card.json").read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transferscope.data.task import Dataset
-from transferscope.errors import DataError, MissingDataError, StoreError, unknown_name
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError, unknown_name
 from transferscope.models import OpenedNetwork, build_network, open_network
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
@@ -55,15 +55,22 @@ def target_data(recipe: MethodRecipe) -> Dataset:
 
     Raises:
         MissingDataError: They are not there any more.
+        CorruptDataError: They are others now.
         DataError: They cannot be read.
     """
     try:
-        return read_data(recipe.target)
+        found = read_data(recipe.target)
     except MissingDataError as error:
         raise MissingDataError(
             f"{error}; if the study was moved, `transferscope run STUDY.toml` in its new place brings its paths up to "
             "date without training anything again"
         ) from error
+    if recipe.contents.get("target", found.fingerprint) != found.fingerprint:
+        raise CorruptDataError(
+            f"the data {recipe.target.data} have changed since the study was planned with them; put the earlier data "
+            "back, or run the study file again, which redoes the cells that read them"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

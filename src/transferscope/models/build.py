@@ -45,7 +45,7 @@ class BackboneEntry:
     any_depth: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # what is callable need not have a hash
 class FactoryEntry:
     """A function or class of another package that makes a whole module, head included, of keyword arguments alone."""
 
@@ -167,7 +167,17 @@ class NetworkSettings:
     def module(self) -> NamedModule | None:
         """What the name stands for; None for a backbone, which is built for the shape of the inputs."""
         hub, _, rest = self.name.partition(":")
-        return HUBS[hub](rest) if hub in HUBS else _factory(self.name, json.dumps(self.options, sort_keys=True))
+        if hub in HUBS:
+            return HUBS[hub](rest)
+        entry = BACKBONES[self.name]
+        if isinstance(entry, BackboneEntry):
+            return None
+        return _factory(entry, self.name, json.dumps(self.options, sort_keys=True))
+
+    @property
+    def code(self) -> dict[str, str]:
+        """The digest of the code of a user's function by the network's name, for `planned_code`; else empty."""
+        return {} if self.name.partition(":")[0] in HUBS else BACKBONES.code(BACKBONES[self.name])
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -201,10 +211,7 @@ class NetworkSettings:
 
 
 @lru_cache(maxsize=64)  # whether a function loads weights takes two calls of it to tell
-def _factory(name: str, options: str) -> Factory | None:
-    entry = BACKBONES[name]
-    if isinstance(entry, BackboneEntry):
-        return None
+def _factory(entry: FactoryEntry, name: str, options: str) -> Factory:
     return Factory(name, entry.function, json.loads(options), BACKBONES.identity(entry))
 
 

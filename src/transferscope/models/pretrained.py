@@ -7,7 +7,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from transferscope.errors import NetworkError, SettingsError
+from transferscope.errors import CorruptDataError, NetworkError, SettingsError
 from transferscope.models.adapt import OneTensor, adapt
 from transferscope.models.build import NetworkSettings, build_network, frame_network, input_of
 from transferscope.models.network import Network, new_head
@@ -18,8 +18,12 @@ from transferscope.models.weights import (
     digest_of,
     listed,
     open_network,
+    read_notes,
     read_state_dict,
 )
+
+_CODE_NOTE = "transferscope.code"
+"""Key in the metadata of a file of weights that a study wrote, which says the digest of the code of its network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +80,14 @@ def open_pretrained(
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: The file holds something else than weights.
+        CorruptDataError: The file holds something else than weights, or those of another code of the network.
         NetworkError: The weights belong to another architecture, give less than the stated share, or are not finite; it
             is not known how the network's inputs are scaled; or the network cannot be made.
     """
     settings = pretrained.network
     named = settings.module
+    if pretrained.weights is not None:
+        check_code(settings, pretrained.weights)
     if named is None:
         if pretrained.weights is None:
             raise NetworkError(f"{settings.name} is a backbone without weights; give them as weights = FILE")
@@ -114,6 +120,26 @@ def open_pretrained(
         fresh = new_head(network.n_features, n_outputs, seed=seed)  # as a network of random weights has
         return OpenedNetwork(network.under(fresh), replace(report, n_outputs=0))
     return OpenedNetwork(network, report)
+
+
+def code_notes(code: Mapping[str, str]) -> dict[str, str]:
+    """What a file of weights says of the `code` of its network; nothing of one that is not the user's."""
+    return {_CODE_NOTE: " ".join(code.values())} if code else {}
+
+
+def check_code(settings: NetworkSettings, file: Path) -> None:
+    """Refuse weights that a study trained in another code of the same network; of other files nothing is known.
+
+    Raises:
+        CorruptDataError: The code has changed.
+        MissingDataError: There is no such file.
+    """
+    own = code_notes(settings.code)
+    if own and {**own, **read_notes(file)}[_CODE_NOTE] != own[_CODE_NOTE]:
+        raise CorruptDataError(
+            f"the code of the network {settings.name} has changed since {file} was trained in it; put the earlier code "
+            "back, or train it again"
+        )
 
 
 def fingerprint_of(opened: OpenedNetwork) -> str:

@@ -1,12 +1,16 @@
 """A cell's recipe: what a worker reads in its payload."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
+from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
+from transferscope.registry import planned_code
+from transferscope.store import PlannedCell
 from transferscope.study.settings import DataSettings, DiagnosticSettings, SourceSettings, Value
 from transferscope.study.tables import setting_names, settings_of
 from transferscope.training import TrainingSettings
@@ -38,6 +42,7 @@ class PretrainRecipe:
             "pretraining": asdict(self.pretraining),
             "checkpoints": list(self.checkpoints),
             "contents": dict(self.contents),
+            **_code(self.network.code),
         }
 
     @classmethod
@@ -120,6 +125,7 @@ class MethodRecipe:
             "snapshots": None if self.snapshots is None else list(self.snapshots),
             "checksum": self.checksum,
             "contents": dict(self.contents),
+            **_code(self.network.code, METHODS.code(type(self.method))),
         }
 
     @classmethod
@@ -157,13 +163,43 @@ class DiagnoseRecipe:
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
-        return {"fit": self.fit.as_payload(), "diagnostic": self.diagnostic.as_json()}
+        fit, kind = self.fit.as_payload(), type(self.diagnostic.diagnostic)
+        code = _code(fit.pop(_CODE, {}), DIAGNOSTICS.code(kind))
+        return {"fit": fit, "diagnostic": self.diagnostic.as_json(), **code}
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
         _require(payload, "fit", "diagnostic")
         return cls(MethodRecipe.from_payload(payload["fit"]), DiagnosticSettings.from_json(payload["diagnostic"]))
+
+
+_CODE = "code"
+"""Key in the payload of a cell that has code of the user in it, which says its digests as it was planned."""
+
+
+def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """What a payload says of the user's code; nothing where there is none."""
+    code = {name: digest for part in parts for name, digest in part.items()}
+    return {_CODE: code} if code else {}
+
+
+def code_of(cells: Iterable[PlannedCell]) -> dict[str, str]:
+    """The code of the user that cells of one study were planned with, for `code_as_planned`.
+
+    What is not known of cells that an earlier version planned is left out.
+    """
+    found: dict[str, str] = {}
+    for cell in cells:
+        code = cell.payload.get(_CODE)
+        found |= code if isinstance(code, Mapping) else {}
+    return found
+
+
+def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Have methods, networks and diagnostics of the user be those of `code_of`; within it others are refused."""
+    remedy = "run the study file again, which redoes the cells that use it"
+    return planned_code(code, since="the study was planned with it", remedy=remedy)
 
 
 def _stored_method(plain: object) -> Method:

@@ -16,7 +16,7 @@ from transferscope.models.weights import is_whole, open_network
 from transferscope.numerics.calibration import fit_temperature
 from transferscope.store import Store
 from transferscope.study.backends.backend import thread_limit
-from transferscope.study.cell import MethodRecipe
+from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.fitting import fit_method, task_of
 from transferscope.study.kept import Run, best_way, card_of, finished_runs
@@ -136,22 +136,23 @@ def export(
         context = WorkContext(
             store.files, cell.payload.get("device", "cpu"), cell.payload.get("threads", 1), on_progress
         )
-        recipe = MethodRecipe.from_payload(cell.payload)
         again = not is_whole(context.network(key))
         on_start(run, again)
-        with thread_limit(context.threads):
-            task = task_of(cell, recipe)
-            network = _trained(run, recipe, context) if again else _kept(run, recipe, context)
-        stored = store.arrays(name, "predictions").get(key)
-        score = Estimate(run.score, run.stderr, len(task.target.test))
-        card = replace(
-            card_of(cell, recipe, task.target, study=name, metric=run.metric, score=score),
-            mean_score=float(np.mean([one.score for one in alike])),
-            n_runs=len(alike),
-            temperature=_temperature(network, task.target),
-        )
-        trained = TrainedModel(network.cpu().eval(), scale_of(network, task.target.train), card)
-        save_model(trained, Path(out))
+        with code_as_planned(code_of([cell])):
+            recipe = MethodRecipe.from_payload(cell.payload)
+            with thread_limit(context.threads):
+                task = task_of(cell, recipe)
+                network = _trained(run, recipe, context) if again else _kept(run, recipe, context)
+            stored = store.arrays(name, "predictions").get(key)
+            score = Estimate(run.score, run.stderr, len(task.target.test))
+            card = replace(
+                card_of(cell, recipe, task.target, study=name, metric=run.metric, score=score),
+                mean_score=float(np.mean([one.score for one in alike])),
+                n_runs=len(alike),
+                temperature=_temperature(network, task.target),
+            )
+            trained = TrainedModel(network.cpu().eval(), scale_of(network, task.target.train), card)
+            save_model(trained, Path(out))
         model = load_model(out)  # what was written is what is compared
         with thread_limit(context.threads):
             network = model.network.copy().to(choose_device(context.device))

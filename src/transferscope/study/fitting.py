@@ -14,7 +14,7 @@ from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import Control, FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, trials_file, tune
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
-from transferscope.models.pretrained import fingerprint_of
+from transferscope.models.pretrained import code_notes, fingerprint_of
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import CELL_NOTE, STEP_NOTE, WorkContext
@@ -72,7 +72,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
-        notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key}
+        notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key, **code_notes(recipe.network.code)}
         options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
     while fitted.status == "non_finite" and tuned is not None and (other := tuned.next_best(fitted.cost)) is not None:
@@ -80,14 +80,15 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         fitted = tuned.method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
     if recipe.snapshots is not None:
-        save_weights(fitted.network, context.network(key), notes=network_notes(fitted, key))
+        save_weights(fitted.network, context.network(key), notes=network_notes(fitted, recipe, key))
     return CellFit(fitted, task, options, tuned)
 
 
-def network_notes(fitted: Fitted, key: str) -> dict[str, str]:
-    """What the file of a cell's network says: how inputs are scaled, the cell, and the step that was chosen."""
+def network_notes(fitted: Fitted, recipe: MethodRecipe, key: str) -> dict[str, str]:
+    """What the file of a cell's network says: how inputs are scaled, the cell, its code, and the step chosen."""
     best = fitted.notes.get("best_step")
-    return {**fitted.scale.as_notes, CELL_NOTE: key} | ({} if best is None else {STEP_NOTE: str(int(best))})
+    chosen = {} if best is None else {STEP_NOTE: str(int(best))}
+    return {**fitted.scale.as_notes, CELL_NOTE: key, **code_notes(recipe.network.code), **chosen}
 
 
 def snapshots(

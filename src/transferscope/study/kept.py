@@ -217,6 +217,7 @@ def card_of(
         stderr=score.stderr,
         mean_score=score.value,
         n_runs=1,
+        code=recipe.network.code,
     )
 
 

@@ -15,10 +15,11 @@ from transferscope.methods import Fitted, keeps_network, pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.build import frame_network
+from transferscope.models.pretrained import code_notes
 from transferscope.models.weights import is_whole, open_network, read_notes, save_weights
 from transferscope.records import HEADLINES, Cost, Record
 from transferscope.store import Outcome, PlannedCell
-from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe
+from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe, code_as_planned, code_of
 from transferscope.study.context import KEEP, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, kept_data
 from transferscope.study.fitting import (
@@ -44,7 +45,8 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     doers = {"pretrain": _pretrain, "method": _method, "diagnose": diagnose}
     if cell.role not in doers:
         raise SettingsError(f"a cell has the role {cell.role!r}; expected one of {', '.join(doers)}")
-    outcome = doers[cell.role](cell, context)
+    with code_as_planned(code_of([cell])):
+        outcome = doers[cell.role](cell, context)
     context.checkpoint(cell.key).unlink(missing_ok=True)
     return outcome
 
@@ -59,7 +61,7 @@ def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
     )
     network = fresh_network(recipe, source, seed)
     options = fit_options(cell, context, recipe.pretraining)
-    notes = scale_of(network, source.train).as_notes
+    notes = {**scale_of(network, source.train).as_notes, **code_notes(recipe.network.code)}
     if recipe.checkpoints:
         options = replace(options, snapshots=snapshots(context, cell.key, notes, steps=recipe.checkpoints))
     fitted = pretrain(source, network, options)
@@ -97,7 +99,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
 def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures, context: WorkContext) -> None:
     """Write the network to a file that says what it is."""
     final = next(record for record in test.records if record.name in HEADLINES)
-    notes = network_notes(fit.fitted, cell.key)
+    notes = network_notes(fit.fitted, recipe, cell.key)
     with suppress(TransferscopeError):  # data that cannot be read any more take the file's card alone
         study = str(cell.payload[KEEP])
         notes |= card_notes(

@@ -134,9 +134,9 @@ def objective_in_words(
         said_of: Numbers of labels that the headline need not speak of.
 
     Returns:
-        A sentence for the headline on the numbers of labels at which MeRLin, or MeRLin-ft, leads and is not surely better
-        than its objective without a source ("" for none); and for each that it leads at the difference between the two, or where
-        the study has no such runs, one sentence that says how to get them.
+        A sentence for the headline on the numbers of labels at which MeRLin, or MeRLin-ft, leads and is not surely
+        better than its objective without a source ("" for none); and for each that it leads at the difference between
+        the two, or where the study has no such runs, one sentence that says how to get them.
     """
     merlin, alone = _merlin_of(frames)
     gains = {} if alone is None else gains_over(frames, alone)

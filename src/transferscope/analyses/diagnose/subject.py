@@ -23,6 +23,7 @@ from transferscope.models import (
     open_network,
     open_pretrained,
 )
+from transferscope.models.pretrained import check_code
 from transferscope.models.weights import read_notes
 from transferscope.records import Record
 from transferscope.study.facts import examples_as_read
@@ -267,6 +268,7 @@ def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Net
         network = _named(question, path, data.train.input_shape).to(device)
         _check_head(network, data, path)
         return network
+    check_code(question.network, path)
     frame = build_network(question.network, shape, data.train.n_outputs, seed=0).to(device)
     network = open_network(frame, path, read_as=question.network.read_as(shape)).network
     _check_head(network, data, path)
@@ -304,6 +306,7 @@ def _start(question: FileQuestion, network: Network, path: Path) -> _Start:
         device = next(network.parameters()).device
         opened = replace(opened, network=opened.network.to(device))
     else:
+        check_code(question.network, path)
         opened = open_network(network, path, head="either")
     if opened.report.n_outputs and _head_shapes(opened.network) == _head_shapes(network):
         return _Start(opened.network, backbone_only=False)

@@ -26,7 +26,7 @@ from transferscope.report.figures.style import drawing, new_figure
 from transferscope.report.page import Verdict
 from transferscope.report.save import file_name, write_table
 from transferscope.store import PlannedCell, Store, StoredCell
-from transferscope.study.cell import MethodRecipe
+from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import shape_as_read
 from transferscope.study.fitting import number
@@ -215,7 +215,8 @@ def map_study(
             'with keep = "all" in [engine], those on the way with [diagnostics.weights] and every = 100: add both to '
             "its file and run it in a new store"
         )
-    frame = _frame(fits[0].cell)
+    with code_as_planned(code_of([fits[0].cell])):
+        frame = _frame(fits[0].cell)
     networks = []
     for i, entry in enumerate(listed):
         networks.append(_read(frame, entry))

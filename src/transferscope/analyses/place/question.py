@@ -1,6 +1,6 @@
 """What an exactly solvable model says of the pairs of a finished study, beside what was measured."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +39,8 @@ from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import FinishedRuns
+from transferscope.store import Store, StoredCell
+from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
@@ -91,58 +93,74 @@ def place(
     with open_existing(address) as store:
         name = one_study(store, address, study)
         cells = finished_cells(store, name, before="it is placed")
-        pretrained = pretrained_of(
-            [stored for stored in cells if stored.cell.labels.get("pretrain_step") is None],
-            store.files,
-            none=f"no method of {name} starts from a pretrained network, so there are no features to place; add "
-            "[methods.linear-probe] to its file and run it again",
-        )
-        n_parts, n_done = 1 + sum(len(set(files.values())) for files in pretrained.files.values()), 0
-
-        def on_part() -> None:
-            nonlocal n_done
-            n_done += 1
-            on_progress(n_done, n_parts)
-
-        on_progress(0, n_parts)
-        data = target_data(pretrained.recipe)
-        if data.train.is_tokens:
-            raise DataError(
-                f"the target of {name} is texts, and the linear model is one of numbers: the distances between tokens "
-                "that it would take mean nothing; `transferscope compare` and `rank` answer for texts"
+        with code_as_planned(code_of(stored.cell for stored in cells)):
+            placements, pairs = _place_study(
+                store, name, cells, examples=examples, input_dimension=input_dimension, on_progress=on_progress
             )
-        if data.train.kind == "multi-label":
-            raise DataError(
-                f"the inputs of {name} have several labels each, and the linear model is one of classes or numbers; "
-                "`transferscope compare` and `rank` answer for several labels"
-            )
-        if data.train.grid is not None:
-            raise DataError(
-                f"the labels of {name} lie on a grid over each image, and the linear model is one of whole inputs; "
-                "`transferscope compare` answers for labels on a grid"
-            )
-        target = target_examples(data, at_most=examples)
-        errors = squared_errors(store, name)
-        noise = unexplainable(target.flat_inputs, target.codes)
-        trained = best_trained(cells, errors)
-        if trained is not None and trained.limit < noise.limit:
-            noise = trained
-        given = input_dimension
-        directions = _dimension(target.flat_inputs, "the inputs") if given is None else given_dimension(given)
-        on_part()
-        pairs: dict[str, Pair] = {}
-        points: list[Placement] = []
-        for origin, title in pretrained.names.items():
-            pair = _estimate(pretrained, origin, data, target, noise, directions, on_part)
-            pairs[title] = pair.best
-            gains = measured_transfer(cells, errors, source=origin.source, n_source=origin.n_source)
-            points += [_placement(title, origin, pair, measured, data.train.kind) for measured in gains]
-        runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.cell.role == "method")
-        placements = Placements(tuple(points), input_dimension, runs)
         kept = keep_for_report(
             store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(placements))
         )
         return PlacementResult(placements, pairs, summarise(store, name), kept)
+
+
+def _place_study(
+    store: Store,
+    name: str,
+    cells: Sequence[StoredCell],
+    *,
+    examples: int,
+    input_dimension: float | None,
+    on_progress: Callable[[int, int], None],
+) -> tuple[Placements, dict[str, Pair]]:
+    """The placements of a study, and the parameters of each pair by its title."""
+    pretrained = pretrained_of(
+        [stored for stored in cells if stored.cell.labels.get("pretrain_step") is None],
+        store.files,
+        none=f"no method of {name} starts from a pretrained network, so there are no features to place; add "
+        "[methods.linear-probe] to its file and run it again",
+    )
+    n_parts, n_done = 1 + sum(len(set(files.values())) for files in pretrained.files.values()), 0
+
+    def on_part() -> None:
+        nonlocal n_done
+        n_done += 1
+        on_progress(n_done, n_parts)
+
+    on_progress(0, n_parts)
+    data = target_data(pretrained.recipe)
+    if data.train.is_tokens:
+        raise DataError(
+            f"the target of {name} is texts, and the linear model is one of numbers: the distances between tokens "
+            "that it would take mean nothing; `transferscope compare` and `rank` answer for texts"
+        )
+    if data.train.kind == "multi-label":
+        raise DataError(
+            f"the inputs of {name} have several labels each, and the linear model is one of classes or numbers; "
+            "`transferscope compare` and `rank` answer for several labels"
+        )
+    if data.train.grid is not None:
+        raise DataError(
+            f"the labels of {name} lie on a grid over each image, and the linear model is one of whole inputs; "
+            "`transferscope compare` answers for labels on a grid"
+        )
+    target = target_examples(data, at_most=examples)
+    errors = squared_errors(store, name)
+    noise = unexplainable(target.flat_inputs, target.codes)
+    trained = best_trained(cells, errors)
+    if trained is not None and trained.limit < noise.limit:
+        noise = trained
+    given = input_dimension
+    directions = _dimension(target.flat_inputs, "the inputs") if given is None else given_dimension(given)
+    on_part()
+    pairs: dict[str, Pair] = {}
+    points: list[Placement] = []
+    for origin, title in pretrained.names.items():
+        pair = _estimate(pretrained, origin, data, target, noise, directions, on_part)
+        pairs[title] = pair.best
+        gains = measured_transfer(cells, errors, source=origin.source, n_source=origin.n_source)
+        points += [_placement(title, origin, pair, measured, data.train.kind) for measured in gains]
+    runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.cell.role == "method")
+    return Placements(tuple(points), input_dimension, runs), pairs
 
 
 def _estimate(

@@ -29,7 +29,7 @@ from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, NetworkError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import Network
 from transferscope.store import RecordColumns, Store, StoredCell, without_password
-from transferscope.study.cell import MethodRecipe, PretrainRecipe
+from transferscope.study.cell import MethodRecipe, PretrainRecipe, code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import examples_as_read, read_data, shape_as_read
 from transferscope.study.fitting import spread_examples
@@ -93,7 +93,8 @@ def audit(
         n_networks = sum(min(seeds, len(one.seeds)) * len(one.files) for one in groups)
         on_progress(0, n_networks)
         for group in groups:
-            case = opened.case_of(group, seeds)
+            with code_as_planned(group.code):
+                case = opened.case_of(group, seeds)
             n_done += min(seeds, len(group.seeds)) * len(group.files)
             on_progress(n_done, n_networks)
             if isinstance(case, str):
@@ -135,6 +136,11 @@ class _Read:
     target: str
     kinds: dict[str, str]
 
+    @property
+    def code(self) -> dict[str, str]:
+        """The code of the user that it was done with."""
+        return code_of(stored.cell for stored in self.cells)
+
 
 @dataclass
 class _Group:
@@ -146,6 +152,7 @@ class _Group:
     measure: str
     recipe: MethodRecipe
     studies: list[str] = field(default_factory=list)
+    code: dict[str, str] = field(default_factory=dict)
     files: dict[str, dict[int, Path]] = field(default_factory=dict)
     networks: dict[str, tuple[StudyNetworks, Origin]] = field(default_factory=dict)
     gave: dict[str, dict[int, float]] = field(default_factory=dict)
@@ -161,6 +168,7 @@ class _Group:
     def take_in(self, other: "_Group") -> None:
         """Add the sources of another group that this one lacks."""
         self.studies += other.studies
+        self.code |= other.code
         for name in [name for name in other.files if name not in self.files]:
             self.files[name], self.gave[name] = other.files[name], other.gave[name]
             self.accuracy[name], self.data[name] = other.accuracy.get(name, {}), other.data[name]
@@ -173,9 +181,10 @@ def _read(store: Store, names: Sequence[str], against: str | None) -> tuple[list
     for name in names:
         try:
             cells = finished_cells(store, name, before="its scores are audited")
-            pretrained = pretrained_of(cells, store.files, none="it has no pretrained network")
             records = store.records(name)
-            results = results_of(cells, records, pretrained, against=against)
+            with code_as_planned(code_of(stored.cell for stored in cells)):
+                pretrained = pretrained_of(cells, store.files, none="it has no pretrained network")
+                results = results_of(cells, records, pretrained, against=against)
         except (StoreError, DataError, SettingsError, UnknownNameError) as error:
             passed_over.append((name, str(error)))
             continue
@@ -202,7 +211,8 @@ def _of_one_method(
             results: Results | None = one.results
             if part == "method" and against is None and one.results.method != wanted:
                 try:
-                    results = results_of(one.cells, one.records, one.pretrained, against=wanted)
+                    with code_as_planned(one.code):
+                        results = results_of(one.cells, one.records, one.pretrained, against=wanted)
                 except SettingsError:
                     results = None
             if results is None or getattr(results, part) != wanted:
@@ -217,7 +227,8 @@ def _together(read: Sequence[_Read]) -> list[_Group]:
     """Studies that share target, labels, method and settings, taken together unless a name means two networks."""
     groups: dict[str, list[_Group]] = {}
     for one in read:
-        own = _of_study(one)
+        with code_as_planned(one.code):
+            own = _of_study(one)
         for key, group in own.items():
             same = groups.setdefault(key, [])
             fitting = next((other for other in same if not _conflict(other, group)), None)
@@ -229,9 +240,10 @@ def _together(read: Sequence[_Read]) -> list[_Group]:
 
 
 def _conflict(one: _Group, other: _Group) -> bool:
-    """Whether a name means another network in each, or they share no seed."""
+    """Whether a name means another network or another code in each, or they share no seed."""
     shared = set(one.files) & set(other.files)
     differ = any(one.files[name] != other.files[name] for name in shared)
+    differ |= any(one.code[name] != other.code[name] for name in set(one.code) & set(other.code))
     return differ or not set(one.seeds) & set(other.seeds)
 
 
@@ -257,7 +269,7 @@ def _of_study(one: _Read) -> dict[str, _Group]:
         payload = {part: found for part, found in stored.cell.payload.items() if part in _SHARED}
         key = json.dumps([one.target, n, payload, asdict(one.pretrained.recipe.network)], sort_keys=True)
         group = groups.setdefault(
-            key, _Group(one.target, n, one.results.method, one.results.measure, recipe, [one.study])
+            key, _Group(one.target, n, one.results.method, one.results.measure, recipe, [one.study], one.code)
         )
         group.files[name], group.networks[name] = dict(one.pretrained.files[origin]), (one.pretrained, origin)
         group.gave.setdefault(name, {})[seed] = value

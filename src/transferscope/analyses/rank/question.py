@@ -25,6 +25,7 @@ from transferscope.models import NetworkSettings, Pretrained, open_pretrained
 from transferscope.models.build import is_network_name
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell
+from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import shape_as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
@@ -105,7 +106,11 @@ def rank(
     address = str(networks)
     with open_existing(address) as store:
         name = one_study(store, address, study)
-        found = _rank_study(store, name, scores=scores, against=against, device=device, on_progress=on_progress)
+        cells = finished_cells(store, name, before="its sources are ranked")
+        with code_as_planned(code_of(stored.cell for stored in cells)):
+            found = _rank_study(
+                store, name, cells, scores=scores, against=against, device=device, on_progress=on_progress
+            )
         kept = keep_for_report(
             store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(found))
         )
@@ -172,6 +177,7 @@ def _rank_files(
 def _rank_study(
     store: Store,
     study: str,
+    cells: Sequence[StoredCell],
     *,
     scores: Sequence[str],
     against: str | None,
@@ -179,7 +185,6 @@ def _rank_study(
     on_progress: Callable[[int, int], None],
 ) -> StudyRanking:
     """The networks of a study on the few-shot subsets that its cells trained on; nothing is trained."""
-    cells = finished_cells(store, study, before="its sources are ranked")
     pretrained = pretrained_of(
         cells,
         store.files,
