@@ -204,6 +204,38 @@ def draw_parameters(tables: dict[str, pd.DataFrame], path: Path, *, by: str = "s
         canvas.savefig(path, dpi=110)
 
 
+def draw_complexity(tables: dict[str, pd.DataFrame], entropy: pd.DataFrame, path: Path) -> None:
+    """Alpha and C with their 90 % intervals against the negative entropy of the scenes (Figure 6, right).
+
+    Left out are sources whose errors rise with n, which have neither.
+    """
+    of_source = entropy.set_index("source")["negative entropy"]
+    with drawing():
+        canvas, axes = new_panels(2, width=3.6)
+        styles = series_styles(list(tables))
+        for drawn, (parameter, title) in zip(
+            axes, (("alpha", "Pre-training rate alpha"), ("C", "Transfer gap C")), strict=True
+        ):
+            for target, table in tables.items():
+                known = table[table["source"].isin(of_source.index)].dropna(subset=f"{parameter} 0.5")
+                low, middle, high = (known[f"{parameter} {level:g}"] for level in LEVELS)
+                drawn.errorbar(
+                    known["source"].map(of_source),
+                    middle,
+                    yerr=(middle - low, high - middle),
+                    fmt=styles[target].mark,
+                    color=styles[target].colour,
+                    markersize=4,
+                    linewidth=1,
+                )
+                for source, x, y in zip(known["source"], known["source"].map(of_source), middle, strict=True):
+                    drawn.annotate(str(source), (x, y), xytext=(3, 3), textcoords="offset points", fontsize="x-small")
+            drawn.set_xlabel("Negative entropy of features (lower: more varied)")
+            drawn.set_ylabel(title)
+        add_legend(canvas, styles, title="Target")
+        canvas.savefig(path, dpi=110)
+
+
 def entropy_of(features: np.ndarray, index: np.ndarray) -> float:
     """Negative entropy of some examples' features."""
     from transferscope.diagnostics.data_complexity import negative_entropy
@@ -283,6 +315,11 @@ def main() -> None:
             for name, change in zip(ATTRIBUTES, changes, strict=True)
         }
         tables["complexity"] = complexity(given.complexity, specs)
+        draw_complexity(
+            {name: tables[f"fits-{name}"] for name in by_target},
+            tables["complexity"],
+            given.folder / "fig6-complexity.png",
+        )
     for name, table in tables.items():
         table.to_csv(given.folder / f"{name}.csv", index=False)
         if name != "runs":
