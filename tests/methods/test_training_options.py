@@ -363,20 +363,20 @@ def test_they_stay_whatever_a_method_unfreezes(method: Method) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "setting"),
+    ("made", "name", "value"),
     [
-        (FineTune, {"head": "x"}),
-        (MerlinFt, {"adapters": "x"}),
-        (FineTune, {"lr_scale": float("nan")}),
-        (Merlin, {"ridge": "x"}),
-        (TrainingSettings, {"steps": 3, "optimiser": "adam"}),
-        (TrainingSettings, {"steps": 3, "lr": float("nan")}),
+        (FineTune(), "head", "x"),
+        (MerlinFt(), "adapters", "x"),
+        (FineTune(), "lr_scale", float("nan")),
+        (Merlin(), "ridge", "x"),
+        (TrainingSettings(steps=3), "optimiser", "adam"),
+        (TrainingSettings(steps=3), "lr", float("nan")),
     ],
 )
-def test_what_no_study_file_takes_is_refused_in_python_too(kind: type, setting: dict[str, Any]) -> None:
-    *_, name = setting
+def test_what_no_study_file_takes_is_refused_in_python_too(made: Any, name: str, value: object) -> None:
+    object.__setattr__(made, name, value)  # the check of types at run time would come before ours
     with pytest.raises(SettingsError, match=f"^{name} = "):
-        kind(**setting)
+        made.__post_init__()
 
 
 # --- early stopping
