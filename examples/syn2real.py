@@ -180,7 +180,7 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
 
 
 def draw_parameters(tables: dict[str, pd.DataFrame], path: Path, *, by: str = "source") -> None:
-    """Medians and 90 % intervals of alpha and C by source (Figures 6 right and 8)."""
+    """Medians and 90 % intervals of alpha and C by source (Figures 6 right and 8), but where errors do not fall."""
     with drawing():
         canvas, axes = new_panels(2, width=3.6)
         styles = series_styles(list(tables))
@@ -197,7 +197,12 @@ def draw_parameters(tables: dict[str, pd.DataFrame], path: Path, *, by: str = "s
                     markersize=4,
                     linewidth=1,
                 )
+                for place in y[middle.isna()]:
+                    drawn.text(
+                        0.03, place, "does not fall", transform=drawn.get_yaxis_transform(), va="center", fontsize=7
+                    )
                 drawn.set_yticks(np.arange(len(table)), table[by])
+                drawn.set_ylim(-0.5, len(table) - 0.5)
             drawn.set_xlabel({"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}[parameter])
             drawn.invert_yaxis()
         add_legend(canvas, styles, title="Target")
@@ -207,7 +212,7 @@ def draw_parameters(tables: dict[str, pd.DataFrame], path: Path, *, by: str = "s
 def draw_complexity(tables: dict[str, pd.DataFrame], entropy: pd.DataFrame, path: Path) -> None:
     """Alpha and C with their 90 % intervals against the negative entropy of the scenes (Figure 6, right).
 
-    Left out are sources whose errors rise with n, which have neither.
+    Left out are sources whose errors do not fall with n, which have neither.
     """
     of_source = entropy.set_index("source")["negative entropy"]
     with drawing():
@@ -230,7 +235,7 @@ def draw_complexity(tables: dict[str, pd.DataFrame], entropy: pd.DataFrame, path
                 )
                 for source, x, y in zip(known["source"], known["source"].map(of_source), middle, strict=True):
                     drawn.annotate(str(source), (x, y), xytext=(3, 3), textcoords="offset points", fontsize="x-small")
-            drawn.set_xlabel("Negative entropy of features (lower: more varied)")
+            drawn.set_xlabel("Negative entropy (lower: more varied)")
             drawn.set_ylabel(title)
         add_legend(canvas, styles, title="Target")
         canvas.savefig(path, dpi=110)
