@@ -65,6 +65,45 @@ def test_spectral_shrinkage_follows_the_singular_vectors() -> None:
     assert_moved(fitted.features, before, gradients, ONE_STEP.lr)
 
 
+@pytest.mark.parametrize(
+    ("shape", "k", "expected"),
+    [((6, 4), 1, 1.4111606394503857), ((6, 4), 3, 15.666838159775757), ((3, 8), 2, 8.15713144158277)],
+)
+def test_spectral_shrinkage_is_that_of_the_authors_library(shape: tuple[int, int], k: int, expected: float) -> None:
+    """Numbers of `BatchSpectralShrinkage` in thuml/Transfer-Learning-Library, commit c4aa59e, on the same matrices."""
+    draws = np.random.default_rng(20190)
+    features = {(6, 4): draws.normal(size=(6, 4)), (3, 8): draws.normal(size=(3, 8))}[shape]
+    network = network_for(classification_task(), Bss())
+    added = Bss(eta=0.1, k=k).regulariser(network)(torch.tensor(2.0), torch.from_numpy(features))
+    assert added.item() == pytest.approx(2.0 + 0.1 * expected, rel=1e-6)
+
+
+def test_map_distances_are_those_of_the_authors_library() -> None:
+    """`AttentionBehavioralRegularization`, commit c4aa59e: half the sum over a batch; its weights sum to 1, ours to C."""
+    draws = np.random.default_rng(20190)
+    draws.normal(size=6 * 4 + 3 * 8)
+    anchors, outputs = (torch.from_numpy(draws.normal(size=(5, 3, 4, 2))) for _ in range(2))
+    weights = torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
+    found = map_distance([BlockOutput(outputs)], [BlockOutput(anchors)], 3 * weights)
+    assert 0.5 * 5 * found.item() == pytest.approx(16.0841943893679, rel=1e-6)
+
+
+def test_co_tuning_relates_classes_as_the_authors_library_does() -> None:
+    """`Relationship.get_category_relationship` and `CoTuningLoss`, commit c4aa59e."""
+    draws = np.random.default_rng(20190)
+    draws.normal(size=6 * 4 + 3 * 8 + 2 * 5 * 3 * 4 * 2)
+    chances, labels = torch.from_numpy(draws.dirichlet(np.ones(4), size=7)), torch.tensor([0, 2, 1, 1, 0, 2, 2])
+    found = class_relationship(chances, labels, 3)
+    expected = [
+        [0.2604144394820284, 0.02900705729209732, 0.2961939285527573, 0.41438457467311707],
+        [0.13625899653052542, 0.4910786078054541, 0.1610050547373434, 0.21165734092667704],
+        [0.22506057528311965, 0.38861800545262626, 0.23262782944063218, 0.15369358982362194],
+    ]
+    assert found.numpy() == pytest.approx(np.array(expected), rel=1e-6)
+    logits = torch.from_numpy(draws.normal(size=(7, 4)))
+    assert F.cross_entropy(logits, found[labels]).item() == pytest.approx(1.8430127289981868, rel=1e-6)
+
+
 def test_without_a_penalty_they_are_fine_tuning() -> None:
     task = classification_task()
     network = network_for(task, FineTune())
