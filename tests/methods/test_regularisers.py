@@ -79,7 +79,7 @@ def test_spectral_shrinkage_is_that_of_the_authors_library(shape: tuple[int, int
 
 
 def test_map_distances_are_those_of_the_authors_library() -> None:
-    """`AttentionBehavioralRegularization`, commit c4aa59e: half the sum over a batch; its weights sum to 1, ours to C."""
+    """`AttentionBehavioralRegularization`, c4aa59e: half the sum over a batch; its weights sum to 1, ours to C."""
     draws = np.random.default_rng(20190)
     draws.normal(size=6 * 4 + 3 * 8)
     anchors, outputs = (torch.from_numpy(draws.normal(size=(5, 3, 4, 2))) for _ in range(2))
