@@ -10,7 +10,7 @@ folder: an interrupted call goes on, and one with more seeds or targets does the
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,22 +67,22 @@ def study(
     return parse_spec(tables | {"tuning": {"trials": 6, "folds": 3, "search": "halving", "grid": grid}})
 
 
-def losses(spec: StudySpec, methods: Sequence[str]) -> dict[str, np.ndarray]:
-    """Tuned minus default in points, by method: one number for each seed; NaN where a run is missing or failed."""
+def accuracies(spec: StudySpec, arms: Iterable[str]) -> dict[str, np.ndarray]:
+    """Test accuracy in percent, by name of a method: one number for each seed; NaN where a run is missing or failed."""
     with Store.open(spec.store) as store:
         status = run_study(spec, store)
-        frames = read_study(store, spec.name)
+        records = read_study(store, spec.name).records
     if status.failed:
         print(f"{spec.name}: {len(status.failed)} runs failed", file=sys.stderr)
-    records = frames.records
     final = records[records["step"].isna() & (records["part"] == "target_test") & (records["name"] == "accuracy")]
     of_run = {(row.method, row.seed): row.value for row in final.itertuples()}
-    missing = float("nan")
-    return {
-        name: 100
-        * np.array([of_run.get((f"{name}-tuned", s), missing) - of_run.get((name, s), missing) for s in spec.seeds])
-        for name in methods
-    }
+    return {arm: 100 * np.array([of_run.get((arm, seed), np.nan) for seed in spec.seeds]) for arm in arms}
+
+
+def losses(spec: StudySpec, methods: Sequence[str]) -> dict[str, np.ndarray]:
+    """Tuned minus default in points, by method: one number for each seed."""
+    found = accuracies(spec, spec.methods)
+    return {name: found[f"{name}-tuned"] - found[name] for name in methods}
 
 
 def in_words(values: np.ndarray) -> str:
