@@ -14,6 +14,7 @@ from transferscope.cli.options import (
     KeepOption,
     MetricOption,
     MixUpOption,
+    OptimiserOption,
     PrecisionOption,
     TuningOption,
     YesOption,
@@ -76,13 +77,15 @@ def compare(
     head: Annotated[str | None, typer.Option(help="Name of its head, as in classifier.1. [found]")] = None,
     tuning: TuningOption = True,
     lr: Annotated[
-        float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
+        float | None,
+        typer.Option(help="One learning rate for all methods; searched around 0.01, or 0.001 of adamw, if not given."),
     ] = None,
     metric: MetricOption = None,
     batch_norm: BatchNormOption = None,
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",
     mix_up: MixUpOption = 0.0,
+    optimiser: OptimiserOption = "sgd",
     precision: PrecisionOption = "float32",
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     keep: KeepOption = None,
@@ -120,6 +123,7 @@ def compare(
         early_stopping=early_stopping,
         class_weights=class_weights,
         mix_up=mix_up,
+        optimiser=optimiser,
         precision=precision,
     )
     tables = study_tables(

@@ -15,6 +15,7 @@ from transferscope.cli.options import (
     KeepOption,
     MetricOption,
     MixUpOption,
+    OptimiserOption,
     PrecisionOption,
     TuningOption,
     YesOption,
@@ -76,7 +77,8 @@ def decide(
     ] = None,
     tuning: TuningOption = True,
     lr: Annotated[
-        float | None, typer.Option(help="One learning rate for all methods; searched around 0.01 if not given.")
+        float | None,
+        typer.Option(help="One learning rate for all methods; searched around 0.01, or 0.001 of adamw, if not given."),
     ] = None,
     history: Annotated[
         bool, typer.Option("--history/--no-history", help="Run first what did best on other tasks.")
@@ -86,6 +88,7 @@ def decide(
     early_stopping: EarlyStoppingOption = None,
     class_weights: ClassWeightsOption = "none",
     mix_up: MixUpOption = 0.0,
+    optimiser: OptimiserOption = "sgd",
     precision: PrecisionOption = "float32",
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     keep: KeepOption = None,
@@ -121,6 +124,7 @@ def decide(
         early_stopping=early_stopping,
         class_weights=class_weights,
         mix_up=mix_up,
+        optimiser=optimiser,
         precision=precision,
     )
     study = write_race(

@@ -39,6 +39,7 @@ MetricOption = Annotated[
 ]
 ClassWeightsOption = Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")]
 MixUpOption = Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")]
+OptimiserOption = Annotated[str, typer.Option(help="Optimiser of training and pre-training: sgd or adamw.")]
 PrecisionOption = Annotated[
     str, typer.Option(help="Of training: float32, bfloat16, or auto for bfloat16 where this machine computes in it.")
 ]

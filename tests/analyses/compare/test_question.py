@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -262,6 +263,30 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     assert spec.target.labels == (100, 600)
     assert list(spec.methods) == ["scratch", "fine-tune"]
     assert list(spec.diagnostics) == ["weights"]
+
+
+def test_adamw_is_searched_around_a_rate_of_its_own(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {
+        "labels": [100],
+        "methods": ["fine-tune"],
+        "diagnostics": [],
+        "seeds": 2,
+        "folder": tmp_path,
+    }
+
+    def tables(**given: Any) -> dict[str, Any]:
+        return study_tables(["glyphs?n_train=50&n_test=10"], "digits", budget=Budget(**given), **asked)
+
+    found = tables(optimiser="adamw")
+    for part in ("training", "pretraining"):
+        assert (found[part]["optimiser"], found[part]["lr"]) == ("adamw", 0.001)
+    assert found["tuning"]["grid"]["scratch"]["lr"] == [0.001, 0.0002, 0.005]
+    assert parse_spec(found).training.optimiser == "adamw"
+    assert tables(optimiser="adamw", lr=0.02)["training"]["lr"] == 0.02
+    assert "optimiser" not in tables()["training"]
+    assert tables()["training"]["lr"] == 0.01
+    with pytest.raises(SettingsError, match="optimiser"):
+        tables(optimiser="adam")
 
 
 @pytest.mark.long

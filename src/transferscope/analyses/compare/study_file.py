@@ -43,6 +43,9 @@ and of the user, a step of which takes a hundred times as long."""
 MOST_STEPS = 12_000
 """Optimiser steps that `compare` goes up to by itself with the own networks, and in proportion with others."""
 
+RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
+"""Learning rate around which settings are searched where none is given, by optimiser."""
+
 TRIALS, FOLDS = 6, 3
 """Settings that `compare` and `decide` try for every method that trains, and folds of target training data."""
 
@@ -58,7 +61,8 @@ class Budget:
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
             a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
             which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
-        lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched.
+        lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched; None
+            for that of the optimiser in RATE_OF.
         workers: Processes; 0 for the caller's own; None to choose for the machine.
         keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
         batch_norm: As in `TrainingSettings`, for all methods; None for "auto" where all sources are networks, and
@@ -66,25 +70,27 @@ class Budget:
         early_stopping: Likewise.
         class_weights: Likewise.
         mix_up: Likewise.
+        optimiser: Likewise, and for pre-training.
         precision: Likewise, and for pre-training.
     """
 
     steps: int | None = None
     pretraining_steps: int = 3000
     network: str | None = None
-    lr: float = 0.01
+    lr: float | None = None
     workers: int | None = None
     keep: str | None = None
     batch_norm: str | None = None
     early_stopping: int | None = None
     class_weights: str = "none"
     mix_up: float = 0.0
+    optimiser: str = "sgd"
     precision: str = "float32"
 
     @property
     def training(self) -> dict[str, Any]:
         """Further settings of [training] that are not as they are without any."""
-        names = ("batch_norm", "early_stopping", "class_weights", "mix_up", "precision")
+        names = ("batch_norm", "early_stopping", "class_weights", "mix_up", "optimiser", "precision")
         return {name: value for name in names if (value := getattr(self, name)) != getattr(Budget, name)}
 
 
@@ -186,15 +192,16 @@ def _training_tables(
 ) -> dict[str, dict[str, Any]]:
     """[pretraining] and [training]; where all sources are networks, batch normalisation is as suits them."""
     given = {"batch_norm": "auto"} if only_networks else {}
+    rate = RATE_OF.get(budget.optimiser, RATE_OF["sgd"]) if budget.lr is None else budget.lr
     return {
         "pretraining": {
             "steps": budget.pretraining_steps,
-            "lr": budget.lr,
-            **{name: value for name, value in budget.training.items() if name == "precision"},
+            "lr": rate,
+            **{name: value for name, value in budget.training.items() if name in ("optimiser", "precision")},
         },
         "training": {
             "steps": budget.steps or first_steps(str(network.get("name", ""))),
-            "lr": budget.lr if lr is None else lr,
+            "lr": rate if lr is None else lr,
             **given,
             **budget.training,
         },
