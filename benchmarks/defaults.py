@@ -53,7 +53,7 @@ def study(
     grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items()}
 
     tables: dict[str, Any] = {
-        "name": f"{name}-{given.network}",
+        "name": f"{name}-{given.network.rpartition(':')[2]}",
         "store": str(given.out.absolute() / "defaults.sqlite"),
         "seeds": given.seeds,
         "target": {**target, "transforms": read, "labels": [given.labels]},

@@ -22,7 +22,7 @@ def study(name: str, precision: str, given: argparse.Namespace) -> StudySpec:
     target, source = PAIRS[name]
     read = ["grey", f"resize:{given.size}"]
     tables: dict[str, Any] = {
-        "name": f"{name}-{given.network}-{precision}",
+        "name": f"{name}-{given.network.rpartition(':')[2]}-{precision}",
         "store": str(given.out.absolute() / "precision.sqlite"),
         "seeds": given.seeds,
         "target": {**target, "transforms": read, "labels": [given.labels]},
