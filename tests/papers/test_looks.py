@@ -1,6 +1,7 @@
 """Sizes, styles, letters and titles, of computed figures and of those from rows and studies."""
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Simulated
-from transferscope_papers.liu2019.landscapes import _draw, _Map, named
+from transferscope_papers.liu2019.landscapes import _draw, _from_cross, _Map, named
 from transferscope_papers.looks import Looks, arrange, drawing, letters, read_looks
 from transferscope_papers.mikami2021.figures import write_paper_figure
 
@@ -154,6 +155,17 @@ def test_blocks_that_follow_one_another_are_named_by_their_ends() -> None:
     assert named(["conv1", "conv3", "conv4", "conv5", "conv9"]) == "conv1, conv3 to conv5, conv9"
     assert named(["block8", "block9", "block10", "block11"]) == "block8 to block11"
     assert named(["head"]) == "head"
+
+
+def test_landscapes_are_drawn_from_the_loss_at_the_weights_themselves() -> None:
+    """So that two networks of another loss can be seen to vary alike or not."""
+    axis = np.linspace(-1, 1, 5)
+    plane = axis[:, None] ** 2 - axis
+    moved = _from_cross(_Map("from scratch", "start", "head", 0, axis, 7 + plane))
+    assert moved.loss == pytest.approx(plane)
+    assert moved.loss[2, 2] == 0
+    broken = np.where(plane == plane[2, 2], np.inf, plane)
+    assert np.array_equal(_from_cross(replace(moved, loss=broken)).loss, broken)
 
 
 @pytest.mark.drawn

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -135,13 +135,13 @@ def _claim(table: pd.DataFrame, tuned: str, at: str, layer: str) -> MeasuredClai
 
 
 def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, table: pd.DataFrame) -> Figure:
-    """A row for each way and a column for each layer; the two maps of a column share their scale."""
+    """A row for each way and a column for each layer; the maps of a column share the scale of their changes."""
     where = {"start": "at the start", "end": "at the end"}[at]
     with drawing():
         canvas = new_figure(1.9 * len(layers) + 0.7, 4.1)
         grid = canvas.subplots(2, len(layers), squeeze=False)
         for column, layer in enumerate(layers):
-            shown = {item.way: item for item in maps if (item.at, item.layer) == (at, layer)}
+            shown = {item.way: _from_cross(item) for item in maps if (item.at, item.layer) == (at, layer)}
             finite = np.concatenate([item.loss[np.isfinite(item.loss)] for item in shown.values()])
             levels = np.linspace(finite.min(), max(finite.max(), finite.min() + 1e-12), _LEVELS)
             image = None
@@ -155,12 +155,19 @@ def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, t
             if image is not None:
                 bar = canvas.colorbar(image, ax=list(grid[:, column]), location="bottom", shrink=0.9, aspect=12)
                 bar.set_ticks([levels[0], levels[-1]], labels=[f"{end:.3g}" for end in (levels[0], levels[-1])])
-        canvas.suptitle(f"Loss {where}, along two random directions of each layer", fontsize=10)
+        canvas.suptitle(f"Change of the loss {where}, along two random directions of each layer", fontsize=10)
     caption = (
-        f"Loss on the target's training examples around the weights {where} (cross), in units of the filters' norms; "
-        "one network each. The maps of a column share their scale."
+        f"Loss on the target's training examples around the weights {where}, less that at these weights (cross), in "
+        "units of the filters' norms; one network each. The maps of a column share their scale."
     )
     return Figure(f"liu2019-landscapes-{at}", canvas, table[table["at"] == at].reset_index(drop=True), caption)
+
+
+def _from_cross(item: _Map) -> _Map:
+    """Losses less that at the point nearest to the weights themselves, where it is finite."""
+    middle = int(np.abs(item.axis).argmin())
+    at_cross = item.loss[middle, middle]
+    return replace(item, loss=item.loss - at_cross) if np.isfinite(at_cross) else item
 
 
 def _draw_map(axes: Axes, item: _Map, levels: np.ndarray) -> QuadContourSet:
