@@ -41,7 +41,7 @@ EXPLAINS = 1e-3
 MOST_VALUES = 50
 """With more values a column of numbers is a measurement rather than what tells curves apart."""
 
-UNBOUNDED = frozenset(
+LOSSES = frozenset(
     [
         "loss",
         "losses",
@@ -58,12 +58,12 @@ UNBOUNDED = frozenset(
         "deviance",
         "xent",
         "crossentropy",
-        "entropy",
         "fid",
-        "squared",
-        "absolute",
     ]
 )
+"""Words in the name of a column of losses, which fall and have no largest value."""
+
+UNBOUNDED = LOSSES | {"entropy", "squared", "absolute"}
 """Words in the name of a column whose values fall and are neither shares nor percent."""
 
 FAR_BELOW = 10.0

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import stats
 
 from transferscope.analyses.scaling.checks import (
+    LOSSES,
     check_error_target,
     check_quality_target,
     check_units,
@@ -26,32 +27,7 @@ EVERYTHING = "all rows"
 
 MOST_GROUPS = 200
 
-FALLING = frozenset(
-    [
-        "error",
-        "errors",
-        "err",
-        "loss",
-        "losses",
-        "nll",
-        "perplexity",
-        "ppl",
-        "mse",
-        "rmse",
-        "mae",
-        "wer",
-        "cer",
-        "eer",
-        "risk",
-        "bpb",
-        "bpc",
-        "cost",
-        "deviance",
-        "xent",
-        "crossentropy",
-        "fid",
-    ]
-)
+FALLING = LOSSES | {"error", "errors", "err", "wer", "cer", "eer"}
 RISING = frozenset(
     [
         "accuracy",
