@@ -265,6 +265,24 @@ def test_an_identity_is_that_of_the_code_in_memory(tmp_path: Path) -> None:
     assert METHODS.reference(earlier) == METHODS.reference(METHODS[name]) == name
 
 
+def test_an_entry_that_an_edit_leaves_as_it_is_has_the_code_of_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a file that takes a class from a module and is edited itself."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "library_of_mine.py").write_text(EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
+    text = "from library_of_mine import BatchSpectralShrinkage\n"
+    name = f"{written(tmp_path, text)}:BatchSpectralShrinkage"
+    before, code = METHODS[name], METHODS.code(METHODS[name])
+    written(tmp_path, f"{text}# edited\n")
+    assert METHODS[name] is before
+    assert METHODS.code(METHODS[name]) != code
+    METHODS._loaded.clear()  # as in a new process
+    again = METHODS.code(METHODS[name])
+    written(tmp_path, text)
+    assert again != METHODS.code(METHODS[name]) == code
+
+
 def test_within_planned_code_names_mean_that_code_or_are_refused(tmp_path: Path) -> None:
     place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
     name = f"{place}:BatchSpectralShrinkage"

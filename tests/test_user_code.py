@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from transferscope import user_code
+from transferscope import import_times, user_code
 from transferscope.user_code import ChangedCodeError, code_of, load
 
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]
-            user_code._IN_MEMORY.pop(name, None)
+            import_times.IN_MEMORY.pop(name, None)
 
 
 def files(where: str, path: str = "small") -> set[str]:
@@ -172,7 +172,7 @@ def test_a_module_that_was_in_memory_counts_if_it_was_imported_after_the_last_ch
     write(folder, early_g="small = 1\n", late_g="small = 1\n", again_g="small = 1\n", unseen_g="small = 1\n")
     for name in ("early_g", "late_g", "again_g", "unseen_g"):
         __import__(name)
-    del user_code._LOOKED_FOR["unseen_g"]  # as if imported before transferscope
+    del import_times.LOOKED_FOR["unseen_g"]  # as if imported before transferscope
     assert load("early_g", "small")[1].digest == sha256(folder / "early_g.py")
     write(folder, late_g="small = 2\n", again_g="small = 22\n")
     for name in ("late_g", "unseen_g"):
@@ -185,6 +185,28 @@ def test_a_module_that_was_in_memory_counts_if_it_was_imported_after_the_last_ch
         assert load("unseen_g", "small")[0] == 1  # its file is older than the process
     finally:
         user_code._BEGAN = began
+
+
+@pytest.mark.parametrize(
+    ("program", "times"),
+    [
+        ("import fresh_g; from transferscope.user_code import load; print(load('fresh_g', 'small')[0])", 4),
+        (
+            "import pathlib, sys, transferscope; pathlib.Path(sys.argv[1]).write_text('small = 1'); import fresh_g; "
+            "from transferscope.user_code import load; print(load('fresh_g', 'small')[0])",
+            1,
+        ),
+    ],
+    ids=["just before Python began", "in a notebook"],
+)
+def test_a_module_that_was_written_before_it_was_imported_is_taken(folder: Path, program: str, times: int) -> None:
+    """By a process that imports it before anything that notices, whatever the tick of the clock in which it began."""
+    file, environment = folder / "fresh_g.py", os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+    for _ in range(times):
+        file.write_text("small = 1\n", encoding="utf-8")
+        command = [sys.executable, "-B", "-c", program, str(file)]
+        done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+        assert (done.stdout, done.returncode) == ("1\n", 0), done.stderr
 
 
 def test_what_imported_a_module_before_it_was_loaded_again_may_hold_its_earlier_code(folder: Path) -> None:

@@ -166,7 +166,7 @@ class Registry(Mapping[str, T], Generic[T]):
         """
         if any(known is entry for known in self._own.values()):
             return {}
-        found = next((one for versions in self._loaded.values() for one in versions if one.entry is entry), None)
+        found = next((one for known in self._loaded.values() for one in reversed(known) if one.entry is entry), None)
         path, code = (defined(entry).__qualname__, code_of(entry)) if found is None else (found.path, found.code)
         if not code.files:
             raise SettingsError(

@@ -25,7 +25,6 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
@@ -34,6 +33,7 @@ from typing import Any
 import psutil
 
 from transferscope.errors import SettingsError
+from transferscope.import_times import IN_MEMORY, LOADED_AGAIN, LOOKED_FOR
 
 _RELEASED = frozenset(
     (
@@ -45,29 +45,6 @@ _RELEASED = frozenset(
 
 _SETTLED = 2.0
 """Seconds for which a file must have been left alone: within the clock of a file system a change may leave no trace."""
-
-_IN_MEMORY: dict[str, str] = {}
-"""Digests of the files of modules in memory, by name, as far as they are known."""
-
-_LOOKED_FOR: dict[str, float] = {}
-"""When Python last looked for a module, to import it or to load it again, in seconds since 1970."""
-
-_LOADED_AGAIN: dict[str, float] = {}
-"""When Python last looked for a module to load it again; what had imported it before may hold its earlier code."""
-
-
-class _Observer(MetaPathFinder):
-    """Notes what Python looks for, and finds nothing."""
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """See `importlib.abc.MetaPathFinder`."""
-        _LOOKED_FOR[fullname] = time.time()
-        _IN_MEMORY.pop(fullname, None)
-        if target is not None:
-            _LOADED_AGAIN[fullname] = _LOOKED_FOR[fullname]
-
-
-sys.meta_path.insert(0, _Observer())
 
 
 class ChangedCodeError(SettingsError):
@@ -144,7 +121,7 @@ def load(where: str, path: str) -> tuple[object, Code]:
         module = importlib.import_module(where) if script is None else _run(script, Code(expected).digest)
     finally:
         for name in sys.modules.keys() - before:  # another finder may have come first
-            _LOOKED_FOR.setdefault(name, began)
+            LOOKED_FOR.setdefault(name, began)
     entry: object = module
     for part in path.split("."):
         entry = getattr(entry, part)
@@ -309,16 +286,16 @@ def _check(files: Collection[CodeFile]) -> None:
         name = file.module
         if not name or name not in sys.modules or _is_released(name):  # it was run, or will be imported, as it is
             continue
-        known, looked_for = _IN_MEMORY.get(name), _LOOKED_FOR.get(name)
+        known, looked_for = IN_MEMORY.get(name), LOOKED_FOR.get(name)
         is_new = known is None and looked_for is None and _is_installed(file.path)
         is_own = is_new or known == file.digest or _changed_at(file.path) <= (looked_for or _BEGAN)
-        if not is_own or any(_LOADED_AGAIN.get(other, 0) > (looked_for or _BEGAN) for other in file.imports):
+        if not is_own or any(LOADED_AGAIN.get(other, 0) > (looked_for or _BEGAN) for other in file.imports):
             what = file.path if not is_own else f"what {file.path} imports"
             raise ChangedCodeError(
                 f"{what} has changed since this Python process began, which may hold the earlier code of {name} in "
                 "memory; start Python anew"
             )
-        _IN_MEMORY[name] = file.digest
+        IN_MEMORY[name] = file.digest
 
 
 def _run(script: _Source, digest: str) -> ModuleType:
@@ -329,7 +306,7 @@ def _run(script: _Source, digest: str) -> ModuleType:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name], _IN_MEMORY[name] = module, script.file.digest  # dataclasses look their module up
+        sys.modules[name], IN_MEMORY[name] = module, script.file.digest  # dataclasses look their module up
         try:
             exec(compile(script.content, str(path), "exec", dont_inherit=True), module.__dict__)
         except BaseException:
@@ -370,9 +347,12 @@ def _digest(content: bytes) -> str:
 
 
 def _process_began() -> float:
-    """When this process began, in seconds since 1970; psutil is up to a second early on Linux."""
+    """When this process had begun, in seconds since 1970; psutil is up to a second early on Linux.
+
+    The system counts in ticks of a hundredth of a second and cuts them off; Python reads no file of a user so early.
+    """
     try:
-        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        ticks = 1 + int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
         return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
     except (OSError, AttributeError, ValueError, IndexError):
         return float(psutil.Process().create_time())

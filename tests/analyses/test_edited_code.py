@@ -11,6 +11,7 @@ from transferscope.analyses.diagnose.weight_map import map_weights
 from transferscope.analyses.place import place
 from transferscope.analyses.rank import audit, rank
 from transferscope.errors import CorruptDataError, DataError
+from transferscope.methods import METHODS
 from transferscope.models import BACKBONES, Pretrained
 from transferscope.models.build import NetworkSettings
 from transferscope.store import Store
@@ -82,6 +83,23 @@ def test_networks_of_code_that_was_edited_are_refused(finished: Path, reader: st
             audit(finished, scores=["logme"])
     finally:
         code.write_text(NETS, encoding="utf-8")
+
+
+def test_networks_are_read_though_a_method_of_the_study_was_edited(finished: Path, tmp_path: Path) -> None:
+    """Its runs are stored, and nothing is trained."""
+    method, template = tmp_path / "mine.py", Path(__file__).parents[2] / "examples" / "method.py"
+    method.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+    tables = classification(
+        tmp_path,
+        pretraining={"steps": 20, "lr": 0.1},
+        methods={"scratch": {}, "mine": {"method": f"{method}:BatchSpectralShrinkage"}},
+        engine={"workers": 0, "device": "cpu", "keep": "all"},
+    )
+    with Store.open(tmp_path / "store.sqlite") as store:
+        run_study(parse_spec(tables), store)
+    method.write_text(template.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+    METHODS._loaded.clear()  # as in a new process
+    rank(tmp_path / "store.sqlite", scores=["logme"])
 
 
 def test_a_target_whose_code_gives_other_data_is_refused(finished: Path) -> None:

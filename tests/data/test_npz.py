@@ -409,6 +409,27 @@ def test_numbers_to_predict_are_counted_in_units_of_about_1_as_those_of_a_table(
     assert np.array_equal(near.train.labels[:, 0], (y[:30] / 15).astype(np.float32))
 
 
+@pytest.mark.parametrize(
+    ("column", "unit"),
+    [(np.zeros(30), 1.0), (np.full(30, 1e-20), 1.0), (np.full(30, 0.1), 1.0), (np.full(30, 3e6), 1e6)],
+    ids=["zero", "tiny", "rounded", "large"],
+)
+def test_a_number_to_predict_that_is_the_same_for_all_training_examples_stays_finite(
+    tmp_path: Path, column: np.ndarray, unit: float
+) -> None:
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(40, 3)), random.normal(1000, 15, 40)
+    labels = np.stack([y[:30], column], axis=1)
+    test = np.stack([y[30:], np.arange(10.0)], axis=1)
+    data = load(f"npz:{write(tmp_path, x_train=x[:30], y_train=labels, x_test=x[30:], y_test=test)}")
+    (first, second) = json.loads(data.provenance["label_units"])
+    assert first == [1000.0, 10.0]
+    assert second[1] == unit
+    np.testing.assert_allclose(
+        second[0] + unit * data.test.labels[:, 1].astype(float), np.arange(10.0), atol=1e-6 * max(second[0], unit)
+    )
+
+
 def test_vectors_of_which_32_bits_would_hold_next_to_nothing_are_refused(tmp_path: Path) -> None:
     far = np.column_stack([np.arange(9.0), 1.7e9 + np.random.default_rng(0).normal(0, 50, 9).round(1)])
     for inputs in (far, far.astype(np.int64)):

@@ -18,6 +18,7 @@ from transferscope.errors import DataError, TransferscopeError
 from transferscope.methods import METHODS, FineTune, FitOptions
 from transferscope.models import Network, NetworkInput, adapt
 from transferscope.store import Outcome, PlannedCell, Store
+from transferscope.study import plan
 from transferscope.study.context import WorkContext
 from transferscope.study.export import export
 from transferscope.study.facts import DataFacts, SourceFacts, StudyData, load_data
@@ -244,11 +245,64 @@ def test_studies_whose_features_are_scaled_anew_have_cells_of_their_own(
     inputs = np.stack([random.normal(size=60), column(random)], axis=1).astype(np.float32)
     data = LabelledSet(inputs, np.arange(60) % 2, ("a", "b"))
     mine = Dataset("mine", data, data)
-    facts = StudyData(mine, {"fashion": mine}, {}).facts
+    facts = StudyData(mine, {"fashion": mine}, {}, fewest=(30, None)).facts
     assert facts.rescaled == rescaled
     small = spec(target={"sizes": [30]}, seeds=1)
     keys, before = ({cell.key for cell in plan_cells(small, one)} for one in (facts, replace(facts, rescaled=False)))
     assert keys.isdisjoint(before) == rescaled
+
+
+def test_what_may_be_the_same_in_a_subset_goes_by_the_size_of_the_subset() -> None:
+    random = np.random.default_rng(0)
+
+    def facts(column: np.ndarray, fewest: int | None) -> bool:
+        inputs = np.stack([random.normal(size=len(column)), column], axis=1).astype(np.float32)
+        part = LabelledSet(inputs, np.arange(len(column)) % 2, ("a", "b"))
+        return StudyData(Dataset("mine", part, part), {}, {}, fewest=(fewest, None)).facts.rescaled
+
+    coin = random.integers(0, 2, 400).astype(float)
+    assert (facts(coin, 8), facts(coin, 40), facts(coin, None)) == (True, False, False)
+    rare = np.zeros(20_001)
+    rare[[1, 2, 3]] = 1000.0  # between the rows that are looked at first
+    assert (facts(rare, 100), facts(np.zeros(20_001), 100)) == (True, False)
+
+
+@pytest.mark.parametrize(("scale", "rescaled"), [(1e-7, True), (1.0, False), (0.0, False)])
+def test_images_of_small_numbers_are_scaled_anew(scale: float, rescaled: bool) -> None:
+    images = (scale * np.random.default_rng(0).random((20, 1, 4, 4))).astype(np.float32)
+    part = LabelledSet(images, np.arange(20) % 2, ("a", "b"))
+    assert StudyData(Dataset("mine", part, part), {}, {}).facts.rescaled == rescaled
+
+
+@pytest.mark.parametrize(
+    ("n", "tables", "joined"),
+    [
+        (33, {}, True),
+        (34, {}, False),
+        (32, {}, False),
+        (
+            50,
+            {"tuning": {"trials": 2, "folds": 3, "grid": {"scratch": {"lr": [0.1, 0.01]}}}},
+            True,
+        ),  # 33 of them
+        (50, {}, False),
+        (44, {}, True),  # a quarter held out
+    ],
+)
+def test_a_pass_with_a_last_batch_of_one_has_cells_of_its_own(
+    n: int, tables: dict[str, Any], joined: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which version 0.2 trained on by itself."""
+    facts = DataFacts("target", 100, {"fashion": SourceFacts("fashion", 1000)})
+
+    study = spec(target={"sizes": [n]}, seeds=1, training={"steps": 9, "batch_size": 32}, **tables)
+
+    def key() -> str:
+        return next(cell.key for cell in plan_cells(study, facts) if cell.labels["method"] == "scratch")
+
+    now = key()
+    monkeypatch.setattr(plan, "_joined", lambda stem, *sizes: stem.shared)
+    assert (key() != now) == joined
 
 
 def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:

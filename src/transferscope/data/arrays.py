@@ -249,12 +249,15 @@ def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float]
 
     Returns:
         (offset, unit) of each column; empty where all columns have a mean of at most 10 in size and a standard
-        deviation of 0.1 to 10, or of 0.
+        deviation of 0.1 to 10, or are the same throughout but for rounding errors of 64 bits. A column that is the same
+        throughout has the unit of its size, if that is above 10, and 1 otherwise.
     """
     mean, std = labels.mean(axis=0), labels.std(axis=0)
-    if ((np.abs(mean) <= 10) & ((std <= 10) & (std >= 0.1) | (std == 0))).all():
+    size, same = np.abs(mean), std <= np.abs(mean) * 2.0**-44
+    if ((size <= 10) & ((std <= 10) & (std >= 0.1) | same)).all():
         return ()
-    unit = 10.0 ** np.round(np.log10(np.where(std > 0, std, np.maximum(np.abs(mean), 1e-300))))
+    spread = np.where(same, np.where(size > 10, size, 1.0), std)
+    unit = 10.0 ** np.round(np.log10(spread))
     offset = np.where(np.abs(mean) > 2 * unit, np.round(mean / unit) * unit, 0.0)
     return tuple((float(o), float(u)) for o, u in zip(offset, unit, strict=True))
 

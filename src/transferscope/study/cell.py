@@ -184,16 +184,20 @@ def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return {_CODE: code} if code else {}
 
 
-def code_of(cells: Iterable[PlannedCell]) -> dict[str, str]:
+def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
     """The code of the user that cells of one study were planned with, for `code_as_planned`.
 
     What is not known of cells that an earlier version planned is left out.
+
+    Args:
+        cells: The cells.
+        kind: Code of what kind alone matters to what is asked, as in "network"; "" for all.
     """
     found: dict[str, str] = {}
     for cell in cells:
         code = cell.payload.get(_CODE)
         found |= code if isinstance(code, Mapping) else {}
-    return found
+    return {name: digest for name, digest in found.items() if name.startswith(f"{kind} " if kind else "")}
 
 
 def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:

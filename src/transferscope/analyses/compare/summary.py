@@ -127,7 +127,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     )
     noted = frames.method_cells.dropna(subset="inner_risk")
     weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
-    done = frames.method_cells[frames.method_cells["state"] == "done"]
+    done = frames.method_cells[(frames.method_cells["state"] == "done") & (frames.method_cells["last_step"] > 0)]
     asked = frames.study.spec.get("training", {}).get("early_stopping") is not None
     stopped = early_stopping(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()
     read = frames.method_cells.dropna(subset=["read_side", "read_tokens"], how="all")

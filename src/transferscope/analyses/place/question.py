@@ -93,7 +93,7 @@ def place(
     with open_existing(address) as store:
         name = one_study(store, address, study)
         cells = finished_cells(store, name, before="it is placed")
-        with code_as_planned(code_of(stored.cell for stored in cells)):
+        with code_as_planned(code_of((stored.cell for stored in cells), "network")):
             placements, pairs = _place_study(
                 store, name, cells, examples=examples, input_dimension=input_dimension, on_progress=on_progress
             )

@@ -139,7 +139,7 @@ class _Read:
     @property
     def code(self) -> dict[str, str]:
         """The code of the user that it was done with."""
-        return code_of(stored.cell for stored in self.cells)
+        return code_of((stored.cell for stored in self.cells), "network")
 
 
 @dataclass
@@ -182,7 +182,7 @@ def _read(store: Store, names: Sequence[str], against: str | None) -> tuple[list
         try:
             cells = finished_cells(store, name, before="its scores are audited")
             records = store.records(name)
-            with code_as_planned(code_of(stored.cell for stored in cells)):
+            with code_as_planned(code_of((stored.cell for stored in cells), "network")):
                 pretrained = pretrained_of(cells, store.files, none="it has no pretrained network")
                 results = results_of(cells, records, pretrained, against=against)
         except (StoreError, DataError, SettingsError, UnknownNameError) as error:

@@ -107,7 +107,7 @@ def rank(
     with open_existing(address) as store:
         name = one_study(store, address, study)
         cells = finished_cells(store, name, before="its sources are ranked")
-        with code_as_planned(code_of(stored.cell for stored in cells)):
+        with code_as_planned(code_of((stored.cell for stored in cells), "network")):
             found = _rank_study(
                 store, name, cells, scores=scores, against=against, device=device, on_progress=on_progress
             )

@@ -138,6 +138,8 @@ def told_apart(
         differ = _differ(column, [place])
         if name in seeds or differ.max() < 2 or _differ(size, [column]).max() < 2:
             continue
+        if any(_differ(column, [seed]).max() < 2 and _differ(seed, [column]).max() < 2 for seed in by_seed):
+            continue  # another name of the seeds
         numbered = bool(seeds and _differ(column, [place, *by_seed]).max() < 2)
         named = not number and not numbered and column.groupby(place).nunique().max() > 1
         one_each = not numbered or _differ(column, by_seed).max() < 2
