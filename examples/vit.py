@@ -1,6 +1,7 @@
 """A small vision transformer, as a network of one's own.
 
-transferscope compare fashion-mnist usps --labels 100 --network examples/vit.py:small_vit --optimiser adamw --lr 1e-3
+From the folder above:
+    transferscope compare fashion-mnist usps --labels 100 --network examples/vit.py:small_vit --optimiser adamw
 """
 
 from collections import OrderedDict
@@ -12,13 +13,18 @@ from transferscope.errors import NetworkError
 
 
 class Patches(nn.Module):
-    """An image (N, C, H, W) as a token (N, T, width) for each of 4 x 4 patches, with what tells their places."""
+    """A token for each of 4 x 4 patches of an image, plus one that is learnt for its place."""
 
     def __init__(self, input_shape: tuple[int, int, int], width: int) -> None:
         super().__init__()
         channels, height, across = input_shape
         self.embed = nn.Conv2d(channels, width, (height // 4, across // 4), stride=(height // 4, across // 4))
-        self.places = nn.Parameter(0.02 * torch.randn(1, 16, width))
+        self.places = nn.Parameter(torch.empty(1, 16, width))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw what is the module's own again; layers in it are asked themselves."""
+        nn.init.normal_(self.places, std=0.02)
 
     def forward(self, images: Tensor) -> Tensor:
         """(N, C, H, W) to (N, 16, width)."""

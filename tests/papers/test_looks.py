@@ -165,7 +165,19 @@ def test_landscapes_are_drawn_from_the_loss_at_the_weights_themselves() -> None:
     assert moved.loss == pytest.approx(plane)
     assert moved.loss[2, 2] == 0
     broken = np.where(plane == plane[2, 2], np.inf, plane)
-    assert np.array_equal(_from_cross(replace(moved, loss=broken)).loss, broken)
+    assert np.isnan(_from_cross(replace(moved, loss=broken)).loss).all()  # no change is known
+
+
+@pytest.mark.drawn
+def test_a_landscape_without_a_finite_loss_is_left_empty() -> None:
+    """And leaves the other its scale."""
+    axis = np.linspace(-1, 1, 5)
+    whole, broken = 2 + axis[:, None] ** 2 + axis**2, np.full((5, 5), np.inf)
+    ways, table = ("from scratch", "fine-tune from cifar10"), pd.DataFrame({"at": ["start"]})
+    for planes, scale in (([broken, whole], ["0", "2"]), ([broken, broken], ["0", "1e-12"])):
+        maps = [_Map(way, "start", "head", 0, axis, plane) for way, plane in zip(ways, planes, strict=True)]
+        canvas = _draw(maps, ways, ["head"], "start", table).canvas
+        assert [label.get_text() for label in canvas.axes[-1].get_xticklabels()] == scale
 
 
 @pytest.mark.drawn

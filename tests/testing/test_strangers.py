@@ -29,6 +29,8 @@ def test_the_template_of_a_method() -> None:
 
 def test_the_template_of_a_network() -> None:
     check_network(f"{EXAMPLES}/network.py:small_net", (1, 12, 12))
+    for shape in ((1, 16, 16), (3, 9, 30)):
+        check_network(f"{EXAMPLES}/vit.py:small_vit", shape)
 
 
 def test_the_template_of_data() -> None:

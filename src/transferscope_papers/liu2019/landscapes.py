@@ -143,7 +143,8 @@ def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, t
         for column, layer in enumerate(layers):
             shown = {item.way: _from_cross(item) for item in maps if (item.at, item.layer) == (at, layer)}
             finite = np.concatenate([item.loss[np.isfinite(item.loss)] for item in shown.values()])
-            levels = np.linspace(finite.min(), max(finite.max(), finite.min() + 1e-12), _LEVELS)
+            low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+            levels = np.linspace(low, max(high, low + 1e-12), _LEVELS)
             image = None
             for row, way in enumerate(ways):
                 axes = grid[row, column]
@@ -164,10 +165,10 @@ def _draw(maps: list[_Map], ways: tuple[str, str], layers: list[str], at: str, t
 
 
 def _from_cross(item: _Map) -> _Map:
-    """Losses less that at the point nearest to the weights themselves, where it is finite."""
+    """Losses less that at the point nearest to the weights themselves; NaN throughout where that is not finite."""
     middle = int(np.abs(item.axis).argmin())
     at_cross = item.loss[middle, middle]
-    return replace(item, loss=item.loss - at_cross) if np.isfinite(at_cross) else item
+    return replace(item, loss=item.loss - (at_cross if np.isfinite(at_cross) else np.nan))
 
 
 def _draw_map(axes: Axes, item: _Map, levels: np.ndarray) -> QuadContourSet:
