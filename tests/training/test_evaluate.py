@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transferscope.data.task import LabelledSet
-from transferscope.training import PixelScale, outputs_of, to_tensors
+from transferscope.training import PixelScale, TensorSet, outputs_of, recent_outputs, to_tensors
 
 
 def test_outputs_are_those_of_all_examples_at_once() -> None:
@@ -27,9 +27,9 @@ def test_outputs_are_those_of_all_examples_at_once() -> None:
 _PEAK = """
 import resource, sys
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 from transferscope.data.task import LabelledSet
-from transferscope.training import PixelScale, outputs_of, to_tensors
+from transferscope.training import PixelScale, TensorSet, outputs_of, recent_outputs, to_tensors
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -55,3 +55,41 @@ def test_outputs_of_many_large_images_take_no_memory_that_grows_with_their_numbe
         [sys.executable, "-c", _PEAK, str(file)], capture_output=True, text=True, check=True, env=environment
     )
     assert int(done.stdout) < 400  # MiB
+
+
+class Counted(nn.Module):
+    """A linear map that counts the examples that it reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 3)
+        self.seen, self.factor = 0, 1.0
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.seen += len(inputs)
+        return self.factor * self.layer(inputs)
+
+
+def test_outputs_that_are_asked_for_again_are_computed_once_and_never_those_of_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recent_outputs, "LEAST_PARAMETERS", 1)
+    network = Counted()
+    one, other = (
+        TensorSet(torch.randn(300, 6), torch.zeros(300).long(), torch.zeros(6), torch.ones(6), 3) for _ in range(2)
+    )
+
+    def asked(data: TensorSet) -> int:
+        before = network.seen
+        found = outputs_of(network, data, again=True)
+        read = network.seen - before
+        assert torch.equal(found, outputs_of(network, data))
+        found.zero_()  # whoever has it may change it
+        return read
+
+    assert [asked(one), asked(other), asked(one), asked(other)] == [316, 316, 16, 16]
+    with torch.no_grad():
+        network.layer.bias.add_(1)
+    assert [asked(one), asked(one)] == [316, 16]
+    network.factor = 2.0  # which no digest of the weights knows
+    assert [asked(one), asked(one)] == [316, 16]

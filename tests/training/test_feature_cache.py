@@ -16,12 +16,23 @@ from transferscope.errors import SettingsError
 from transferscope.methods import FineTune, FitOptions, Fitted, Knn, LinearProbe, Method
 from transferscope.models import Network
 from transferscope.study.fitting import spread_examples
-from transferscope.training import TensorSet, TrainingSettings, feature_cache, frozen_features, outputs_of, to_tensors
+from transferscope.study.work import measure_on
+from transferscope.training import (
+    TensorSet,
+    TrainingSettings,
+    feature_cache,
+    frozen_features,
+    outputs_of,
+    recent_outputs,
+    to_tensors,
+)
 from transferscope.training.tensors import pixel_scale
 
 
 class Counted(nn.Module):
     """A backbone that counts the examples that it reads."""
+
+    of_all = 0
 
     def __init__(self, power: int = 1) -> None:
         super().__init__()
@@ -31,6 +42,7 @@ class Counted(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         self.seen += len(inputs)
+        Counted.of_all += len(inputs)
         return torch.tanh(self.layer(inputs)) ** self.power
 
 
@@ -108,7 +120,25 @@ def test_methods_give_the_same_networks_and_outputs_with_it_and_without(
         assert torch.equal(found, expected)
         one, other = plain.network.state_dict(), fitted.network.state_dict()
         assert all(torch.equal(one[name], other[name]) for name in one)
-    assert len(files(tmp_path)) == (1 if isinstance(method, FineTune) else 2)
+        assert fitted.history == plain.history
+    assert len(files(tmp_path)) == 2
+
+
+def test_before_the_first_step_the_curve_reads_what_a_probe_has_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent_outputs, "LEAST_PARAMETERS", 1)
+    task = TransferTask(Dataset("target", data(40), data(900, 1)))
+    options = FitOptions(TrainingSettings(steps=2, batch_size=8, eval_every=2), device="cpu")
+
+    def read(method: Method, start: Network) -> int:
+        before = Counted.of_all
+        fitted = method.fit(task, start, options)
+        measure_on(fitted.network, task.target, part="target_test")
+        return Counted.of_all - before
+
+    probed = read(LinearProbe(), network())
+    assert probed > 900
+    # at the start 16 of each part; at the end all, and of the test examples 16 more for the measure of the run
+    assert 940 < read(FineTune(head="probe"), network()) < 2 * 940
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

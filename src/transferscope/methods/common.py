@@ -276,7 +276,7 @@ def fit_learner(
         options.training,
         run_options,
         n_steps=n_steps,
-        curve=_curve(data, as_network, options, learner.module) if options.curve_examples else None,
+        curve=_curve(data, as_network, options, learner.module, source_head) if options.curve_examples else None,
         watch=None if options.snapshots is None else _watch(options.snapshots, as_network, n_steps),
         held_out=_held_out(data, as_network, options.training),
     )
@@ -304,7 +304,13 @@ def _watch(snapshots: Snapshots, as_network: Callable[[], Network], n_steps: int
     return watch
 
 
-def _curve(data: Domain, as_network: Callable[[], Network], options: FitOptions, trained: nn.Module) -> Curve:
+def _curve(
+    data: Domain,
+    as_network: Callable[[], Network],
+    options: FitOptions,
+    trained: nn.Module,
+    source_head: nn.Module | None,
+) -> Curve:
     n_steps = options.training.n_steps(len(data.train))
     plan = curve_plan(
         options.training,
@@ -314,16 +320,20 @@ def _curve(data: Domain, as_network: Callable[[], Network], options: FitOptions,
         n_parameters=sum(parameter.numel() for parameter in trained.parameters()),
         examples=options.curve_examples,
     )
-    shown = {"target_train": data.train.spread(plan.examples), "target_test": data.test.spread(plan.examples)}
+    whole = {"target_train": data.train, "target_test": data.test}
+    shown = {part: examples.spread(plan.examples) for part, examples in whole.items()}
 
     def curve(step: int) -> tuple[Record, ...]:
         if not plan.wants(step, n_steps):
             return ()
         network = as_network()
-        measured = [
-            measure(outputs_of(network, examples), examples.labels, part=part, step=step)
-            for part, examples in shown.items()
-        ]
+        # before the first step all methods have the backbone of the source; after the last the whole is measured again
+        keep = True if step == 0 and source_head is not None else None
+        measured = []
+        for part, examples in shown.items():
+            again = step == n_steps and len(examples) == len(whole[part])
+            outputs = outputs_of(network, examples, keep=keep, again=again)
+            measured.append(measure(outputs, examples.labels, part=part, step=step))
         return tuple(record for measures in measured for record in measures.records)
 
     return curve

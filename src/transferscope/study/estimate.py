@@ -32,7 +32,7 @@ from transferscope.study.settings import DataSettings, EngineSettings
 from transferscope.study.status import Kind
 from transferscope.training import TrainingSettings, choose_device, outputs_of, scale_of, to_tensors
 from transferscope.training.curve import curve_plan
-from transferscope.training.feature_cache import is_kept
+from transferscope.training.feature_cache import LEAST_PARAMETERS, is_kept
 from transferscope.training.loop import memory_in_use
 from transferscope.training.tensors import TensorSet, pixel_scale
 
@@ -308,7 +308,7 @@ def _per_product() -> float:
 
 
 def _on_curve(training: TrainingSettings, n_train: int, n_test: int, pace: _Pace) -> int:
-    """Examples that the training curve is measured on, all its points together."""
+    """Examples that the training curve is measured on, all points together, beside those of the run's own measure."""
     n_steps = training.n_steps(n_train)
     plan = curve_plan(
         training,
@@ -318,7 +318,10 @@ def _on_curve(training: TrainingSettings, n_train: int, n_test: int, pace: _Pace
         n_parameters=int(pace.network / 4),
         examples=FitOptions(training).curve_examples,
     )
-    return (1 + n_steps // plan.every) * (min(plan.examples, n_train) + min(plan.examples, n_test))
+    parts = (n_train, n_test)
+    remembered = pace.network / 4 >= LEAST_PARAMETERS  # the end of the curve, where it has all examples
+    twice = sum(n for n in parts if remembered and n <= plan.examples)
+    return (1 + n_steps // plan.every) * sum(min(plan.examples, n) for n in parts) - twice
 
 
 def _measured(cell: PlannedCell, engine: EngineSettings) -> _Pace:

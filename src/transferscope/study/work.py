@@ -112,7 +112,7 @@ def measure_on(network: Network, data: Dataset, *, part: str) -> Measures:
     """Measure a network on the test examples of a data set, scaled as it reads them, on the grid of their labels."""
     network, device = network.on_grid(data.train.grid), next(network.parameters()).device
     test = to_tensors(data.test, scale_of(network, data.train), device)
-    return measure(outputs_of(network, test), test.labels, part=part)
+    return measure(outputs_of(network, test, again=True), test.labels, part=part)
 
 
 def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[str, Dataset]) -> tuple[Record, ...]:

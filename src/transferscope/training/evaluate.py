@@ -16,6 +16,7 @@ from transferscope.numerics.average_precision import example_contributions
 from transferscope.records import Record
 from transferscope.training.feature_cache import is_kept, kept_features
 from transferscope.training.losses import check_targets
+from transferscope.training.recent_outputs import recent_outputs
 from transferscope.training.tensors import TensorSet, joined
 
 CHUNK, TEXTS = 512, 32
@@ -23,21 +24,32 @@ CHUNK, TEXTS = 512, 32
 
 
 @torch.no_grad()
-def outputs_of(network: nn.Module, data: TensorSet, *, keep: bool = True) -> Float[Tensor, "N K ..."]:
+def outputs_of(
+    network: nn.Module, data: TensorSet, *, keep: bool | None = None, again: bool = False
+) -> Float[Tensor, "N K ..."]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
     Texts are read by length, a few at a time, so that none is padded much. The network's mode is what it was when this
-    returns. The features of a `Network` whose backbone is frozen are kept on the disk, see `feature_cache`, unless
-    `keep` is false.
+    returns.
+
+    Args:
+        network: The network.
+        data: The examples.
+        keep: Whether the backbone's features are kept on the disk, see `feature_cache`: None for those of a `Network`
+            whose backbone is frozen.
+        again: Whether the same outputs are asked for several times, so that those computed last are remembered.
+
+    Returns:
+        The same numbers with all values of the last two.
     """
     with _evaluated(network):
-        if keep and isinstance(network, Network) and network.is_frozen and is_kept(network.features):
+        if isinstance(network, Network) and (network.is_frozen if keep is None else keep) and is_kept(network.features):
             ordered, size, order = _in_order(data)
             features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
             # a copy of each part, as the backbone would have given it: arithmetic may depend on where numbers lie
             parts = (features[start : start + size] for start in range(0, len(features), size))
             return _put_back(joined((network.head(part.clone()) for part in parts), len(features)), order)
-        return _computed(network, data)
+        return recent_outputs(network, data, _computed) if again else _computed(network, data)
 
 
 @torch.no_grad()

@@ -58,7 +58,7 @@ def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor
     Returns:
         Features on the device of the data, the same numbers as without the file.
     """
-    file = cache_folder() / "features" / f"{_key(features, data)}.safetensors"
+    file = cache_folder() / "features" / f"{content_key(features, data)}.safetensors"
     first = next(batches)
     few = features(first[:_LOOKED_AT].clone()).cpu()
     found = _read(file)
@@ -76,8 +76,8 @@ def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor
     return whole
 
 
-def _key(features: nn.Module, data: TensorSet) -> str:
-    """Digest of weights, structure and examples, and of what the last digits depend on."""
+def content_key(features: nn.Module, data: TensorSet) -> str:
+    """Digest of a network's weights and structure and of examples, and of what the last digits depend on."""
     digest = hashlib.blake2b(digest_size=16)
     state = {name: tensor.detach().cpu().contiguous() for name, tensor in features.state_dict().items()}
     pooling = [getattr(module, POOLING, None) for module in features.modules()]
