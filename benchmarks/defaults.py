@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 
 from transferscope.analyses.compare.frames import read_study
-from transferscope.methods import METHODS
 from transferscope.methods.tuning import search_grid
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
-from transferscope.training import TrainingSettings
 
 AIM = 2.0
 """Points that a default may lose."""
@@ -48,10 +46,6 @@ def study(
 ) -> StudySpec:
     """The study of one target: every method as it is, and beside it the same with a search."""
     read = ["grey", f"resize:{given.size}"]
-    training = TrainingSettings(steps=given.steps)
-    grids = {f"{name}-tuned": search_grid(METHODS[name](), training) for name in methods}
-    grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items()}
-
     tables: dict[str, Any] = {
         "name": f"{name}-{given.network.rpartition(':')[2]}",
         "store": str(given.out.absolute() / "defaults.sqlite"),
@@ -64,6 +58,9 @@ def study(
         "methods": {name: {} for name in methods} | {f"{name}-tuned": {"method": name} for name in methods},
         "engine": {"workers": given.workers, "keep": "none"},
     }
+    plain = parse_spec(tables)
+    grids = {f"{name}-tuned": search_grid(plain.methods[name], plain.training) for name in methods}
+    grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items()}
     return parse_spec(tables | {"tuning": {"trials": 6, "folds": 3, "search": "halving", "grid": grid}})
 
 

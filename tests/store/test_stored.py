@@ -111,7 +111,7 @@ def test_a_study_goes_on_in_it(number: int, tmp_path: Path, monkeypatch: pytest.
         "network": {"name": "mlp", "widths": [3]},
         "pretraining": {"steps": 4},
         "training": {"steps": 4, "eval_every": 2},
-        "methods": {"scratch": {}, "fine-tune": {}},
+        "methods": {"scratch": {}, "fine-tune": {"lr_scale": 0.1}},  # the rate of its day
         "engine": {"workers": 0, "device": "cpu"},
     }
     path = restored(tmp_path, number)

@@ -1,6 +1,7 @@
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import tomli_w
@@ -36,6 +37,32 @@ def test_the_study_file_of_the_design_is_read() -> None:
 def test_a_variant_is_a_method_under_another_name() -> None:
     found = spec(methods={"slow": {"method": "fine-tune", "lr_scale": 0.01}})
     assert found.methods["slow"] == FineTune(lr_scale=0.01)
+
+
+def test_the_share_of_the_rate_goes_by_who_pretrained_the_network() -> None:
+    """Where none is given; methods with another share of their own keep it, and so do those of a user."""
+    named = ["fine-tune", "l2-sp", "bss", "delta", "co-tuning", "distill", "wise-ft", "surgical", "merlin-ft", "soup"]
+    asked = {name: {} for name in [*named, "lora", "bitfit"]}
+    asked |= {"mine": {"method": f"{__name__}:Mine"}, "given": {"method": "l2-sp", "lr_scale": 0.1}}
+
+    def shares(**sources: object) -> dict[str, float]:
+        methods = spec(methods={"merlin": None, **asked}, sources=sources).methods
+        return {name: vars(methods[name])["lr_scale"] for name in asked}
+
+    other = {"soup": 0.1, "lora": 1.0, "bitfit": 1.0, "mine": 0.3, "given": 0.1}
+    assert shares() == {**dict.fromkeys(named, 0.5), **other}
+    both = shares(net={"network": "file.safetensors"})
+    assert both == shares(fashion=None, net={"network": "file.safetensors"})
+    assert both == {**dict.fromkeys(named, 0.1), **other}
+
+
+@dataclass(frozen=True)
+class Mine(FineTune):
+    """Fine-tuning with a rate of its own."""
+
+    lr_scale: float = 0.3
+
+    name: ClassVar[str] = "mine"
 
 
 def test_optional_tables_are_read() -> None:

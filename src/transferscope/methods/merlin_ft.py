@@ -13,7 +13,7 @@ from transferscope.methods.common import training_domain, working_copy
 from transferscope.methods.lora import LoRA, merged
 from transferscope.methods.merlin import Merlin
 from transferscope.methods.method import FitOptions, Fitted, Start
-from transferscope.methods.target_training import Beginning, first_blocks
+from transferscope.methods.target_training import GIVEN_SHARE, OWN_SHARE, Beginning, first_blocks
 from transferscope.models.network import Network, seeded
 from transferscope.records import ADDED_LATER, check_choices
 from transferscope.training import TensorSet, frozen_features, stream_seed
@@ -50,7 +50,7 @@ class MerlinFt:
         inner_steps: As in `Merlin`.
         inner_lr: As in `Merlin`.
         target_batch: As in `Merlin`.
-        lr_scale: Learning rate as a share of the training settings' rate; 0.1 as in fine-tuning.
+        lr_scale: As in `FineTuning`.
         frozen_blocks: As in `Merlin`.
         adapters: "none" trains the backbone's weights. "lora" trains a low-rank change of each of its weight matrices,
             as the method `lora` does. "head" trains a small network on the features of the backbone, which stays as it
@@ -65,12 +65,13 @@ class MerlinFt:
     inner_steps: int = 20
     inner_lr: float | None = None
     target_batch: int | None = None
-    lr_scale: float = 0.1
+    lr_scale: float = GIVEN_SHARE
     frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
     adapters: Literal["none", "lora", "head"] = field(default="none", metadata=ADDED_LATER)
     rank: int = field(default=4, metadata=ADDED_LATER)
     hidden: int = field(default=32, metadata=ADDED_LATER)
 
+    own_share: ClassVar[float | None] = OWN_SHARE
     name: ClassVar[str] = "merlin-ft"
     version: ClassVar[int] = 2
 

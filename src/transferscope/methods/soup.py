@@ -40,7 +40,7 @@ class Soup(FineTune):
     The training curve and the networks on the way are those of the first member.
 
     Attributes:
-        lr_scale: As in `FineTuning`: the least rate of the members.
+        lr_scale: The least rate of the members, as a share of the training settings' rate.
         head: As in `FineTuning`; all members begin with the same.
         rates: How many of FACTORS the members are trained with, from 1 to 3.
         orders: In how many orders of the examples each of these is trained, at least 1.
@@ -50,6 +50,7 @@ class Soup(FineTune):
     rates: int = field(default=3, kw_only=True)
     orders: int = field(default=1, kw_only=True)
 
+    own_share: ClassVar[float | None] = None
     name: ClassVar[str] = "soup"
     version: ClassVar[int] = 2
 

@@ -13,6 +13,7 @@ from transferscope.errors import SettingsError, unknown_name
 from transferscope.files import expanded
 from transferscope.methods import METHODS, Method
 from transferscope.methods.method import Value
+from transferscope.methods.target_training import GIVEN_SHARE
 from transferscope.methods.tuning import combinations, search_grid
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
@@ -216,9 +217,12 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         name: read_table(SourceSettings, table, f"[sources.{name}]", mistakes)
         for name, table in _named(tables, "sources", mistakes).items()
     }
-    methods = {name: _method(name, table, mistakes) for name, table in _named(tables, "methods", mistakes).items()}
-    found_methods = {name: method for name, method in methods.items() if method is not None}
     found_sources = {name: source for name, source in sources.items() if source is not None}
+    own = bool(sources) and all(source is not None and source.data is not None for source in sources.values())
+    methods = {
+        name: _method(name, table, mistakes, own=own) for name, table in _named(tables, "methods", mistakes).items()
+    }
+    found_methods = {name: method for name, method in methods.items() if method is not None}
     _check_names(tables, mistakes)
     _check_methods(found_methods, found_sources, tables, mistakes)
     _check_rates(found_methods, training, mistakes)
@@ -374,7 +378,8 @@ def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[s
     return {}
 
 
-def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:
+def _method(name: str, table: object, mistakes: Mistakes, *, own: bool) -> Method | None:
+    """A method by its table; `own` says that the study pre-trains all networks that methods may start from."""
     where = f"[methods.{name}]"
     if not isinstance(table, Mapping):
         return read_table(METHODS["scratch"], table, where, mistakes)
@@ -387,6 +392,9 @@ def _method(name: str, table: object, mistakes: Mistakes) -> Method | None:
         mistakes.add(f"{where} {error}")
         return None
     settings = {key: value for key, value in table.items() if key != "method"}
+    share = getattr(kind, "own_share", None)
+    if own and share is not None and getattr(kind, "lr_scale", None) == GIVEN_SHARE:
+        settings = {"lr_scale": share, **settings}
     return read_table(kind, settings, where, mistakes)
 
 
