@@ -42,7 +42,7 @@ def test_a_variant_is_a_method_under_another_name() -> None:
 def test_the_share_of_the_rate_goes_by_who_pretrained_the_network() -> None:
     """Where none is given; methods with another share of their own keep it, and so do those of a user."""
     named = ["fine-tune", "l2-sp", "bss", "delta", "co-tuning", "distill", "wise-ft", "surgical", "merlin-ft", "soup"]
-    asked = {name: {} for name in [*named, "lora", "bitfit"]}
+    asked: dict[str, dict[str, Any]] = {name: {} for name in [*named, "lora", "bitfit"]}
     asked |= {"mine": {"method": f"{__name__}:Mine"}, "given": {"method": "l2-sp", "lr_scale": 0.1}}
 
     def shares(**sources: object) -> dict[str, float]:

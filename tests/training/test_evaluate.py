@@ -67,7 +67,8 @@ class Counted(nn.Module):
 
     def forward(self, inputs: Tensor) -> Tensor:
         self.seen += len(inputs)
-        return self.factor * self.layer(inputs)
+        outputs: Tensor = self.layer(inputs)
+        return self.factor * outputs
 
 
 def test_outputs_that_are_asked_for_again_are_computed_once_and_never_those_of_something_else(
