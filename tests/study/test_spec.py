@@ -43,13 +43,17 @@ def test_the_share_of_the_rate_goes_by_who_pretrained_the_network() -> None:
     """Where none is given; methods with another share of their own keep it, and so do those of a user."""
     named = ["fine-tune", "l2-sp", "bss", "delta", "co-tuning", "distill", "wise-ft", "surgical", "merlin-ft", "soup"]
     asked: dict[str, dict[str, Any]] = {name: {} for name in [*named, "lora", "bitfit"]}
-    asked |= {"mine": {"method": f"{__name__}:Mine"}, "given": {"method": "l2-sp", "lr_scale": 0.1}}
+    asked |= {
+        "mine": {"method": f"{__name__}:Mine"},
+        "careful": {"method": f"{__name__}:Careful"},
+        "given": {"method": "l2-sp", "lr_scale": 0.1},
+    }
 
     def shares(**sources: object) -> dict[str, float]:
         methods = spec(methods={"merlin": None, **asked}, sources=sources).methods
         return {name: vars(methods[name])["lr_scale"] for name in asked}
 
-    other = {"soup": 0.1, "lora": 1.0, "bitfit": 1.0, "mine": 0.3, "given": 0.1}
+    other = {"soup": 0.1, "lora": 1.0, "bitfit": 1.0, "mine": 0.3, "careful": 0.1, "given": 0.1}
     assert shares() == {**dict.fromkeys(named, 0.5), **other}
     both = shares(net={"network": "file.safetensors"})
     assert both == shares(fashion=None, net={"network": "file.safetensors"})
@@ -63,6 +67,15 @@ class Mine(FineTune):
     lr_scale: float = 0.3
 
     name: ClassVar[str] = "mine"
+
+
+@dataclass(frozen=True)
+class Careful(FineTune):
+    """Fine-tuning whose author wants a tenth of the rate."""
+
+    lr_scale: float = 0.1
+
+    name: ClassVar[str] = "careful"
 
 
 def test_optional_tables_are_read() -> None:

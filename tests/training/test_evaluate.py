@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from transferscope.data.task import LabelledSet
-from transferscope.training import PixelScale, TensorSet, outputs_of, recent_outputs, to_tensors
+from transferscope.training import PixelScale, TensorSet, evaluate, outputs_of, to_tensors
 
 
 def test_outputs_are_those_of_all_examples_at_once() -> None:
@@ -27,9 +27,9 @@ def test_outputs_are_those_of_all_examples_at_once() -> None:
 _PEAK = """
 import resource, sys
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 from transferscope.data.task import LabelledSet
-from transferscope.training import PixelScale, TensorSet, outputs_of, recent_outputs, to_tensors
+from transferscope.training import PixelScale, outputs_of, to_tensors
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -74,7 +74,7 @@ class Counted(nn.Module):
 def test_outputs_that_are_asked_for_again_are_computed_once_and_never_those_of_something_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(recent_outputs, "LEAST_PARAMETERS", 1)
+    monkeypatch.setattr(evaluate, "LEAST_PARAMETERS", 1)
     network = Counted()
     one, other = (
         TensorSet(torch.randn(300, 6), torch.zeros(300).long(), torch.zeros(6), torch.ones(6), 3) for _ in range(2)

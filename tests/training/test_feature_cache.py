@@ -20,10 +20,10 @@ from transferscope.study.work import measure_on
 from transferscope.training import (
     TensorSet,
     TrainingSettings,
+    evaluate,
     feature_cache,
     frozen_features,
     outputs_of,
-    recent_outputs,
     to_tensors,
 )
 from transferscope.training.tensors import pixel_scale
@@ -125,7 +125,7 @@ def test_methods_give_the_same_networks_and_outputs_with_it_and_without(
 
 
 def test_before_the_first_step_the_curve_reads_what_a_probe_has_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recent_outputs, "LEAST_PARAMETERS", 1)
+    monkeypatch.setattr(evaluate, "LEAST_PARAMETERS", 1)
     task = TransferTask(Dataset("target", data(40), data(900, 1)))
     options = FitOptions(TrainingSettings(steps=2, batch_size=8, eval_every=2), device="cpu")
 

@@ -254,6 +254,7 @@ def fit_learner(
     *,
     as_network: Callable[[], Network],
     source_head: nn.Module | None,
+    start: Start = "random",
 ) -> Fitted:
     """Train a learner with the options' budget and wrap what came of it.
 
@@ -263,6 +264,7 @@ def fit_learner(
         options: Budget, seed, checkpoint.
         as_network: Gives the target network as it is now; called for the curve and at the end.
         source_head: The head that reads source labels from the trained backbone, if there is one.
+        start: Where the backbone comes from: the features of a pretrained one may be kept before the first step.
 
     Returns:
         The fitted network; with status "non_finite" also where its outputs are not finite after the last step.
@@ -276,7 +278,7 @@ def fit_learner(
         options.training,
         run_options,
         n_steps=n_steps,
-        curve=_curve(data, as_network, options, learner.module, source_head) if options.curve_examples else None,
+        curve=_curve(data, as_network, options, learner.module, start) if options.curve_examples else None,
         watch=None if options.snapshots is None else _watch(options.snapshots, as_network, n_steps),
         held_out=_held_out(data, as_network, options.training),
     )
@@ -309,7 +311,7 @@ def _curve(
     as_network: Callable[[], Network],
     options: FitOptions,
     trained: nn.Module,
-    source_head: nn.Module | None,
+    start: Start,
 ) -> Curve:
     n_steps = options.training.n_steps(len(data.train))
     plan = curve_plan(
@@ -327,8 +329,8 @@ def _curve(
         if not plan.wants(step, n_steps):
             return ()
         network = as_network()
-        # before the first step all methods have the backbone of the source; after the last the whole is measured again
-        keep = True if step == 0 and source_head is not None else None
+        # before the first step all methods that start pretrained have one backbone; the end is measured by the run, too
+        keep = True if step == 0 and start == "pretrained" else None
         measured = []
         for part, examples in shown.items():
             again = step == n_steps and len(examples) == len(whole[part])

@@ -194,7 +194,7 @@ class Merlin:
         draws = {"target": Draw(train, size)} | ({"source": Draw(source.train)} if source else {})
         objective = _MerlinObjective(self, own, head_s, target.train.n_outputs, risks, head_t)
         learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen, own)
-        fitted = fit_learner(learner, target, options, as_network=as_network, source_head=head_s)
+        fitted = fit_learner(learner, target, options, as_network=as_network, source_head=head_s, start=self.start)
         return replace(fitted, notes={**fitted.notes, **risks.notes()})
 
     def _source_head(self, own: Network, source: Domain | None, options: FitOptions) -> nn.Module:

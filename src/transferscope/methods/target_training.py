@@ -45,7 +45,7 @@ OWN_SHARE = 0.5
 
 A network that the study pre-trained is stable at about its rate; one that was given may not be (EfficientNet-lite0 of
 ImageNet ends with one answer to everything at half the rate of 0.01 and loses 18 points at .3). On images held out from
-training data half the rate was as good as a tenth or better for small networks (docs/results/methods.md).
+training data half the rate had a better mean than a tenth for four small networks (docs/results/methods.md).
 """
 
 Regulariser = Callable[[Float[Tensor, ""], Float[Tensor, "n m ..."]], Float[Tensor, ""]]
@@ -118,7 +118,9 @@ class TargetTraining:
             return loss(batches["target"])
 
         learner = Learner(module, self.all_groups(begun), {"target": Draw(target.train)}, objective, frozen, own)
-        return fit_learner(learner, target, options, as_network=predictor, source_head=begun.source_head)
+        return fit_learner(
+            learner, target, options, as_network=predictor, source_head=begun.source_head, start=self.start
+        )
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
         """The target head to begin with: drawn from the seed."""

@@ -13,7 +13,6 @@ from transferscope.errors import SettingsError, unknown_name
 from transferscope.files import expanded
 from transferscope.methods import METHODS, Method
 from transferscope.methods.method import Value
-from transferscope.methods.target_training import GIVEN_SHARE
 from transferscope.methods.tuning import combinations, search_grid
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
@@ -393,7 +392,8 @@ def _method(name: str, table: object, mistakes: Mistakes, *, own: bool) -> Metho
         return None
     settings = {key: value for key, value in table.items() if key != "method"}
     share = getattr(kind, "own_share", None)
-    if own and share is not None and getattr(kind, "lr_scale", None) == GIVEN_SHARE:
+    giver = next((base for base in kind.__mro__ if "lr_scale" in vars(base)), object)
+    if own and share is not None and "own_share" in vars(giver):  # not where a class derived from it says lr_scale
         settings = {"lr_scale": share, **settings}
     return read_table(kind, settings, where, mistakes)
 

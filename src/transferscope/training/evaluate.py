@@ -14,13 +14,17 @@ from transferscope.estimate import Estimate
 from transferscope.models.network import Network
 from transferscope.numerics.average_precision import example_contributions
 from transferscope.records import Record
-from transferscope.training.feature_cache import is_kept, kept_features
+from transferscope.training.feature_cache import LEAST_PARAMETERS, LOOKED_AT, content_key, is_kept, kept_features
 from transferscope.training.losses import check_targets
-from transferscope.training.recent_outputs import recent_outputs
 from transferscope.training.tensors import TensorSet, joined
 
 CHUNK, TEXTS = 512, 32
 """Examples, of up to 64 x 64 numbers each (fewer of larger ones), and texts, that are read at once."""
+
+MOST_REMEMBERED, MOST_BYTES = 2, 2**26
+"""Sets of outputs that are remembered, those of training and test examples, and the bytes of the largest of them."""
+
+_remembered: dict[str, tuple[Tensor, Tensor]] = {}
 
 
 @torch.no_grad()
@@ -49,7 +53,7 @@ def outputs_of(
             # a copy of each part, as the backbone would have given it: arithmetic may depend on where numbers lie
             parts = (features[start : start + size] for start in range(0, len(features), size))
             return _put_back(joined((network.head(part.clone()) for part in parts), len(features)), order)
-        return recent_outputs(network, data, _computed) if again else _computed(network, data)
+        return _computed_once(network, data) if again else _computed(network, data)
 
 
 @torch.no_grad()
@@ -69,6 +73,25 @@ def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
 def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
     ordered, size, order = _in_order(data)
     return _put_back(joined((network(batch.inputs) for batch in ordered.chunks(size)), len(ordered)), order)
+
+
+def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
+    """The outputs of all examples: those computed last, if weights and examples are the same as then.
+
+    A few examples are computed anew every time, as in `feature_cache`: where they differ in any bit, all are.
+    """
+    if sum(parameter.numel() for parameter in network.parameters()) < LEAST_PARAMETERS:
+        return _computed(network, data)
+    key, few = content_key(network, data), _computed(network, data.spread(LOOKED_AT))
+    found = _remembered.get(key)
+    if found is not None and torch.equal(found[0], few):
+        return found[1].clone()
+    whole = _computed(network, data)
+    if whole.nbytes <= MOST_BYTES:
+        _remembered[key] = (few, whole.clone())
+        while len(_remembered) > MOST_REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+    return whole
 
 
 def _in_order(data: TensorSet) -> tuple[TensorSet, int, Int[Tensor, " N"] | None]:

@@ -34,7 +34,9 @@ MOST_BYTES = 4 * 2**30
 """Of all that is kept; what was not used for longest goes first. TRANSFERSCOPE_FEATURES sets another number, 0 for
 none; the folder `features` of the cache may be deleted at any time."""
 
-_LOOKED_AT = 16
+LOOKED_AT = 16
+"""Examples that are computed anew, to be compared with what is kept."""
+
 _CHECKSUM = "transferscope.blake2b"
 
 
@@ -60,7 +62,7 @@ def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor
     """
     file = cache_folder() / "features" / f"{content_key(features, data)}.safetensors"
     first = next(batches)
-    few = features(first[:_LOOKED_AT].clone()).cpu()
+    few = features(first[:LOOKED_AT].clone()).cpu()
     found = _read(file)
     if found is not None and len(found["features"]) == len(data) and torch.equal(found["few"], few):
         with suppress(OSError):
