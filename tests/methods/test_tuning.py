@@ -10,7 +10,7 @@ from cases_of_methods import BUDGET, classification_task, network_for, regressio
 from transferscope.data.splits import folds
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import METHODS, Control, FineTune, FitOptions, Fitted, LinearProbe, Method, Scratch
+from transferscope.methods import METHODS, Control, FineTune, FitOptions, Fitted, L2Sp, LinearProbe, Method, Scratch
 from transferscope.methods.method import Value
 from transferscope.methods.tuning import Tuned, candidates, combinations, runs_of_a_search, search_grid, tune
 from transferscope.models import Network
@@ -150,6 +150,13 @@ def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method
     if not chooses_itself:
         first = combinations(grid, method, BUDGET)[0]  # what a tie is decided for: the settings as they are
         assert all(value == getattr(method, name, getattr(BUDGET, name, None)) for name, value in first.items())
+
+
+@pytest.mark.parametrize(("pull", "other"), [(0.01, 0.1), (0.1, 0.01), (0.05, 0.005), (0.001, 0.01), (0.0, 0.1)])
+def test_a_search_tries_a_weaker_pull_where_it_is_strong_and_a_stronger_one_elsewhere(
+    pull: float, other: float
+) -> None:
+    assert search_grid(L2Sp(beta=pull), BUDGET)["beta"] == pytest.approx([pull, other])
 
 
 def test_halving_does_not_depend_on_the_order_in_which_settings_stand() -> None:
