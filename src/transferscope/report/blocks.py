@@ -81,6 +81,11 @@ class Table:
         """Whether rows may change places: there are three or more, and none belongs to the one above it."""
         return len(self.rows) > 2 and all(row[0].text for row in self.rows)
 
+    @property
+    def in_words(self) -> bool:
+        """Whether no column holds numbers, so that lines may be broken."""
+        return not any(column.numeric for column in self.columns)
+
 
 @dataclass(frozen=True)
 class Figure:

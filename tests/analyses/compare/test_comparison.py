@@ -276,43 +276,58 @@ def test_what_merlin_owes_to_its_source_is_its_gain_over_its_objective_alone(
             assert found.interval.low == pytest.approx(c.difference.interval.low, abs=0.001)
     lead = next(c for c in comparisons if c.method == "merlin")
     assert lead.difference is not None
-    headline, (said,) = objective_in_words(compare_methods(frames), frames)
-    assert headline == ""
+    owed = objective_in_words(compare_methods(frames), frames)
+    assert (owed.headline, owed.alone) == ("", ())
+    (said,) = owed.sentences
     assert said.startswith(
         f"With 600 labels MeRLin from fashion is {100 * lead.difference.mean:.1f} points above the same objective "
         "without a source ("
     )
     assert said.endswith("so that its gain is owed to the source by as much.")
-    headline, (missing,) = objective_in_words(comparisons, whole)
-    assert headline == ""
+    owed = objective_in_words(comparisons, whole)
+    assert (owed.headline, owed.alone) == ("", ())
+    (missing,) = owed.sentences
     assert missing.endswith("the method merlin-target-only would tell.")
+
+
+def _beside_its_objective(tmp_path: Path, kind: str, wanted: Fabrication) -> StudyFrames:
+    """Fabricated MeRLin, or MeRLin-ft, with the runs of joint training as those of its objective without a source."""
+    whole = _frames(tmp_path, wanted)
+    alone = {frame: getattr(whole, frame).copy() for frame in ("cells", "records")}
+    for rows in alone.values():
+        rows.loc[rows["method"] == "joint", "source"] = ""
+    named = {"merlin": {"method": kind}, "joint": {"method": "merlin", "source_term": False}}
+    spec = {**whole.study.spec, "methods": {**whole.study.spec["methods"], **named}}
+    return replace(whole, study=replace(whole.study, spec=spec), **alone)
 
 
 @pytest.mark.parametrize("kind", ["merlin", "merlin-ft"])
 def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
     kind: str, tmp_path: Path, small: Fabrication
 ) -> None:
-    whole = _frames(tmp_path, replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.11}}))
-    alone = {frame: getattr(whole, frame).copy() for frame in ("cells", "records")}
-    for rows in alone.values():  # joint training in place of the objective without a source
-        rows.loc[rows["method"] == "joint", "source"] = ""
-    spec = {
-        **whole.study.spec,
-        "methods": {
-            **whole.study.spec["methods"],
-            "merlin": {"method": kind},
-            "joint": {"method": "merlin", "source_term": False},
-        },
-    }
-    found = summarise_frames(replace(whole, study=replace(whole.study, spec=spec), **alone))
+    wanted = replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.11}})
+    found = summarise_frames(_beside_its_objective(tmp_path, kind, wanted))
     end = "MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
     assert found.verdict.headline.startswith("Use MeRLin from fashion with 600 labels: ")
     assert found.verdict.headline.endswith(f"\nWith 600 labels {end}")
+    assert found.verdict.outcomes == {600: "no more than an objective"}
     whether = next(part for part in study_parts(found) if part.question == "whether")
-    assert whether.sentence == f"Transfer helps with 600 labels. With 600 labels {end}"  # no card says less
+    says = "MeRLin alone is better than training from scratch, and need not owe it to a source, with 600 labels."
+    assert whether.sentence == f"{says} With 600 labels {end}"  # no card says less
     assert any(
         sentence.endswith("so that its gain need not be owed to the source.") for sentence in found.verdict.sentences
     )
+
+
+def test_transfer_helps_where_another_way_does_whatever_merlin_owes_to_its_objective(
+    tmp_path: Path, small: Fabrication
+) -> None:
+    wanted = replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.11, "fine-tune": 0.1}})
+    found = summarise_frames(_beside_its_objective(tmp_path, "merlin", wanted))
+    calls = {c.method: c.call for c in found.comparisons}
+    assert calls["merlin"] == calls["fine-tune"] == "positive"
+    assert found.verdict.outcomes == {600: "helps"}
+    assert "MeRLin's objective without a source is not shown to be worse" in found.verdict.headline
 
 
 def test_without_a_second_seed_the_best_is_unknown(tmp_path: Path, small: Fabrication) -> None:

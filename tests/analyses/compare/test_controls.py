@@ -49,6 +49,7 @@ def test_controls_are_no_transfer_and_dilute_nothing(tmp_path: Path) -> None:
         found = summarise(store, "usps")
     (knn,) = [c for c in found.comparisons if c.method == "knn"]
     assert knn.is_control
+    assert knn.call == "control"  # however far it is ahead
     assert not knn.transfers
     assert knn.difference is not None
     assert math.isnan(knn.difference.p)  # not one of the comparisons that p-values are adjusted over

@@ -24,18 +24,21 @@ Call = Literal[
     "leans negative",
     "undecided",
     "baseline",
+    "control",
     "no baseline",
 ]
 """The sign of a transferability, when the study can tell it.
 
 "positive" and "negative": the p-value adjusted over all comparisons of the study is below ALPHA, and at most FEW_ALPHA
 with FEW_SEEDS seeds or fewer. "equivalent": neither, and the difference is shown to be within the margin. "leans ...":
-the adjusted p-value is below LEANING, which is only that. "no baseline": nothing was trained from scratch.
+the adjusted p-value is below LEANING, which is only that. "control": held against the others, and not tested. "no
+baseline": nothing was trained from scratch.
 """
 
 Outcome = Literal[
     "helps",
     "no more than a control",
+    "no more than an objective",
     "hurts",
     "does not help",
     "seems to help",
@@ -48,7 +51,8 @@ Outcome = Literal[
 """What transfer does at one number of labels, or from one source.
 
 helps: at least one method is better than training from scratch. no more than a control: so it is, and a control has as
-good a mean as the best of them (`verdict.unbeaten_control`; `outcome_of` sees no controls). hurts: every one is worse.
+good a mean as the best of them (`verdict.unbeaten_control`; `outcome_of` sees no controls). no more than an objective:
+so it is for MeRLin alone, which is not surely better than its objective without a source. hurts: every one is worse.
 does not help: every one is worse or equivalent. seems to help: none is better, but at least one leans that way. seems
 to hurt: every one is worse or leans that way. undecided: none of these. one seed: there is no spread to judge by. no
 baseline: nothing was trained from scratch. nothing to compare: only the baseline has a result.
@@ -225,6 +229,7 @@ def compare_methods(frames: StudyFrames, *, level: float = 0.95) -> tuple[Compar
         has_baseline = any(run.method == frames.baseline for run in runs)
         for run, difference, p_best in zip(runs, own, chances_of_best(frames, runs, own), strict=True):
             call = _call(difference) if has_baseline else "no baseline"
+            call = "control" if has_baseline and run.method in frames.controls else call
             call = "baseline" if run.method == frames.baseline else call
             made = _comparison(frames, run, difference, call, p_best, level=level)
             if gain := over_controls.get((run.source, run.method, n_target)):

@@ -133,13 +133,15 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     read = frames.method_cells.dropna(subset=["read_side", "read_tokens"], how="all")
     shrunk = shrunk_controls(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True))
     said_of = [size for size, outcome in verdict.outcomes.items() if outcome == "no more than a control"]
-    caveat, objectives = objective_in_words(comparisons, frames, said_of=said_of)
+    owed = objective_in_words(comparisons, frames, said_of=said_of)
     unbeaten = controls_in_words(comparisons, frames.metric)
-    verdict = replace(verdict, headline=f"{verdict.headline}\n{caveat}".strip())
+    unowed = {size for size, outcome in verdict.outcomes.items() if outcome == "helps" and size in owed.alone}
+    outcomes = {**verdict.outcomes, **dict.fromkeys(unowed, "no more than an objective")}
+    verdict = replace(verdict, outcomes=outcomes, headline=f"{verdict.headline}\n{owed.headline}".strip())
     warned = (
         *verdict.sentences,
         *unbeaten.values(),
-        *objectives,
+        *owed.sentences,
         *untold_in_words(frames),
         *cautions(
             frames.study.facts, [c.n_target for c in comparisons], by_class=is_class_measure(frames.metric.record)
@@ -150,7 +152,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     )
     warned = (*warned, *settings_in_words(frames))
     verdict = with_what_was_learnt(replace(verdict, sentences=warned), frames)
-    return Summary(frames, comparisons, comparison_table(comparisons), verdict, caveat)
+    return Summary(frames, comparisons, comparison_table(comparisons), verdict, owed.headline)
 
 
 def progress_of(frames: StudyFrames) -> Progress:

@@ -293,7 +293,7 @@ def _call(c: Comparison) -> Cell:
         return Cell(c.call, tone=c.call)
     if c.call in ("leans positive", "leans negative", "undecided", "equivalent"):
         return Cell(c.call, tone="undecided")
-    return Cell("baseline" if c.call == "baseline" else "–", tone="baseline")
+    return Cell("–" if c.call == "no baseline" else c.call, tone="baseline")
 
 
 def _time(c: Comparison) -> Cell:

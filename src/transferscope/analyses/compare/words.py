@@ -45,6 +45,7 @@ _OF_SOURCE: dict[Outcome, str] = {
 _OUTCOMES: dict[str, str] = {
     "helps": "transfer helps",
     "no more than a control": "transfer is better than training from scratch, and no better on average than a control,",
+    "no more than an objective": "MeRLin alone is better than training from scratch, and need not owe it to a source,",
     "hurts": "every way of transfer is worse than training from scratch",
     "does not help": "no way of transfer is better than training from scratch",
     "seems to help": "it is undecided whether transfer helps, leaning towards help,",
@@ -123,24 +124,35 @@ def over_control(lead: Comparison, metric: Metric) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class OwedToSource:
+    """What of MeRLin's gain is owed to its source.
+
+    Attributes:
+        headline: Names the numbers of labels at which MeRLin, or MeRLin-ft, leads and is not surely better than its
+            objective without a source; "" for none.
+        alone: Those of them at which nothing but MeRLin is better than training from scratch.
+        sentences: The difference to that objective at each number of labels that MeRLin leads at, or how to get it.
+    """
+
+    headline: str
+    alone: tuple[int, ...]
+    sentences: tuple[str, ...]
+
+
 def objective_in_words(
     comparisons: Sequence[Comparison], frames: StudyFrames, *, said_of: Iterable[int] = ()
-) -> tuple[str, tuple[str, ...]]:
+) -> OwedToSource:
     """What of MeRLin's gain is owed to the source, where MeRLin leads: its objective alone can gain without any.
 
     Args:
         comparisons: All of a study.
         frames: The study.
         said_of: Numbers of labels that the headline need not speak of.
-
-    Returns:
-        A sentence for the headline on the numbers of labels at which MeRLin, or MeRLin-ft, leads and is not surely
-        better than its objective without a source ("" for none); and for each that it leads at the difference between
-        the two, or where the study has no such runs, one sentence that says how to get them.
     """
     merlin, alone = _merlin_of(frames)
     gains = {} if alone is None else gains_over(frames, alone)
-    said, unowed = [], []
+    said, unowed, only = [], [], []
     for n_target in sorted({c.n_target for c in comparisons}):
         group = [c for c in comparisons if c.n_target == n_target and c.transfers]
         lead = best_of(group, frames.metric) if group else None
@@ -148,10 +160,13 @@ def objective_in_words(
             continue
         found = gains.get((lead.source or "", lead.method, n_target))
         if found is None:
-            return "", (_objective_asked(lead.method, lead.source),)
+            return OwedToSource("", (), (_objective_asked(lead.method, lead.source),))
         sure = evidence(replace(lead, difference=found), frames.metric)
         settled = found.interval is not None and found.interval.low > 0
-        unowed += [] if settled or n_target in said_of else [n_target]
+        if not settled and n_target not in said_of:
+            unowed.append(n_target)
+            better = {c.method for c in group if c.call == "positive"}
+            only += [n_target] if better and better <= merlin else []
         said.append(
             f"With {counted(n_target, 'label')} {_words(lead)} is {frames.metric.gain_in_words(found.mean)} the same "
             f"objective without a source{f' ({sure})' if sure else ''}, so that its gain "
@@ -161,7 +176,7 @@ def objective_in_words(
     lead_words = (
         f"{sizes} MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
     )
-    return lead_words if unowed else "", tuple(said)
+    return OwedToSource(lead_words if unowed else "", tuple(only), tuple(said))
 
 
 def objective_missing(method: str, source: str | None, frames: StudyFrames) -> str:
