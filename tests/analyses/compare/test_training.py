@@ -93,6 +93,25 @@ def test_who_knows_no_more_of_its_own_labels_than_one_answer_has_not_finished(
         )
 
 
+def test_what_is_cut_off_is_not_called_untold_and_what_is_untold_not_finished(frames: StudyFrames) -> None:
+    """Two of three networks with 50 labels give one answer; those with 600 fit poorly, with no point on the way."""
+    facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "class_counts": {"train": [30, 40, 30]}}}
+    frames = replace(frames, study=replace(frames.study, facts=facts))
+    poor = trained(frames, "scratch", fit=0.6, loss=level)
+    poor = trained(poor, "scratch", fit=0.4, loss=level, sizes=(50,), seeds=(0, 1))
+    on_the_way = (poor.records["step"] > 0) & (poor.records["step"] < STEPS)
+    ends = replace(poor, records=poor.records[~on_the_way])
+    (untold,) = untold_in_words(ends)
+    assert untold.startswith("Whether training from scratch was finished after 3,000 steps with 600 labels cannot")
+    verdict = summarise_frames(ends).verdict
+    assert verdict.headline.startswith("Training from scratch with 50 labels is not finished after 3,000 steps")
+    assert not any("training from scratch is finished" in sentence for sentence in verdict.sentences)
+    only = summarise_frames(trained(frames, "scratch", fit=0.4, loss=level, sizes=(50,))).verdict
+    assert any(
+        sentence.startswith("With 600 labels training from scratch is finished. Use ") for sentence in only.sentences
+    )
+
+
 def test_a_loss_that_falls_to_the_end_is_unfinished_and_one_that_is_level_is_not(frames: StudyFrames) -> None:
     falling = trained(frames, "joint", fit=0.5, loss=cut_off)
     (arm,) = [arm for arm in arm_trainings(falling) if arm.unfinished and arm.n_target == 600]

@@ -137,9 +137,7 @@ def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
     Args:
         frames: The study.
     """
-    ends = _ends(frames)
-    untold = ends[ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)]
-    of_baseline = untold[untold["method"] == frames.baseline]
+    of_baseline = _untold_baseline(frames)
     if of_baseline.empty:
         return ()
     sizes, steps = sorted(of_baseline["n_target"].unique().tolist()), int(of_baseline["steps"].max())
@@ -151,6 +149,14 @@ def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
         f"told: its curve has no point in between (eval_every), and on its own training examples it reaches {low} at "
         "the lowest. What is gained over it may be owed to the number of steps.",
     )
+
+
+def _untold_baseline(frames: StudyFrames) -> pd.DataFrame:
+    """The rows of `_ends` of training from scratch that may be finished or not, where it is not known to be cut off."""
+    ends = _ends(frames)
+    untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
+    cut_off = [arm.n_target for arm in arm_trainings(frames) if arm.method == frames.baseline and arm.unfinished]
+    return ends[untold & (ends["method"] == frames.baseline) & ~ends["n_target"].isin(cut_off)]
 
 
 def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
@@ -229,7 +235,9 @@ def verdict_on_trained(
     if verdict is None:
         said = (*plain, *others, completeness(progress))
         return Verdict(outcomes, headline, tuple(sentence for sentence in said if sentence))
-    rest = f"With {_sizes({c.n_target for c in trained})} training from scratch is finished. {verdict.headline}"
+    finished = {c.n_target for c in trained}.difference(_untold_baseline(frames)["n_target"])
+    rest = f"With {_sizes(finished)} training from scratch is finished. " if finished else ""
+    rest += verdict.headline
     known = dict(sorted({**verdict.outcomes, **outcomes}.items()))
     return Verdict(known, headline, (*plain, rest, *verdict.sentences, *others))
 
