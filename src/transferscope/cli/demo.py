@@ -15,7 +15,7 @@ def demo(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Transfer from rendered characters to real handwritten digits: every method, 3 seeds, a report; no download.
+    """Transfer from rendered characters to real handwritten digits: twelve methods, 3 seeds, a report; no download.
 
     Every method has its default settings; none is searched, so that it takes minutes.
     """
