@@ -21,6 +21,7 @@ from transferscope.methods.tuning import search_grid
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.wording import counted
 
 AIM = 2.0
 """Points that a default may lose."""
@@ -106,8 +107,8 @@ def main() -> None:
     columns = {
         target: losses(study(target, given, *PAIRS[target], given.methods), given.methods) for target in given.targets
     }
-    settings = f"{given.network}, {given.size} pixels, {given.labels} labels, {given.steps} steps, {given.seeds} seeds"
-    print(f"{settings}: tuned minus default, points\n")
+    settings = f"{given.network}, {given.size} pixels, {given.labels} labels, {given.steps} steps"
+    print(f"{settings}, {counted(given.seeds, 'seed')}: tuned minus default, points\n")
     print(f"| method | {' | '.join(columns)} | mean over targets |")
     print(f"|---|{'---|' * (len(columns) + 1)}")
     for name in given.methods:
