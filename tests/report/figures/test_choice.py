@@ -1,6 +1,6 @@
 import pytest
 
-from transferscope.report.figures.choice import evenly_chosen, short, shown_of, tick_name
+from transferscope.report.figures.choice import beside_axis, evenly_chosen, short, shown_of, tick_name
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,20 @@ def test_what_was_left_out_is_said() -> None:
 def test_long_names_are_cut() -> None:
     assert short("digit 8") == "digit 8"
     assert short("a very long name of a class", width=8) == "a very …"
+
+
+def test_names_beside_an_axis_stay_apart_however_long_they_are() -> None:
+    assert beside_axis("Linear probe", width=12) == "Linear probe"
+    names = [f"Fine-tuning from far ({n} examples)" for n in (100, 200)]
+    assert [beside_axis(name, width=26) for name in names] == [
+        f"Fine-tuning from far\n({n}\N{NO-BREAK SPACE}examples)" for n in (100, 200)
+    ]
+    for width in (12, 18):
+        shown = [beside_axis(f"Fine-tuning from {'a-very-long-folder/' * 3}{n}", width=width) for n in (1, 2)]
+        assert shown[0] != shown[1]
+        assert all(len(line) <= width for name in shown for line in name.split("\n"))
+        assert all(name.count("\n") == 1 for name in shown)
+    assert beside_axis("") == ""
 
 
 def test_methods_on_an_axis() -> None:

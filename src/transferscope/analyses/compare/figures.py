@@ -17,6 +17,7 @@ from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import (
     MOST_CLASSES,
     MOST_SIZES,
+    beside_axis,
     evenly_chosen,
     short,
     shown_of,
@@ -72,7 +73,8 @@ def draw_overview(summary: Summary) -> Figure | None:
 
     def drawn(n_columns: int, width: float) -> Canvas:
         n_rows = -(-len(sizes) // n_columns)
-        canvas = new_figure(width, n_rows * (0.75 + 0.3 * max(len(names), 2)))
+        row = 0.36 if any("\n" in beside_axis(name, width=_NAME_WIDTH) for name in names) else 0.3
+        canvas = new_figure(width, n_rows * (0.75 + row * max(len(names), 2)))
         axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
         for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
             of_size = [c for c in shown if c.n_target == size]
@@ -131,7 +133,7 @@ def _gains_panel(
         axes.text(1.03, row, words, transform=right, va="center", fontsize="small", color=INK)
     axes.text(1.03, -0.75, "a run", transform=axes.get_yaxis_transform(), va="center", fontsize="small", color=INK)
     axes.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
-    axes.set_yticks(range(len(names)), [short(name, width=_NAME_WIDTH) if named else "" for name in names])
+    axes.set_yticks(range(len(names)), [beside_axis(name, width=_NAME_WIDTH) if named else "" for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.tick_params(labelbottom=True)
@@ -195,7 +197,7 @@ def draw_dots(summary: Summary) -> Figure:
         for row, comparison in enumerate(ordered):
             _dots_row(axes, row, comparison, summary.runs, styles[comparison.method], metric)
         _baseline(axes, ordered, metric)
-        axes.set_yticks(range(len(ordered)), [short(_name(c, summary), width=_NAME_WIDTH) for c in ordered])
+        axes.set_yticks(range(len(ordered)), [beside_axis(_name(c, summary), width=_NAME_WIDTH) for c in ordered])
         axes.set_ylim(-0.6, len(ordered) - 0.4)
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(metric.title)
@@ -297,7 +299,7 @@ def draw_labels(summary: Summary) -> Figure:
             _labels_line(axes, scratch, styles[frames.baseline] if frames.baseline else None, "From scratch", metric)
             name = summary.name_of(source, method)
             _labels_line(axes, _of_arm(table, (source, method)), styles[method], name, metric)
-            axes.set_title(short(name, width=26), fontsize=8.5)
+            axes.set_title(beside_axis(name, width=26), fontsize=8.5)
             if sizes[-1] >= 5 * sizes[0] > 0:
                 axes.set_xscale("log")
             axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -376,7 +378,7 @@ def draw_differences(summary: Summary) -> Figure | None:
             panel.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
             panel.grid(axis="y", visible=False)
             panel.set_title(f"{size:,} labels")
-        axes[0, 0].set_yticks(range(len(names)), [short(name, width=_NAME_WIDTH) for name in names])
+        axes[0, 0].set_yticks(range(len(names)), [beside_axis(name, width=_NAME_WIDTH) for name in names])
         axes[0, 0].set_ylim(-0.6, len(names) - 0.4)
         canvas.supxlabel(_axis_title(metric), fontsize="medium", color=INK)
         return canvas
@@ -538,7 +540,7 @@ def draw_curves(summary: Summary) -> Figure | None:
             inside = own[(own["mean"] * metric.scale).between(low - room, high + room)]
             axes.set_xlim(left=float(inside["step"].min()))
             labels = f", {size:,}" if len(sizes) > 1 else ""
-            axes.set_title(f"{short(summary.name_of(source, method), width=22)}{labels}", fontsize=8)
+            axes.set_title(f"{beside_axis(summary.name_of(source, method), width=22)}{labels}", fontsize=8)
         canvas.supxlabel("Training step", fontsize="medium", color=INK)
         canvas.supylabel(metric.title, fontsize="medium", color=INK)
         return canvas
@@ -660,7 +662,7 @@ def heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
     axes.set_ylim(values.shape[0] - 0.5, -0.5)
     names = [short(str(name)) for name in table.columns]
     axes.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(table)), [short(str(name), width=30) for name in table.index])
+    axes.set_yticks(range(len(table)), [beside_axis(str(name), width=30) for name in table.index])
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)

@@ -8,7 +8,7 @@ from transferscope.analyses.decide.result import ArmResult, Decision
 from transferscope.analyses.decide.tables import arm_rows
 from transferscope.analyses.decide.words import arm_words
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.choice import evenly_chosen, short
+from transferscope.report.figures.choice import beside_axis, evenly_chosen
 from transferscope.report.figures.style import INK, NARROW, PAPER, QUIET, drawing, new_figure
 from transferscope.wording import capitalised
 
@@ -60,4 +60,4 @@ def draw_race(decision: Decision) -> Figure:
 
 
 def _tick(arm: ArmResult, width: int) -> str:
-    return f"{short(capitalised(arm_words(arm)), width=width)} ({arm.n})"
+    return f"{beside_axis(capitalised(arm_words(arm)), width=width)} ({arm.n})"

@@ -8,7 +8,7 @@ import pandas as pd
 
 from transferscope.analyses.result import AnalysisResult
 from transferscope.report.blocks import Cell, Column, Figure, Section, Table, Text
-from transferscope.report.figures.choice import short
+from transferscope.report.figures.choice import beside_axis
 from transferscope.report.figures.style import INK, PAPER, drawing, new_figure
 from transferscope.report.page import Verdict
 from transferscope.wording import counted, listed, number_words
@@ -153,7 +153,7 @@ class ProposalResult(AnalysisResult):
                 band = 1.645 * one.sd
                 axes.plot([one.expected - band, one.expected + band], [row, row], color=colour, linewidth=1.6)
                 axes.plot(one.expected, row, "o", color=colour, markerfacecolor=colour if one.tried else PAPER)
-            axes.set_yticks(range(len(shown)), [short(one.arm, width=34) for one in shown])
+            axes.set_yticks(range(len(shown)), [beside_axis(one.arm, width=34) for one in shown])
             axes.set_ylim(len(shown) - 0.4, -0.6)
             axes.grid(axis="y", visible=False)
             axes.set_xlabel(self.measure)

@@ -11,7 +11,7 @@ from transferscope.analyses.plan.facts import ArmPlan, LabelPlan
 from transferscope.analyses.plan.words import heading
 from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.choice import short
+from transferscope.report.figures.choice import beside_axis, short
 from transferscope.report.figures.style import NARROW, QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
 
 _MOST_DRAWN = 5
@@ -106,7 +106,7 @@ def _draw_gain(axes: Axes, plan: LabelPlan, colour: str) -> None:
     measured = scratch.curve.observations.errors[a] - lead.curve.observations.errors[b]
     axes.plot(shared, plan.measure.difference(1.0) * measured, "o", color=colour, markersize=4.5)
     axes.set_ylabel(f"Gain of transfer{' (points)' if plan.measure.kind == 'accuracy' else ''}")
-    axes.set_title(f"{short(heading(lead.name), width=40)}")
+    axes.set_title(beside_axis(heading(lead.name), width=40))
     _mark_interval(axes, lead, x)
 
 

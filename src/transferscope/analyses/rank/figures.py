@@ -11,7 +11,7 @@ from transferscope.analyses.rank.ranking import RANDOM, Hindsight, Ranking
 from transferscope.analyses.rank.tables import ranking_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.choice import evenly_chosen, short
+from transferscope.report.figures.choice import beside_axis, evenly_chosen, short
 from transferscope.report.figures.style import BASELINE_COLOUR, INK, NARROW, drawing, new_figure
 from transferscope.wording import capitalised, measure_words, method_words
 
@@ -51,7 +51,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
             _draw_panel(axes, panel, candidates)
         for spare in grid.flat[len(panels) :]:
             spare.set_visible(False)
-        grid[0][0].set_yticks(range(len(candidates)), [short(name, width=_NAME_WIDTH) for name in candidates])
+        grid[0][0].set_yticks(range(len(candidates)), [beside_axis(name, width=_NAME_WIDTH) for name in candidates])
         grid[0][0].set_ylim(len(candidates) - 0.5, -0.5)
         return canvas
 

@@ -1,5 +1,7 @@
 """What a figure shows when there is more than fits, and how it names it."""
 
+import re
+import textwrap
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -10,6 +12,7 @@ Item = TypeVar("Item")
 MOST_SIZES = 4
 MOST_SOURCES = 6
 MOST_CLASSES = 20
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def evenly_chosen(items: Sequence[Item], at_most: int) -> list[Item]:
@@ -29,6 +32,18 @@ def shown_of(kind: str, shown: Sequence[object], everything: Sequence[object]) -
 def short(name: str, *, width: int = 18) -> str:
     """A name that fits beside an axis."""
     return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def beside_axis(name: str, *, width: int = 18) -> str:
+    """A name beside an axis or above a panel, in two lines of at most so many characters where it is longer.
+
+    What stands in brackets is kept together. What is too long for two lines loses its middle: names that are alike at
+    first are told apart by their ends.
+    """
+    kept = re.sub(r"\([^()]*\)", lambda found: found[0].replace(" ", NO_BREAK), name) if len(name) > width else name
+    first, *others = textwrap.wrap(kept, width) or [name]
+    second = " ".join(others)
+    return f"{first}\n{second if len(second) <= width else f'…{second[1 - width :]}'}" if second else first
 
 
 def tick_name(method: str) -> str:
