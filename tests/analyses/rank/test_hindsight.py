@@ -128,6 +128,25 @@ def test_intervals_stay_in_the_range_of_what_they_are_of() -> None:
     assert (regret.low, tau.high) == (0.0, 1.0)
 
 
+@pytest.mark.parametrize(("measure", "least"), [("accuracy", 0.0), ("matthews", -1.0), ("r2", -math.inf)])
+def test_no_interval_of_two_seeds_goes_beyond_what_the_measure_can_be(measure: str, least: float) -> None:
+    measured = np.array([[0.9, 0.5, 0.1], [0.1, 0.9, 0.3]])
+    cases = SizeCases(10, (0, 1), measured, {"any": np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])})
+    found = hindsight_of("fine-tune", measure, NAMES, (cases,))
+    of_a, behind, saved = found.transferred[0].performance, found.transferred[0].behind, found.choices[0].saved
+    for estimate, centre, half, low, high in (
+        (of_a, 0.5, stats.sem([0.9, 0.1]), least, 1.0),
+        (behind, 0.2, stats.sem([-0.4, 0.8]), least - 1, 1 - least),
+    ):
+        assert estimate is not None
+        assert estimate.interval is not None
+        ends = np.clip(stats.t.interval(0.95, 1, loc=centre, scale=half), low, high)
+        assert (estimate.interval.low, estimate.interval.high) == pytest.approx(ends)
+    assert saved is not None
+    assert saved.interval is not None
+    assert least - 1 <= saved.interval.low < saved.interval.high <= 1 - least
+
+
 def test_what_transfer_gave_has_the_standard_errors_of_means() -> None:
     measured = np.random.default_rng(0).normal(size=(4, 3))
     best = int(measured.mean(axis=0).argmax())
@@ -143,4 +162,4 @@ def _saving(gains: np.ndarray) -> Choice:
     measured = np.stack([gains, -gains], axis=1)
     values = np.tile([1.0, 0.0], (len(gains), 1))
     cases = SizeCases(10, tuple(range(len(gains))), measured, {"any": values})
-    return hindsight_of("fine-tune", "accuracy", ("a", "b"), (cases,)).choices[0]
+    return hindsight_of("fine-tune", "r2", ("a", "b"), (cases,)).choices[0]  # a measure without a lowest value

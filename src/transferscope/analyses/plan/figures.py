@@ -41,7 +41,7 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
             )
             data = arm.curve.observations
             measured = np.array([plan.measure.value(error) for error in data.errors])
-            name = short(heading(arm.name), width=34)
+            name = short(heading(arm.name), width=40)
             left.plot(x, median, color=colour, linewidth=1.5, label=name)
             if arm in (plan.scratch, plan.lead):
                 left.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)

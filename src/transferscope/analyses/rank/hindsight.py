@@ -25,6 +25,9 @@ N_DRAWS = 10_000
 
 _LEVEL = 0.95
 
+_LEAST = {"r2": -math.inf, "matthews": -1.0}
+"""The lowest value of measures that can be below 0; the highest of all is 1."""
+
 _NO_ORDER = Estimate(0.0, 0.0, 0)
 """What picking at random correlates with anything, on average."""
 
@@ -128,10 +131,11 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
         sqrt(S / (S - 1)) t_{0.975, S - 1} / z_{0.975}
 
     (the expanded percentile interval, Hesterberg 2015, The American Statistician 69, section 5); one seed has none.
+    No interval goes beyond what the measure, or a difference of two, can be.
 
     Args:
         method: The method whose results count.
-        measure: "accuracy", "average_precision" or "r2".
+        measure: One of `HEADLINES`.
         candidates: Names, C of them, without the random features.
         sizes: The cases by number of labels.
 
@@ -141,13 +145,13 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
     names = list(dict.fromkeys(name for size in sizes for name in size.scores))
     seeds = np.array([seed for size in sizes for seed in size.seeds])
     measured = np.concatenate([size.measured for size in sizes])
-    at_random = _at_random(measured)
+    at_random, widest = _at_random(measured), 1.0 - _LEAST.get(measure, 0.0)
     choices = []
     for name in names:
         values = np.concatenate([size.scores.get(name, np.full_like(size.measured, math.nan)) for size in sizes])
-        choices.append(_choice(name, _judged(values, measured), at_random, seeds))
-    choices.append(replace(_choice("", at_random, None, seeds), rank_correlation=_NO_ORDER))
-    transferred = tuple(one for size in sizes for one in _transferred(candidates, size))
+        choices.append(_choice(name, _judged(values, measured), at_random, seeds, widest=widest))
+    choices.append(replace(_choice("", at_random, None, seeds, widest=widest), rank_correlation=_NO_ORDER))
+    transferred = tuple(one for size in sizes for one in _transferred(candidates, size, measure))
     return Hindsight(method, measure, transferred, tuple(choices))
 
 
@@ -173,14 +177,18 @@ def _at_random(measured: Float64[np.ndarray, "cases C"]) -> _Judged:
     return _Judged(best - measured.mean(axis=1), right, np.where(np.isfinite(best), 0.0, math.nan))
 
 
-def _choice(name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, " cases"]) -> Choice:
+def _choice(
+    name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, " cases"], *, widest: float
+) -> Choice:
     known = np.isfinite(judged.regret)
-    saved = None if at_random is None else resampled_mean(at_random.regret - judged.regret, seeds)
+    saved = (
+        None if at_random is None else resampled_mean(at_random.regret - judged.regret, seeds, low=-widest, high=widest)
+    )
     return Choice(
         score=name,
         n_cases=int(known.sum()),
         n_right=float(judged.right[known].sum()),
-        regret=resampled_mean(judged.regret, seeds, low=0.0),
+        regret=resampled_mean(judged.regret, seeds, low=0.0, high=widest),
         rank_correlation=resampled_mean(judged.tau, seeds, low=-1.0, high=1.0),
         saved=saved,
     )
@@ -223,18 +231,22 @@ def resampled_mean(
     return Estimate(mean, float(unbiased.std()), len(values), "ok", interval)
 
 
-def _transferred(candidates: Sequence[str], size: SizeCases) -> list[Transferred]:
+def _transferred(candidates: Sequence[str], size: SizeCases, measure: str) -> list[Transferred]:
     """Means over the seeds that have a result of every candidate, with paired differences."""
     measured = size.measured[np.isfinite(size.measured).all(axis=1)]
     if not len(measured):
         return []
-    best = int(measured.mean(axis=0).argmax())
+    best, least = int(measured.mean(axis=0).argmax()), _LEAST.get(measure, 0.0)
     return [
         Transferred(
             candidate=name,
             n_target=size.n_target,
-            performance=t_interval(measured[:, i]),
-            behind=None if i == best else t_interval(measured[:, best] - measured[:, i]),
+            performance=_within(t_interval(measured[:, i]), least, 1.0),
+            behind=None if i == best else _within(t_interval(measured[:, best] - measured[:, i]), least - 1, 1 - least),
         )
         for i, name in enumerate(candidates)
     ]
+
+
+def _within(found: Estimate, low: float, high: float) -> Estimate:
+    return found if found.interval is None else replace(found, interval=found.interval.clipped(low, high))
