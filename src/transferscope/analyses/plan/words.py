@@ -58,8 +58,8 @@ def headline(plan: LabelPlan) -> str:
     who = f"{lead.name}{_chosen(plan)}"
     if count.low == 0 and math.isinf(count.high):
         return (
-            f"These measurements do not tell where {scratch} catches up with {who}: anything from at most "
-            f"{labels_in_words(count.smallest)} to more than {labels_in_words(count.limit)} labels is possible."
+            f"These measurements do not tell where {scratch} catches up with {who.removesuffix(',')}: anything from at "
+            f"most {labels_in_words(count.smallest)} to more than {labels_in_words(count.limit)} labels is possible."
         )
     if count.value == 0:
         surely = count.high == 0
