@@ -43,7 +43,7 @@ def table(tmp_path: Path) -> Path:
 def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     printed = run(str(table), "--pretrain-size", "images", "--by", "task", "--target-error", "0.93", "--out", str(out))
-    assert "At four times that size" in printed
+    assert "four times the largest size, expect an error of" in printed
     assert "b against a: the transfer gap changes by" in printed
     page = out.read_text()
     assert page.count("<figure ") == 5

@@ -161,7 +161,7 @@ def _ahead(forecast: Extrapolation) -> str:
     if forecast.status == "too_few":
         return f"Too few sizes for a forecast: the last value, {predicted}, is all there is to go by."
     low, high = number(float(forecast.low[1])), number(float(forecast.high[1]))
-    return f"At four times that size (n = {size}) expect {predicted} ({low} to {high}, 90 %)."
+    return f"At n = {size}, four times the largest size, expect an error of {predicted} ({low} to {high}, 90 %)."
 
 
 def _tested(forecast: Extrapolation, data: Observations) -> list[str]:

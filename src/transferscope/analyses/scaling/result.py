@@ -46,7 +46,8 @@ class ScalingResult(AnalysisResult):
     def verdict(self) -> Verdict:
         """Whether more of this data reaches the target error, and what to measure next."""
         lead, text = headline(self.analysis), verdict(self.analysis)
-        body = text.replace(lead, "", 1).replace("  ", " ").strip() if lead in text else text
+        said = lead.removeprefix(f"{self.analysis.lead}: ")
+        body = text.replace(said, "", 1).replace("  ", " ").strip() if said in text else text
         return Verdict({}, lead, (body,) if body else ())
 
     def table(self) -> pd.DataFrame:

@@ -85,14 +85,18 @@ def _advice(analysis: Analysis) -> str:
 
 
 def headline(analysis: Analysis) -> str:
-    """The sentence of the verdict to read first: the answer on the target error, or the forecast."""
+    """The sentence of the verdict to read first: the answer on the target error, or the forecast.
+
+    Where there are several curves it begins with the name of the one that it is of.
+    """
     if plan := _best_plan(analysis):
         return plan[0]
     if not analysis.curves and analysis.surfaces:
         return surface_in_words(analysis.surfaces[0])[0]
     for curve in analysis.curves:
         if curve.name == analysis.lead and curve.advice is not None:
-            return curve_headline(curve.advice, curve.observations)
+            named = f"{curve.name}: " if len(analysis.curves) > 1 else ""
+            return named + curve_headline(curve.advice, curve.observations)
     return _advice(analysis)
 
 
