@@ -136,9 +136,11 @@ def number(value: float) -> str:
     """Three digits; thousands with commas; "beyond any size" for infinity."""
     if not np.isfinite(value):
         return "beyond any size"
-    if abs(value) >= 1000:
-        return f"{float(f'{value:.3g}'):,.0f}" if value < 1e15 else f"{value:.1e}"
-    return f"{value:.3g}"
+    if abs(value) < 1000:
+        said = f"{value:.3g}"
+    else:
+        said = f"{float(f'{value:.3g}'):,.0f}" if value < 1e15 else f"{value:.1e}"
+    return said.replace("-", "−")
 
 
 def _measured(data: Observations) -> str:
