@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Status = Literal[
@@ -101,6 +101,10 @@ class Estimate:
     def sd(self) -> float:
         """Standard deviation of the samples of a mean, stderr sqrt(n); NaN without a standard error."""
         return math.nan if self.stderr is None else self.stderr * math.sqrt(self.n)
+
+    def clipped(self, low: float, high: float) -> "Estimate":
+        """The same with its interval, if it has one, within the range that the quantity can have."""
+        return self if self.interval is None else replace(self, interval=self.interval.clipped(low, high))
 
     @property
     def sign(self) -> int:

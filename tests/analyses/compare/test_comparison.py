@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from comparisons import difference
+from comparisons import baseline, candidate, difference
 from fabricate import FORGOTTEN, GAINS, Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.comparison import Call, Comparison, _call, compare_methods, gains_over
 from transferscope.analyses.compare.frames import StudyFrames, read_study
@@ -88,7 +88,7 @@ def test_useless_sources_do_not_hide_one_that_helps(tmp_path: Path) -> None:
         found = summarise_frames(_frames(tmp_path / name, study))
         assert found.verdict.outcomes == {50: "helps"}
         assert found.verdict.headline.startswith("Use MeRLin from mnist with 50 labels: +1")
-    assert "By source: mnist: helps; useless 0: " in found.verdict.sentences[0]
+    assert "By source: mnist: better than from scratch; useless 0: " in found.verdict.sentences[0]
 
 
 def test_twelve_points_in_every_seed_are_decided_at_three_seeds(tmp_path: Path) -> None:
@@ -307,7 +307,10 @@ def test_an_objective_that_does_as_well_without_its_source_is_in_the_headline(
 ) -> None:
     wanted = replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.11}})
     found = summarise_frames(_beside_its_objective(tmp_path, kind, wanted))
-    end = "MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
+    end = (
+        "MeRLin's objective without a source is not shown to be worse than MeRLin, whose gain is therefore no "
+        "evidence of transfer."
+    )
     assert found.verdict.headline.startswith("Use MeRLin from fashion with 600 labels: ")
     assert found.verdict.headline.endswith(f"\nWith 600 labels {end}")
     assert found.verdict.outcomes == {600: "no more than an objective"}
@@ -328,6 +331,23 @@ def test_transfer_helps_where_another_way_does_whatever_merlin_owes_to_its_objec
     assert calls["merlin"] == calls["fine-tune"] == "positive"
     assert found.verdict.outcomes == {600: "helps"}
     assert "MeRLin's objective without a source is not shown to be worse" in found.verdict.headline
+
+
+def test_merlin_is_not_said_to_owe_nothing_where_one_of_its_arms_surely_does(
+    tmp_path: Path, small: Fabrication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lead has the better mean over the objective and the wider interval; the other arm is surely above it."""
+    frames = _beside_its_objective(
+        tmp_path, "merlin", replace(small, gains={"fashion": {"merlin": 0.12, "joint": 0.1}})
+    )
+    group = [candidate("merlin", 0.12, "positive", source=name) for name in ("fashion", "mnist")]
+    gains = {("fashion", "merlin", 600): difference(0.005, 5, 0.4), ("mnist", "merlin", 600): difference(0.004, 5, 0.4)}
+    monkeypatch.setattr("transferscope.analyses.compare.words.gains_over", lambda *_: gains)
+    assert objective_in_words([baseline(), *group], frames).alone == (600,)
+    gains["mnist", "merlin", 600] = difference(0.02, 5, 0.01)
+    found = objective_in_words([baseline(), *group], frames)
+    assert found.alone == ()
+    assert found.headline  # which speaks of the lead
 
 
 def test_without_a_second_seed_the_best_is_unknown(tmp_path: Path, small: Fabrication) -> None:

@@ -170,7 +170,7 @@ def test_what_leans_is_said_to_do_only_that() -> None:
 def test_every_source_has_a_verdict() -> None:
     noise = [candidate(m, -0.05, "negative", source="noise") for m in ("merlin", "joint")]
     assert of_sources([SCRATCH, MERLIN, candidate("joint", -0.02, "negative"), *noise]) == (
-        "By source: mnist: helps; noise: hurts."
+        "By source: mnist: better than from scratch; noise: worse than from scratch."
     )
     assert of_sources([SCRATCH, MERLIN]) == ""
 

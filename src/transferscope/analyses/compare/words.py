@@ -5,7 +5,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from transferscope.analyses.compare.comparison import Call, Comparison, Outcome, champion, gain, gains_over, outcome_of
+from transferscope.analyses.compare.comparison import (
+    Call,
+    Comparison,
+    Difference,
+    Outcome,
+    champion,
+    gain,
+    gains_over,
+    outcome_of,
+)
 from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.metric import Metric
 from transferscope.records import FinishedRuns
@@ -34,9 +43,9 @@ _VERBS: dict[Call, tuple[str, str]] = {  # for one method, for several
 }
 _OPEN: tuple[Call, ...] = ("undecided", "leans positive", "leans negative")
 _OF_SOURCE: dict[Outcome, str] = {
-    "helps": "helps",
-    "hurts": "hurts",
-    "does not help": "does not help",
+    "helps": "better than from scratch",
+    "hurts": "worse than from scratch",
+    "does not help": "no better than from scratch",
     "seems to help": "leans towards help",
     "seems to hurt": "leans towards harm",
     "undecided": "undecided",
@@ -131,7 +140,8 @@ class OwedToSource:
     Attributes:
         headline: Names the numbers of labels at which MeRLin, or MeRLin-ft, leads and is not surely better than its
             objective without a source; "" for none.
-        alone: Those of them at which nothing but MeRLin is better than training from scratch.
+        alone: Those of them at which nothing but MeRLin is better than training from scratch, and no arm of it is
+            surely better than the objective.
         sentences: The difference to that objective at each number of labels that MeRLin leads at, or how to get it.
     """
 
@@ -162,11 +172,16 @@ def objective_in_words(
         if found is None:
             return OwedToSource("", (), (_objective_asked(lead.method, lead.source),))
         sure = evidence(replace(lead, difference=found), frames.metric)
-        settled = found.interval is not None and found.interval.low > 0
+        settled = _is_owed(found)
         if not settled and n_target not in said_of:
             unowed.append(n_target)
-            better = {c.method for c in group if c.call == "positive"}
-            only += [n_target] if better and better <= merlin else []
+            better = [c for c in group if c.call == "positive"]
+            owing = [
+                c
+                for c in better
+                if c.method in merlin and not _is_owed(gains.get((c.source or "", c.method, n_target)))
+            ]
+            only += [n_target] if better and owing == better else []
         said.append(
             f"With {counted(n_target, 'label')} {_words(lead)} is {frames.metric.gain_in_words(found.mean)} the same "
             f"objective without a source{f' ({sure})' if sure else ''}, so that its gain "
@@ -174,9 +189,15 @@ def objective_in_words(
         )
     sizes = f"With {listed([f'{size:,}' for size in unowed])} {'label' if unowed == [1] else 'labels'}"
     lead_words = (
-        f"{sizes} MeRLin's objective without a source is not shown to be worse: this is no evidence of transfer."
+        f"{sizes} MeRLin's objective without a source is not shown to be worse than MeRLin, whose gain is therefore no "
+        "evidence of transfer."
     )
     return OwedToSource(lead_words if unowed else "", tuple(only), tuple(said))
+
+
+def _is_owed(over_objective: Difference | None) -> bool:
+    """Whether what an arm gains over MeRLin's objective without a source is surely above 0."""
+    return over_objective is not None and over_objective.interval is not None and over_objective.interval.low > 0
 
 
 def objective_missing(method: str, source: str | None, frames: StudyFrames) -> str:

@@ -241,12 +241,8 @@ def _transferred(candidates: Sequence[str], size: SizeCases, measure: str) -> li
         Transferred(
             candidate=name,
             n_target=size.n_target,
-            performance=_within(t_interval(measured[:, i]), least, 1.0),
-            behind=None if i == best else _within(t_interval(measured[:, best] - measured[:, i]), least - 1, 1 - least),
+            performance=t_interval(measured[:, i]).clipped(least, 1.0),
+            behind=None if i == best else t_interval(measured[:, best] - measured[:, i]).clipped(least - 1, 1 - least),
         )
         for i, name in enumerate(candidates)
     ]
-
-
-def _within(found: Estimate, low: float, high: float) -> Estimate:
-    return found if found.interval is None else replace(found, interval=found.interval.clipped(low, high))
