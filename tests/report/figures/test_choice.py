@@ -31,6 +31,7 @@ def test_names_beside_an_axis_stay_apart_however_long_they_are() -> None:
         assert shown[0] != shown[1]
         assert all(len(line) <= width for name in shown for line in name.split("\n"))
         assert all(name.count("\n") == 1 for name in shown)
+    assert beside_axis("Mine (a name that goes on and on)", width=18) == "Mine (a name that\ngoes on and on)"
     assert beside_axis("") == ""
 
 

@@ -37,10 +37,12 @@ def short(name: str, *, width: int = 18) -> str:
 def beside_axis(name: str, *, width: int = 18) -> str:
     """A name beside an axis or above a panel, in two lines of at most so many characters where it is longer.
 
-    What stands in brackets is kept together. What is too long for two lines loses its middle: names that are alike at
-    first are told apart by their ends.
+    What stands in brackets is kept together where it fits in one. What is too long for two lines loses its middle:
+    names that are alike at first are told apart by their ends.
     """
-    kept = re.sub(r"\([^()]*\)", lambda found: found[0].replace(" ", NO_BREAK), name) if len(name) > width else name
+    if len(name) <= width:
+        return name
+    kept = re.sub(r"\([^()]*\)", lambda m: m[0].replace(" ", NO_BREAK) if len(m[0]) <= width else m[0], name)
     first, *others = textwrap.wrap(kept, width) or [name]
     second = " ".join(others)
     return f"{first}\n{second if len(second) <= width else f'…{second[1 - width :]}'}" if second else first
