@@ -252,7 +252,9 @@ def _p_value(
     if len(known) < LEAST_TARGETS:
         return math.nan
     over_targets = float(stats.ttest_1samp(known, 0.0).pvalue) if np.ptp(known) else float(not known[0])
-    own = [(case, index) for case, index in zip(cases, of_target, strict=True) if np.isfinite(of_targets[index])]
+    own = [
+        (case, index) for case, index in zip(cases, of_target.tolist(), strict=True) if np.isfinite(of_targets[index])
+    ]
     drawn = _permuted(own)
     if name == STATIC_LIST:
         scored = _permuted_lists(drawn)
