@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from transferscope.analyses.compare.frames import read_study
 from transferscope.methods.tuning import search_grid
 from transferscope.store import Store
+from transferscope.study.frames import read_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
 from transferscope.wording import counted

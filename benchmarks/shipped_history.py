@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.history.records import COLUMNS, SHIPPED, study_rows
 from transferscope.store import Store
+from transferscope.study.frames import read_study
 
 STUDIES = {
     "race": ("recorded races", "{target} (16 px grey, mlp)"),

@@ -8,12 +8,12 @@ from typing import cast
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.finished_study import finished_cells
 from transferscope.errors import DataError, StoreError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
 from transferscope.store import Store, StoredCell, without_password
+from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import one_study, open_existing, studies_in
 from transferscope_papers.catalogue import found_at, listed
 from transferscope_papers.looks import Looks, in_style, write_drawings

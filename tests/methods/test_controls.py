@@ -12,13 +12,13 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from torch import nn
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
-from transferscope.analyses.compare.frames import CONTROLS
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, Control, DoNothing, FitOptions, Knn, RandomFeatures, Raw, check_task
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
 from transferscope.methods.probe_head import RIDGE_GRID, ridge_probe
 from transferscope.models import Network
+from transferscope.study.frames import CONTROLS
 from transferscope.training import outputs_of, pixel_scale, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")

@@ -11,13 +11,13 @@ import pytest
 from scipy import stats
 
 from transferscope.analyses.compare.budgets import CHANCE, budgets_of, budgets_section, lead, winner_sentence
-from transferscope.analyses.compare.frames import read_study
-from transferscope.analyses.compare.metric import ACCURACY
 from transferscope.analyses.study_page import build_report
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Section, Table, Text
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
+from transferscope.study.frames import read_study
+from transferscope.study.metric import ACCURACY
 
 WOBBLE = (0.0, 0.004, -0.004, 0.002, -0.002)
 

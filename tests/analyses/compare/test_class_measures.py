@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from transferscope import compare, decide
 from transferscope.analyses.compare import Budget
-from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.training import nothing_learnt_in_words
 from transferscope.analyses.stored import open_result
@@ -21,6 +20,7 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.store import Store
 from transferscope.study.export import chosen_run
 from transferscope.study.facts import load_data
+from transferscope.study.frames import read_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec, read_spec
 

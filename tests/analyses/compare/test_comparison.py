@@ -10,10 +10,10 @@ from scipy import stats
 from comparisons import baseline, candidate, difference
 from fabricate import FORGOTTEN, GAINS, Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.comparison import Call, Comparison, _call, compare_methods, gains_over
-from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.summary import Summary, summarise_frames
 from transferscope.analyses.compare.words import objective_in_words
+from transferscope.study.frames import StudyFrames, read_study
 
 
 def test_every_method_is_compared_at_every_size(summary: Summary) -> None:

@@ -9,7 +9,6 @@ from cases_of_methods import classification_task
 from comparisons import baseline, candidate
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.comparison import Comparison
-from transferscope.analyses.compare.metric import ACCURACY
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.study_file import (
     Budget,
@@ -22,6 +21,7 @@ from transferscope.analyses.decide.question import decide
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError
 from transferscope.methods import METHODS_COMPARED
+from transferscope.study.metric import ACCURACY
 
 
 def control(gain: float) -> Comparison:

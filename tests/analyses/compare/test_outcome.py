@@ -4,7 +4,7 @@ import pytest
 
 from comparisons import baseline, candidate
 from transferscope.analyses.compare.comparison import Comparison, Outcome, champion, outcome_of
-from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR
+from transferscope.study.metric import ACCURACY, SQUARED_ERROR
 
 BETTER = candidate("merlin", 0.03, "positive")
 WORSE = candidate("joint", -0.03, "negative")

@@ -8,7 +8,6 @@ import pytest
 
 from comparisons import baseline, candidate, difference
 from transferscope.analyses.compare.comparison import Outcome
-from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR
 from transferscope.analyses.compare.words import (
     best_mean,
     chance_of_best,
@@ -20,6 +19,7 @@ from transferscope.analyses.compare.words import (
     recommendation,
 )
 from transferscope.estimate import Estimate, Interval
+from transferscope.study.metric import ACCURACY, SQUARED_ERROR
 
 MERLIN = candidate("merlin", 0.029, "positive", p_best=0.7)
 SCRATCH = baseline()

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from cases_of_methods import classification_task
-from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.settings import chosen_settings, settings_in_words, settings_section
 from transferscope.analyses.compare.study_file import (
@@ -21,6 +20,7 @@ from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
+from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.spec import read_spec
 
 QUICK = Budget(steps=12, pretraining_steps=20, workers=0)

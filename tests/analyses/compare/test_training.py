@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
-from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.training import (
     arm_trainings,
@@ -18,6 +17,7 @@ from transferscope.analyses.compare.training import (
     nothing_learnt_in_words,
     untold_in_words,
 )
+from transferscope.study.frames import StudyFrames, read_study
 
 STEPS = 3000
 

@@ -4,10 +4,10 @@ import pytest
 
 from comparisons import baseline, candidate, difference
 from transferscope.analyses.compare.comparison import Call, Comparison
-from transferscope.analyses.compare.metric import ACCURACY
 from transferscope.analyses.compare.verdict import reach_verdict
 from transferscope.analyses.compare.words import Progress
 from transferscope.report.page import Verdict
+from transferscope.study.metric import ACCURACY
 
 COMPLETE = Progress(30, 30, 0)
 MERLIN = candidate("merlin", 0.029, "positive", p_best=0.7)

@@ -7,7 +7,6 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.compare.figures import MOST_CONFUSED, MOST_NARROW, heat_map
-from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.samples import Found, as_png, thumbnail
 from transferscope.analyses.compare.summary import Summary
 from transferscope.data.task import Dataset
@@ -15,6 +14,7 @@ from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Cell, Column, Figure, Gallery, Picture, Section, Table, Text
 from transferscope.report.figures.choice import short
 from transferscope.report.figures.style import INK, NARROW, drawing, mark_styles, new_figure, tip
+from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, counted, signed
 
 _MOST_ERRORS = 12

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import StudyFrames, read_study
-from transferscope.analyses.compare.metric import Metric
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Cell, Column, Section, Table, Text, Tone
 from transferscope.store import Store
+from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.metric import Metric
 from transferscope.wording import candidate_words, capitalised, counted, listed
 
 CHANCE = 0.05

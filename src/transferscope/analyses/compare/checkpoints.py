@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.summary import Summary
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Figure, Section, Text
 from transferscope.report.figures.panels import add_legend, new_grid
 from transferscope.report.figures.style import QUIET, drawing, mark_styles
+from transferscope.study.metric import Metric
 from transferscope.wording import candidate_words, capitalised, counted, signed
 
 

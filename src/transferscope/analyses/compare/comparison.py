@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import COSTS, StudyFrames
-from transferscope.analyses.compare.metric import Metric
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.best_arm import best_arm
 from transferscope.numerics.intervals import t_interval
 from transferscope.numerics.many_to_one import Covers, ManyToOne, many_to_one
+from transferscope.study.frames import COSTS, StudyFrames
+from transferscope.study.metric import Metric
 
 Call = Literal[
     "positive",

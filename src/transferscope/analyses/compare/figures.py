@@ -10,8 +10,6 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
 
 from transferscope.analyses.compare.comparison import Comparison
-from transferscope.analyses.compare.frames import StudyFrames
-from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import (
@@ -36,6 +34,8 @@ from transferscope.report.figures.style import (
     new_figure,
     tip,
 )
+from transferscope.study.frames import StudyFrames
+from transferscope.study.metric import Metric
 from transferscope.wording import duration, listed
 
 MOST_CONFUSED = 20

@@ -9,7 +9,6 @@ from typing import Any
 
 from torch import nn
 
-from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.compare.study_file import (
@@ -28,6 +27,7 @@ from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 from transferscope.models import Pretrained
 from transferscope.store import Store
+from transferscope.study.frames import read_study
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
@@ -159,7 +159,7 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     """How many steps it takes to finish training from scratch, by its runs of the first seed.
 
     The steps of the study are doubled, up to eight times the first, until training from scratch is finished at every
-    number of labels; see `training.arm_trainings`. The runs are cells of the study, so that they are not done again.
+    number of labels; see `study.finished.arm_trainings`. The runs are cells of the study and not done again.
 
     Args:
         spec: The study, with the steps to begin with.

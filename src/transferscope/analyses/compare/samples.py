@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Num
 from PIL import Image
 
-from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.data.catalogue import CATALOGUE, locate
 from transferscope.data.load import load, parse_name
 from transferscope.data.readers import READERS
@@ -18,6 +17,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import TransferscopeError
 from transferscope.report.blocks import Card, Cards, Cell, Column, Listing, Picture, Section, Table, Text
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, short
+from transferscope.study.frames import StudyFrames
 from transferscope.wording import counted, listed, weights_in_words
 
 _MOST_NUMBERS = 2**28

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.report.blocks import Cell, Column, Section, Table, Text
+from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, capitalised, counted, duration, listed
 
 _NAMED = 6  # arms in a sentence

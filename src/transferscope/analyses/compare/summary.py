@@ -9,7 +9,6 @@ import pandas as pd
 
 from transferscope.analyses.compare.cautions import cautions, early_stopping, shrunk_controls, weak_inner_heads
 from transferscope.analyses.compare.comparison import Comparison, compare_methods
-from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import untold_in_words, verdict_on_trained, with_what_was_learnt
 from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
@@ -24,6 +23,7 @@ from transferscope.numerics.class_measures import is_class_measure
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import Verdict
 from transferscope.store import Store
+from transferscope.study.frames import StudyFrames, read_study
 from transferscope.wording import counted, listed
 
 

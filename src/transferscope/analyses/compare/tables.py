@@ -10,14 +10,14 @@ import pandas as pd
 
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.figures import candidate_tick
-from transferscope.analyses.compare.frames import LABELS
-from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.compare.words import covered_in_words
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
 from transferscope.report.figures.choice import evenly_chosen, shown_of, tick_name
+from transferscope.study.frames import LABELS
+from transferscope.study.metric import Metric
 from transferscope.wording import (
     candidate_words,
     capitalised,

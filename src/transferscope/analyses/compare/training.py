@@ -2,133 +2,22 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from transferscope.analyses.compare.comparison import Comparison, champion
-from transferscope.analyses.compare.frames import StudyFrames
-from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.words import Progress, completeness, reach
 from transferscope.numerics.class_measures import class_measure, is_class_measure
 from transferscope.report.page import Verdict
+from transferscope.study.finished import LEAST_ABOVE_GUESSING, ArmTraining, arm_trainings, run_ends, run_trainings
+from transferscope.study.frames import StudyFrames
+from transferscope.study.metric import Metric
 from transferscope.wording import candidate_words, capitalised, counted, listed
 
-FITTED_ACCURACY = 0.95
-"""Share of its own training labels that a finished network gets right, however its loss still falls."""
-
-FITTED_R2 = 0.9
-"""The same for a regression, in R² on the training examples."""
-
-LATE_FALL = 0.1
-"""Share of the fall of the training loss in the second half of the steps from which training is not finished."""
-
-LEAST_ABOVE_GUESSING = 0.01
-"""Accuracy, or R², by which the best way must do better than one answer to everything, for anything to be learnt; less
-where two standard errors over the test examples are less, as with a hundred classes."""
-
 _NAMED = 4  # arms in a sentence
-
-
-@dataclass(frozen=True, slots=True)
-class ArmTraining:
-    """How far the training of one method from one source at one number of labels has come.
-
-    Attributes:
-        method: The method's table in the study file.
-        source: What it transfers from; None for none.
-        n_target: Number of target labels.
-        steps: Optimiser steps of a run.
-        fit: Accuracy, average precision or R² on its own training examples at the end, mean over seeds.
-        late_fall: Share of the fall of the training loss that happened in the second half of the steps, median over
-            seeds; above 1 where the loss rose first, NaN where it did not fall.
-        unfinished: Whether training was cut off in more than half of the seeds: the fit is below FITTED_ACCURACY (or
-            FITTED_R2) and the share above LATE_FALL; or its accuracy on its own training examples is that of one
-            answer to everything. A loss that has levelled off elsewhere is finished at whatever height, as with labels
-            that are noise, and so is what early stopping has ended.
-    """
-
-    method: str
-    source: str | None
-    n_target: int
-    steps: int
-    fit: float
-    late_fall: float
-    unfinished: bool
-
-
-def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
-    """How far every arm is trained that has training curves.
-
-    The loss in the middle is that of the measured step nearest to half of the steps; a curve without a measurement in
-    the middle half of the steps says nothing, and its arm is left out unless it has learnt nothing. So are arms that
-    are solved in closed form.
-
-    Args:
-        frames: The study.
-
-    Returns:
-        Sorted by number of labels, then method and source as in the study file.
-    """
-    by_arm = dict(list(_runs(frames).groupby(["n_target", "method", "source"], sort=False)))
-    found = []
-    for n_target in frames.sizes:
-        for method in frames.methods:
-            for source in ["", *frames.sources]:
-                rows = by_arm.get((n_target, method, source))
-                if rows is not None:
-                    found.append(
-                        ArmTraining(
-                            method=method,
-                            source=source or None,
-                            n_target=n_target,
-                            steps=int(rows["steps"].max()),
-                            fit=float(rows["fit"].mean()),
-                            late_fall=float(rows["late_fall"].median()),
-                            unfinished=bool(rows["unfinished"].mean() > 0.5),
-                        )
-                    )
-    return tuple(found)
-
-
-def _runs(frames: StudyFrames) -> pd.DataFrame:
-    """One row per run with a curve that tells: source, method, n_target, steps, fit, late_fall, unfinished."""
-    ends = _ends(frames)
-    runs = ends[(ends["middle"].notna() | ends["at_chance"]) & (ends["steps"] > 0)]
-    fall = (runs["first"] - runs["last"]).where(lambda fell: fell > 0)
-    late_fall = (runs["middle"] - runs["last"]) / fall
-    cut_off = (runs["poor"] & (late_fall > LATE_FALL)) | runs["at_chance"]
-    return runs.assign(late_fall=late_fall, unfinished=cut_off & ~runs["stopped"])
-
-
-def _ends(frames: StudyFrames) -> pd.DataFrame:
-    """One row per run with a curve and a fit: source, method, n_target, steps, loss (first, middle, last), fit and what
-    that is worth (poor, at_chance), and whether early stopping ended it (stopped)."""
-    classes = frames.metric.higher_is_better
-    curve = frames.curves("loss" if classes else "mse", "target_train").sort_values(["key", "step"])
-    by_run = curve.groupby("key", sort=False)
-    ends = by_run.agg(
-        source=("source", "first"),
-        method=("method", "first"),
-        n_target=("n_target", "first"),
-        steps=("step", "last"),
-        first=("value", "first"),
-        last=("value", "last"),
-    )
-    from_half = (curve["step"] / by_run["step"].transform("last") - 0.5).abs()  # NaN where no step was taken
-    measured = curve[from_half <= 0.25]
-    nearest = from_half[measured.index].groupby(measured["key"], sort=False).idxmin()
-    ends["middle"] = measured.loc[nearest].set_index("key")["value"]
-    ends["fit"] = frames.final(frames.metric.along.headline, "target_train").set_index("key")["value"]
-    ends = ends[ends["fit"].notna()]
-    stopped = frames.cells.set_index("key")["stopped_early"].reindex(ends.index).fillna(False).astype(bool)
-    return ends.assign(
-        at_chance=ends["fit"] < _guess(frames) + LEAST_ABOVE_GUESSING,
-        poor=ends["fit"] < (FITTED_ACCURACY if classes else FITTED_R2),
-        stopped=stopped,
-    )
 
 
 def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
@@ -153,7 +42,7 @@ def untold_in_words(frames: StudyFrames) -> tuple[str, ...]:
 
 def _untold_baseline(frames: StudyFrames) -> pd.DataFrame:
     """The rows of `_ends` of training from scratch that may be finished or not, where it is not known to be cut off."""
-    ends = _ends(frames)
+    ends = run_ends(frames)
     untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
     cut_off = [arm.n_target for arm in arm_trainings(frames) if arm.method == frames.baseline and arm.unfinished]
     return ends[untold & (ends["method"] == frames.baseline) & ~ends["n_target"].isin(cut_off)]
@@ -169,9 +58,9 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     Args:
         frames: The study.
     """
-    ends = _ends(frames)
+    ends = run_ends(frames)
     ends = ends[(ends["steps"] > 0) & ~ends["method"].isin(frames.controls)]
-    told = _runs(frames)["unfinished"].reindex(ends.index)
+    told = run_trainings(frames)["unfinished"].reindex(ends.index)
     untold = ends["middle"].isna() & ends["poor"] & ~ends["stopped"]
     runs = ends.assign(cut_off=told.where(told.notna(), untold).astype(bool))
     ways = runs.groupby(["n_target", "method", "source"], sort=False, as_index=False).agg(
@@ -191,15 +80,6 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
         "is worth. "
         f"Train longer: steps = {2 * steps}.",
     )
-
-
-def _guess(frames: StudyFrames) -> float:
-    """Accuracy on training examples of one answer to everything; -1 where there are no single classes, or no counts."""
-    target = frames.study.facts.get("target", {})
-    counts = target.get("class_counts", {}).get("train") if isinstance(target, Mapping) else None
-    if not frames.metric.is_of_classes or frames.classes is None or not counts:
-        return -1.0
-    return float(max(counts) / sum(counts))
 
 
 def verdict_on_trained(

@@ -12,7 +12,6 @@ from transferscope.analyses.compare.comparison import (
     gain,
     outcome_of,
 )
-from transferscope.analyses.compare.metric import Metric
 from transferscope.analyses.compare.words import (
     Progress,
     best_of,
@@ -29,6 +28,7 @@ from transferscope.analyses.compare.words import (
     seeds_to_decide,
 )
 from transferscope.report.page import Verdict
+from transferscope.study.metric import Metric
 from transferscope.wording import candidate_words, capitalised, counted, listed
 
 _NOTHING_TESTED: dict[Outcome, str] = {

@@ -15,9 +15,9 @@ from transferscope.analyses.compare.comparison import (
     gains_over,
     outcome_of,
 )
-from transferscope.analyses.compare.frames import StudyFrames
-from transferscope.analyses.compare.metric import Metric
 from transferscope.records import FinishedRuns
+from transferscope.study.frames import StudyFrames
+from transferscope.study.metric import Metric
 from transferscope.wording import (
     candidate_words,
     capitalised,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from transferscope.analyses.compare.cautions import cautions
-from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.settings import settings_in_words
 from transferscope.analyses.compare.training import (
     baseline_unfinished,
@@ -20,6 +19,7 @@ from transferscope.analyses.decide.words import LIMITS, headline, held_back, sen
 from transferscope.numerics.class_measures import is_class_measure
 from transferscope.report.blocks import Points, Section, Text
 from transferscope.report.page import Part, Verdict
+from transferscope.study.frames import StudyFrames
 
 
 def decision_verdict(decision: Decision, frames: StudyFrames | None = None) -> Verdict:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import pandas as pd
 from torch import nn
 
-from transferscope.analyses.compare.frames import StudyFrames, read_study
 from transferscope.analyses.compare.question import (
     enough_steps,
     warn_of_failures,
@@ -36,6 +35,7 @@ from transferscope.models import Pretrained
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import Verdict
 from transferscope.store import Store
+from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import read_toml
 from transferscope.study.race import Arm, RaceSettings
 from transferscope.study.run import Event, ignore, run_study

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from transferscope.analyses.compare.frames import controls_of
-from transferscope.analyses.compare.metric import METRICS, share_right
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics import average_precision, class_measures
 from transferscope.numerics.racing import Bounds, RaceRule, Standing, bounds_against, level_of_better, standing
 from transferscope.store import Store
+from transferscope.study.frames import controls_of
+from transferscope.study.metric import METRICS, share_right
 from transferscope.study.race import Arm, Race, RaceScores, RaceSettings, rule_of
 from transferscope.study.race_looks import Look, looks_at
 from transferscope.wording import measure_words

@@ -8,11 +8,11 @@ import pandas as pd
 from scipy import stats
 
 from transferscope.analyses.compare.comparison import Comparison
-from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.words import Implication, implication_of
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
+from transferscope.study.frames import StudyFrames
 
 LEAST_NETWORKS = 4
 """Networks of one seed below which a rank correlation says nothing."""

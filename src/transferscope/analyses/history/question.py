@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.history.proposals import RULES, Rule, predict
 from transferscope.analyses.history.records import History, groups_of, study_rows, table_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
@@ -15,6 +14,7 @@ from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.analyses.scaling.measurements import read_table
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.records import HEADLINES
+from transferscope.study.frames import read_study
 from transferscope.study.places import one_study, open_existing
 from transferscope.wording import candidate_words, counted, listed, method_words
 

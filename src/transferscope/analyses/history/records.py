@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from platformdirs import user_data_path
 
-from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.plan.measurements import ACCURACIES, LabelColumns, check_one_measure, find_columns
 from transferscope.analyses.scaling.measurements import FALLING, RISING
 from transferscope.errors import CorruptDataError, DataError, SettingsError, StoreError, unknown_name
 from transferscope.files import require_regular, written_whole
+from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, listed
 
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")

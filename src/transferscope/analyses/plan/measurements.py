@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.frames import StudyFrames
 from transferscope.analyses.scaling.checks import check_units, told_apart
 from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.numerics.class_measures import CLASS_MEASURES
 from transferscope.scaling.observations import Observations
+from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, capitalised, counted, listed, measure_words, number_words
 
 ALIASES = {

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from transferscope.analyses.compare.frames import StudyFrames, read_study
-from transferscope.analyses.compare.training import arm_trainings
 from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
 from transferscope.analyses.plan.measurements import LabelColumns, study_measurements, table_measurements
 from transferscope.analyses.plan.result import PlanResult
 from transferscope.analyses.scaling.measurements import read_table, with_rows
+from transferscope.study.finished import arm_trainings
+from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import one_study, open_existing
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from pydantic import TypeAdapter
 
-from transferscope.analyses.compare.frames import read_study
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.training import may_be_cut_off_in_words
 from transferscope.analyses.compare.words import change_in_words
@@ -22,6 +21,7 @@ from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Section, Text
 from transferscope.report.page import Part, unreadable_part
 from transferscope.store import Store
+from transferscope.study.frames import read_study
 
 DOCUMENT = "scaling"
 """Name of the JSON document that is kept with a study."""

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from transferscope.analyses.compare.metric import ACCURACY, METRICS, Metric
 from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
 from transferscope.study.judged import judged_records
+from transferscope.study.metric import ACCURACY, METRICS, Metric
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.analyses.compare.metric import ACCURACY, AVERAGE_PRECISION, BALANCED_ACCURACY, SQUARED_ERROR
 from transferscope.estimate import Interval
+from transferscope.study.metric import ACCURACY, AVERAGE_PRECISION, BALANCED_ACCURACY, SQUARED_ERROR
 
 
 def test_more_is_better_after_improvement() -> None:

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
-from transferscope.analyses.compare.frames import RECORD_COLUMNS, cells_frame, read_study, records_frame
-from transferscope.analyses.compare.metric import ACCURACY, SQUARED_ERROR
 from transferscope.analyses.compare.summary import Summary
 from transferscope.errors import UnknownNameError
 from transferscope.records import Cost
 from transferscope.store import PlannedCell, StoredCell
 from transferscope.store.rows import Label
+from transferscope.study.frames import RECORD_COLUMNS, cells_frame, read_study, records_frame
+from transferscope.study.metric import ACCURACY, SQUARED_ERROR
 
 
 def test_a_study_is_read_with_its_order(summary: Summary) -> None:
