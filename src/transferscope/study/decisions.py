@@ -1,0 +1,125 @@
+"""The scores of a study's arms, and the one decision on each number of labels that every reader shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from transferscope.decision import Decision, Scores, decide, example_variance
+from transferscope.study.finished import arm_trainings
+from transferscope.study.frames import StudyFrames
+from transferscope.study.metric import Metric
+
+MARGIN = 1.0
+"""Differences of no interest where a study names none: points of accuracy, of average precision, or of R²."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Arm:
+    """A method with what it transfers from.
+
+    Attributes:
+        method: The method's table in the study file.
+        source: Name in the study; "" for an arm without a source.
+    """
+
+    method: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.method} from {self.source}" if self.source else self.method
+
+
+def arms_of(frames: StudyFrames, n_target: int) -> list[Arm]:
+    """The arms that a study plans at one number of labels: those without a source first, then as in its file."""
+    cells = frames.method_cells
+    own = cells.loc[cells["n_target"] == n_target, ["method", "source"]].drop_duplicates()
+    planned = {Arm(str(method), str(source)) for method, source in own.itertuples(index=False)}
+    in_order = [Arm(method, source) for source in ["", *frames.sources] for method in frames.methods]
+    return [arm for arm in in_order if arm in planned]
+
+
+def margin_of(frames: StudyFrames) -> float:
+    """Differences of no interest, in points."""
+    race = frames.study.spec.get("race")
+    return float(race.get("margin", MARGIN)) if isinstance(race, Mapping) else MARGIN
+
+
+def scores_of(frames: StudyFrames, n_target: int) -> Scores:
+    """What the runs of every arm at one number of labels have given, in points.
+
+    A point is a hundredth of an accuracy, another measure of classes, an average precision, or R² for numbers.
+
+    Args:
+        frames: The study.
+        n_target: One of its numbers of labels.
+    """
+    metric, arms, seeds = frames.metric, arms_of(frames, n_target), frames.seeds
+    row = {arm: i for i, arm in enumerate(arms)}
+    cells = frames.method_cells
+    own = cells[cells["n_target"] == n_target]
+    places = [row[Arm(method, source)] for method, source in zip(own["method"], own["source"], strict=True)]
+    columns = pd.Index(seeds).get_indexer(pd.Index(own["seed"]))
+    values = np.full((len(arms), len(seeds)), np.nan)
+    failed = np.zeros(values.shape, dtype=bool)
+    measured = 100.0 * frames.final_values(metric.headline)[frames.keys.get_indexer(pd.Index(own["key"]))]
+    values[places, columns] = np.where(own["state"] == "done", measured, np.nan)
+    failed[places, columns] = own["state"].isin(["failed", "blocked"])
+    cut_off = {
+        Arm(one.method, one.source or "")
+        for one in arm_trainings(frames)
+        if one.n_target == n_target and one.unfinished
+    }
+    sources = {source: i for i, source in enumerate(frames.sources)}
+    return Scores(
+        arms=tuple(map(str, arms)),
+        values=values,
+        with_source=np.array([bool(arm.source) for arm in arms]),
+        clusters=np.array([sources.get(arm.source, len(sources) + i) for i, arm in enumerate(arms)]),
+        cost=_seconds(frames, own, places, len(arms)),
+        example_variance=_example_variance(frames, own, places, columns, values.shape),
+        unfinished=np.array([arm in cut_off for arm in arms]),
+        failed=failed,
+        resolution=_resolution(metric, frames.test_labels),
+    )
+
+
+def decisions(frames: StudyFrames) -> dict[int, Decision]:
+    """The decision on each number of labels of a study, ascending; see `decision.decide`."""
+    return {n: decide(scores_of(frames, n), margin=margin_of(frames)) for n in frames.sizes}
+
+
+def _seconds(frames: StudyFrames, own: pd.DataFrame, places: list[int], n_arms: int) -> Float[np.ndarray, " arms"]:
+    """Mean time of a run of each arm with the pre-training that it starts from; NaN where nothing is known."""
+    at = frames.pretrained_at[frames.keys.get_indexer(pd.Index(own["key"]))]
+    before = np.where(at >= 0, frames.cells["seconds"].to_numpy(dtype=np.float64)[at], 0.0)
+    spent = pd.Series(own["seconds"].to_numpy(dtype=np.float64) + np.nan_to_num(before))
+    return spent.groupby(places).mean().reindex(range(n_arms)).to_numpy(dtype=np.float64)
+
+
+def _example_variance(
+    frames: StudyFrames, own: pd.DataFrame, places: list[int], columns: np.ndarray, shape: tuple[int, ...]
+) -> Float[np.ndarray, "arms arms"] | None:
+    """What the draw of the test examples adds, from the stored predictions; None where there are none."""
+    labels = frames.test_labels
+    kept = [key in frames.predictions for key in own["key"]]
+    if labels is None or len(labels) < 2 or not any(kept):
+        return None
+    scale = 100.0
+    if frames.metric.record == "mse":
+        spread = float(np.mean((labels - labels.mean(axis=0)) ** 2))
+        if spread <= 0:
+            return None
+        scale /= spread
+    by_example = np.full((shape[1], shape[0], len(labels)), np.nan, dtype=np.float32)
+    for key, place, column, known in zip(own["key"], places, columns, kept, strict=True):
+        if known:
+            by_example[column, place] = scale * frames.metric.example_scores(frames.predictions[key], labels)
+    return example_variance(by_example)
+
+
+def _resolution(metric: Metric, labels: np.ndarray | None) -> float:
+    """What one test example is worth, in points; 0 where nothing is counted or nothing is known."""
+    return 0.0 if labels is None else 100.0 * metric.share_of_one_example(labels)
